@@ -1,0 +1,1 @@
+"""What runs: worker processes inside Spark, transport, statement execution, supervisor, command line."""

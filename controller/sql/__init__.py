@@ -1,0 +1,1 @@
+"""MySQL text to plans. One compiler pass per file; `plan.py` is what comes out."""

@@ -1,0 +1,134 @@
+"""What the planner hands to whoever executes: statements with every name resolved.
+
+Expressions read the row of the one table involved, at the positions of `Table.columns`
+(hidden columns included). `parameters` of the statement come first in the parameter vector;
+after them the session facts listed in `facts`, in order, e.g. ("now",) for NOW().
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from dataflow.expression import Expression
+from dataflow.schema import Table
+from dataflow.types import SqlType
+
+
+class OnDuplicate(Enum):
+    ERROR = "error"
+    IGNORE = "ignore"
+    REPLACE = "replace"
+    UPDATE = "update"
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """`column` is the position in `Table.columns`; `is_default` stands for SET c = DEFAULT."""
+
+    column: int
+    expression: Expression
+    is_default: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OrderItem:
+    expression: Expression
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OutputColumn:
+    """A result column and where it comes from (empty strings for computed ones)."""
+
+    name: str
+    type: SqlType
+    nullable: bool = True
+    table: str = ""
+    original_table: str = ""
+    original_name: str = ""
+    database: str = ""
+    flags: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """INSERT/REPLACE … VALUES, SET or SELECT.
+
+    `columns` are the target positions; each of `rows` has one expression per target, None
+    for DEFAULT, evaluated with an empty row except that earlier targets of the same row may
+    be read at their table position (MySQL lets `VALUES (1, a + 1)` do so). In `on_update`,
+    the row is the existing row followed by the row that was to be inserted (VALUES(c)).
+    """
+
+    table: Table
+    columns: tuple[int, ...]
+    rows: tuple[tuple[Expression | None, ...], ...]
+    on_duplicate: OnDuplicate
+    on_update: tuple[Assignment, ...] = ()
+    select: Select | None = None
+    ignore: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Assignments happen left to right and see the earlier ones, as in MySQL."""
+
+    table: Table
+    assignments: tuple[Assignment, ...]
+    where: Expression | None
+    order_by: tuple[OrderItem, ...] = ()
+    limit: Expression | None = None
+    ignore: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    table: Table
+    where: Expression | None
+    order_by: tuple[OrderItem, ...] = ()
+    limit: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """`function` in count, count_star, sum, avg, min, max, …; its argument reads the table's row."""
+
+    function: str
+    argument: Expression | None
+    type: SqlType
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """A SELECT over at most one table.
+
+    Without `aggregates` and `group_by`, `outputs`, `order_by` read the table's row. With
+    them, they and `having` read the row (group_by values…, aggregate values…).
+    """
+
+    table: Table | None
+    outputs: tuple[Expression, ...]
+    columns: tuple[OutputColumn, ...]
+    where: Expression | None = None
+    group_by: tuple[Expression, ...] = ()
+    aggregates: tuple[Aggregate, ...] = ()
+    having: Expression | None = None
+    distinct: bool = False
+    order_by: tuple[OrderItem, ...] = ()
+    limit: Expression | None = None
+    offset: Expression | None = None
+    for_update: bool = False
+
+
+Statement = Insert | Update | Delete | Select
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One statement, planned. `parameter_types` are what PREPARE reports for each `?`."""
+
+    statement: Statement
+    parameter_types: tuple[SqlType, ...] = ()
+    facts: tuple[str, ...] = ()

@@ -1,0 +1,125 @@
+"""Every error a user can see, classified by what the caller can do about it.
+
+An error carries a `Condition`, which knows MySQL's code, SQLSTATE and message, so that the
+mapping to the wire is in this one place. A broken invariant is an `assert`, not one of these.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Condition(Enum):
+    """MySQL's (code, SQLSTATE, message template) of everything we report."""
+
+    DB_CREATE_EXISTS = (1007, "HY000", "Can't create database '{}'; database exists")
+    DB_DROP_MISSING = (1008, "HY000", "Can't drop database '{}'; database doesn't exist")
+    ACCESS_DENIED_DB = (1044, "42000", "Access denied for user '{}'@'{}' to database '{}'")
+    ACCESS_DENIED = (1045, "28000", "Access denied for user '{}'@'{}' (using password: {})")
+    NO_DB_SELECTED = (1046, "3D000", "No database selected")
+    UNKNOWN_COMMAND = (1047, "08S01", "Unknown command")
+    COLUMN_NOT_NULL = (1048, "23000", "Column '{}' cannot be null")
+    UNKNOWN_DATABASE = (1049, "42000", "Unknown database '{}'")
+    TABLE_EXISTS = (1050, "42S01", "Table '{}' already exists")
+    UNKNOWN_TABLE_DROP = (1051, "42S02", "Unknown table '{}'")
+    AMBIGUOUS_COLUMN = (1052, "23000", "Column '{}' in {} is ambiguous")
+    UNKNOWN_COLUMN = (1054, "42S22", "Unknown column '{}' in '{}'")
+    DUPLICATE_COLUMN = (1060, "42S21", "Duplicate column name '{}'")
+    DUPLICATE_KEY_NAME = (1061, "42000", "Duplicate key name '{}'")
+    DUPLICATE_ENTRY = (1062, "23000", "Duplicate entry '{}' for key '{}'")
+    PARSE_ERROR = (1064, "42000", "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for the right syntax to use near '{}' at line {}")
+    EMPTY_QUERY = (1065, "42000", "Query was empty")
+    INVALID_DEFAULT = (1067, "42000", "Invalid default value for '{}'")
+    MULTIPLE_PRIMARY_KEY = (1068, "42000", "Multiple primary key defined")
+    KEY_COLUMN_MISSING = (1072, "42000", "Key column '{}' doesn't exist in table")
+    WRONG_AUTO_KEY = (1075, "42000", "Incorrect table definition; there can be only one auto column and it must be defined as a key")
+    CANT_DROP_FIELD_OR_KEY = (1091, "42000", "Can't DROP '{}'; check that column/key exists")
+    UNKNOWN_THREAD = (1094, "HY000", "Unknown thread id: {}")
+    UNKNOWN_ERROR = (1105, "HY000", "{}")
+    INVALID_GROUP_FUNCTION = (1111, "HY000", "Invalid use of group function")
+    TOO_BIG_ROW = (1118, "42000", "Row size too large. The maximum row size for the used table type, not counting BLOBs, is {}")
+    COLUMN_COUNT_MISMATCH = (1136, "21S01", "Column count doesn't match value count at row {}")
+    TABLE_ACCESS_DENIED = (1142, "42000", "{} command denied to user '{}'@'{}' for table '{}'")
+    UNKNOWN_TABLE = (1146, "42S02", "Table '{}' doesn't exist")
+    PACKET_TOO_LARGE = (1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes")
+    PRIMARY_CANT_HAVE_NULL = (1171, "42000", "All parts of a PRIMARY KEY must be NOT NULL; if you need NULL in a key, use UNIQUE instead")
+    KEY_DOES_NOT_EXIST = (1176, "42000", "Key '{}' doesn't exist in table '{}'")
+    CANT_DO_DURING_COMMIT = (1180, "HY000", "Got error {} during COMMIT")
+    UNKNOWN_SYSTEM_VARIABLE = (1193, "HY000", "Unknown system variable '{}'")
+    TRANSACTION_TOO_LARGE = (1197, "HY000", "Multi-statement transaction required more than 'max_binlog_cache_size' bytes of storage; increase this mysqld variable and try again")
+    LOCK_WAIT_TIMEOUT = (1205, "HY000", "Lock wait timeout exceeded; try restarting transaction")
+    DEADLOCK = (1213, "40001", "Deadlock found when trying to get lock; try restarting transaction")
+    SUBQUERY_MORE_THAN_ONE_ROW = (1242, "21000", "Subquery returns more than 1 row")
+    WRONG_VALUE_FOR_VARIABLE = (1231, "42000", "Variable '{}' can't be set to the value of '{}'")
+    READ_ONLY_VARIABLE = (1238, "HY000", "Variable '{}' is a {} variable")
+    NOT_SUPPORTED_YET = (1235, "42000", "This version of millrace doesn't yet support '{}'")
+    UNKNOWN_PREPARED = (1243, "HY000", "Unknown prepared statement handler ({}) given to {}")
+    OUT_OF_RANGE = (1264, "22003", "Out of range value for column '{}' at row {}")
+    DATA_TRUNCATED = (1265, "01000", "Data truncated for column '{}' at row {}")
+    ILLEGAL_COLLATION_MIX = (1267, "HY000", "Illegal mix of collations ({}) and ({}) for operation '{}'")
+    UNKNOWN_COLLATION = (1273, "HY000", "Unknown collation: '{}'")
+    WRONG_TABLE_NAME = (1103, "42000", "Incorrect table name '{}'")
+    QUERY_INTERRUPTED = (1317, "70100", "Query execution was interrupted")
+    TRUNCATED_WRONG_VALUE = (1292, "22007", "Incorrect {} value: '{}' for column '{}' at row {}")
+    TRUNCATED_VALUE = (1292, "22007", "Truncated incorrect {} value: '{}'")
+    SAVEPOINT_MISSING = (1305, "42000", "SAVEPOINT {} does not exist")
+    NO_DEFAULT = (1364, "HY000", "Field '{}' doesn't have a default value")
+    DIVISION_BY_ZERO = (1365, "22012", "Division by 0")
+    INCORRECT_VALUE = (1366, "HY000", "Incorrect {} value: '{}' for column '{}' at row {}")
+    DATA_TOO_LONG = (1406, "22001", "Data too long for column '{}' at row {}")
+    DATETIME_OVERFLOW = (1441, "22008", "Datetime function: {} field overflow")
+    ROW_IS_REFERENCED = (1451, "23000", "Cannot delete or update a parent row: a foreign key constraint fails ({})")
+    NO_REFERENCED_ROW = (1452, "23000", "Cannot add or update a child row: a foreign key constraint fails ({})")
+    WRONG_ARGUMENT_COUNT = (1582, "42000", "Incorrect parameter count in the call to native function '{}'")
+    UNKNOWN_FUNCTION = (1305, "42000", "FUNCTION {} does not exist")
+    VALUE_OUT_OF_RANGE = (1690, "22003", "{} value is out of range in '{}'")
+    TRUNCATE_REFERENCED = (1701, "42000", "Cannot truncate a table referenced in a foreign key constraint ({})")
+    CHECK_VIOLATED = (3819, "HY000", "Check constraint '{}' is violated.")
+    INVALID_JSON = (3140, "22032", "Invalid JSON text: \"{}\" at position {} in value for column '{}'.")
+    INVALID_JSON_ARGUMENT = (3141, "22032", "Invalid JSON text in argument {} to function {}: \"{}\" at position {}.")
+    COLUMN_COUNT_IN_VIEW = (1353, "HY000", "In definition of view, derived table or common table expression, SELECT list and column names list have different column counts")
+    TOO_MANY_CONNECTIONS = (1040, "08004", "Too many connections")
+    SERVER_SHUTDOWN = (1053, "08S01", "Server shutdown in progress")
+
+    @property
+    def code(self) -> int:
+        return int(self.value[0])
+
+    @property
+    def sqlstate(self) -> str:
+        return str(self.value[1])
+
+    @property
+    def template(self) -> str:
+        return str(self.value[2])
+
+
+class MillraceError(Exception):
+    """An error with a MySQL condition; the subclass says what the caller can do."""
+
+    def __init__(self, condition: Condition, *arguments: object) -> None:
+        self.condition = condition
+        self.arguments = tuple(str(argument) for argument in arguments)
+        super().__init__(condition.template.format(*self.arguments))
+
+
+class InvalidStatement(MillraceError):
+    """The statement or its values are wrong; the same statement will fail again."""
+
+
+class Unsupported(MillraceError):
+    """Valid MySQL that we cannot run; said when the statement is planned, never later."""
+
+    def __init__(self, feature: object) -> None:
+        super().__init__(Condition.NOT_SUPPORTED_YET, feature)
+
+
+class Retryable(MillraceError):
+    """Nothing was changed and the same statement may succeed when sent again."""
+
+
+class CorruptState(MillraceError):
+    """Stored bytes do not decode. Nothing is guessed; an operator has to look."""
+
+    def __init__(self, detail: object) -> None:
+        super().__init__(Condition.UNKNOWN_ERROR, f"corrupt state: {detail}")

@@ -1,0 +1,116 @@
+"""What a base table is: columns, keys, and the formats its stored rows may have.
+
+A `Table` is an immutable value with an id that is never used again and a `version` that
+every change raises. Columns and indexes have ids of their own, unique within the table and
+never reused, so a stored row or index entry always means what it meant when it was written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dataflow.expression import Expression
+from dataflow.types import SqlType, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. At most one of `default`, `default_expression`, `auto_increment` is set.
+
+    `default` is the stored value of DEFAULT; `has_default` tells DEFAULT NULL from none.
+    `default_now` and `on_update_now` are CURRENT_TIMESTAMP with the column's precision.
+    `missing` is what rows stored before the column existed are read as.
+    `generated` computes the column from the row (its `Column` nodes are row positions).
+    """
+
+    id: int
+    name: str
+    type: SqlType
+    nullable: bool = True
+    has_default: bool = False
+    default: Value = None
+    default_now: bool = False
+    default_expression: Expression | None = None
+    on_update_now: bool = False
+    auto_increment: bool = False
+    generated: Expression | None = None
+    generated_stored: bool = False
+    generated_sql: str = ""
+    default_sql: str = ""
+    comment: str = ""
+    invisible: bool = False
+    missing: Value = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPart:
+    """A column of an index, by id; `prefix` is the n of `col(n)`, in characters or bytes."""
+
+    column_id: int
+    prefix: int | None = None
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """`building` indexes are written but not yet read. FULLTEXT and SPATIAL ones hold no entries."""
+
+    id: int
+    name: str
+    parts: tuple[KeyPart, ...]
+    unique: bool = False
+    kind: str = "BTREE"
+    comment: str = ""
+    building: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    name: str
+    columns: tuple[str, ...]
+    parent_database: str
+    parent_table: str
+    parent_columns: tuple[str, ...]
+    on_delete: str = "NO ACTION"
+    on_update: str = "NO ACTION"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    sql: str
+    expression: Expression
+    enforced: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A base table.
+
+    `primary_key` always exists: a table declared without one gets the hidden column
+    `ROW_ID_NAME` (BIGINT UNSIGNED, numbered by the system, last in `columns`, invisible).
+    `formats[n]` lists the column ids, in order, of a row stored in format n; rows are
+    written in the last format.
+    """
+
+    id: int
+    database: str
+    name: str
+    columns: tuple[Column, ...]
+    primary_key: Index
+    indexes: tuple[Index, ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    checks: tuple[Check, ...] = ()
+    formats: tuple[tuple[int, ...], ...] = ()
+    version: int = 1
+    next_column_id: int = 1
+    next_index_id: int = 1
+    auto_increment_start: int = 1
+    engine: str = "InnoDB"
+    collation: str = "utf8mb4_0900_ai_ci"
+    comment: str = ""
+    options: tuple[tuple[str, str], ...] = field(default=())
+
+
+ROW_ID_NAME = "millrace_row_id"
+"""The hidden primary key of tables that declare none."""

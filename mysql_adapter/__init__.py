@@ -1,0 +1,1 @@
+"""The MySQL face: wire protocol, sessions, introspection. Stateless between connections."""
