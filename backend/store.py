@@ -1,0 +1,99 @@
+"""What statement execution needs of the cluster: reads, counters and atomic commits over bytes.
+
+Keys and values are made by `persistence`; a worker knows nothing of SQL. Every stored value
+carries the epoch that wrote it, its *version*, and a commit names the version it expects of
+each key it touches: it happens as a whole, or not at all because something else came first.
+
+A row lives on the shard of its primary key, with its non-unique index entries; a unique
+index entry lives on the shard of its own key, which makes uniqueness a check on one shard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+ABSENT = -1
+"""Expect that the key is not there."""
+ANY = -2
+"""Expect nothing."""
+
+Stored = tuple[int, bytes]
+"""(version, value)"""
+Write = tuple[bytes, int, bytes | None]
+"""(key, expected version, new value, or None to delete)"""
+Check = tuple[bytes, int]
+"""(key, expected version): must hold at the commit, nothing is written"""
+
+
+@dataclass(slots=True)
+class Part:
+    """One shard's share of a commit."""
+
+    writes: list[Write]
+    checks: list[Check]
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Durable, and visible to every read that starts now."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Nothing was written: `key` on `shard` holds `found`, which is not what was expected."""
+
+    shard: int
+    key: bytes
+    found: Stored | None
+
+
+@dataclass(frozen=True, slots=True)
+class StaleSchema:
+    """Nothing was written: the table has another version than the statement was planned for."""
+
+    table_id: int
+
+
+CommitResult = Committed | Conflict | StaleSchema
+
+
+class Store(Protocol):
+    """The cluster as seen by one connection. Reads see at least that connection's own commits.
+
+    Every call raises `Retryable` when a shard could not be reached within the time limit; a
+    commit that raises may or may not have happened only if the error says so.
+    """
+
+    @property
+    def shard_count(self) -> int: ...
+
+    def shard_of(self, key: bytes) -> int: ...
+
+    async def get(self, keys: Sequence[tuple[int, bytes]]) -> list[Stored | None]:
+        """The values of (shard, key) pairs, in order."""
+        ...
+
+    def scan(
+        self, shard: int, start: bytes, stop: bytes, *, resolve: bytes | None = None, reverse: bool = False
+    ) -> AsyncIterator[list[tuple[bytes, int, bytes]]]:
+        """(key, version, value) of start ≤ key < stop in key order, in chunks, as of one epoch.
+
+        With `resolve`, each entry found is an index entry whose value is a primary key: what
+        comes back is (resolve + primary key, version, value) of the row, in index order.
+        """
+        ...
+
+    async def allocate(self, counter: bytes, count: int, floor: int = 0) -> int:
+        """Reserve `count` consecutive numbers ≥ max(floor, 1) never handed out; return the first.
+
+        With count = 0 the counter is only raised: numbers below `floor` will not be handed out.
+        """
+        ...
+
+    async def commit(self, parts: Mapping[int, Part], tables: Mapping[int, int]) -> CommitResult:
+        """Write all parts atomically, if every expectation and every {table id: version} holds."""
+        ...
