@@ -1,0 +1,1 @@
+"""Tests of every package, by kind: unit, property, logic, simulation, wire, tidy."""

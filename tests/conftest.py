@@ -1,0 +1,21 @@
+"""Fixtures that every kind of test may use."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.mariadb import MariaDB
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariaDB]:
+    """A running MariaDB, one for each test process, started when the first test asks for it.
+
+    Its folder is not pytest's: the path of a Unix socket may only have 107 characters.
+    """
+    with MariaDB(Path(tempfile.mkdtemp(prefix="millrace-mariadb-"))) as server:
+        yield server
