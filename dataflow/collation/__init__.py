@@ -1,0 +1,1 @@
+"""Collations: which texts are equal and which comes first."""

@@ -1,0 +1,190 @@
+"""Every operator and scalar function by lower-case name, and how to add one.
+
+A `Function` knows its argument count, the type of its result, and how to emit its code.
+`call(name, *arguments)` is the only way expressions are built: it checks the count (1582),
+infers the type and returns a `Call`. What a name means in SQL text is the planner's business.
+
+**A plain function.** Most functions are a Python function over values of declared domains:
+
+    @function("lower", "lcase", arguments=(Domain.TEXT,), result=text_like)
+    def lower(value: str) -> str:
+        return value.lower()
+
+    @function("substr", "substring", "mid", arguments=(Domain.TEXT, Domain.INTEGER, Domain.INTEGER),
+              optional=1, result=text_like)
+    def substr(value: str, start: int, length: int = 1 << 62) -> str: ...
+
+- `arguments` are the domains of the positional arguments; the compiler emits the conversion
+  from each argument's static type, and constants are converted when compiling. `optional` of
+  the last ones may be missing (use Python defaults). `rest` is the domain of any further ones.
+- NULL: if any argument is NULL the result is NULL and the function is not called. With
+  `nulls=True` it is called with None instead. Returning None gives NULL. A value that cannot
+  be converted (an invalid date for `Domain.DATETIME`) counts as NULL too.
+- `result` is an `SqlType`, or a function of the argument expressions that returns one. The
+  returned Python value must be what `dataflow.types` says for it: a DECIMAL has exactly
+  `scale` digits, text is str, BLOB types are bytes, dates are packed ints.
+- `deterministic=False` (RAND, UUID) forbids folding a call on constants.
+- `specialise=True`: the decorated function is given the argument *expressions* and returns
+  the plain function; for what depends on types or collations, or is prepared once:
+
+    @function("strcmp", arguments=(Domain.TEXT, Domain.TEXT), result=BIGINT, specialise=True)
+    def strcmp(arguments: tuple[Expression, ...]) -> Callable[..., int]:
+        key = collation_key(merged_collation(arguments, "strcmp"))
+        return lambda left, right: (key(left) > key(right)) - (key(left) < key(right))
+
+**A special one** emits its own source, e.g. to evaluate arguments lazily:
+
+    @special("ifnull", least=2, most=2, result=merged_type)
+    def ifnull(emitter: Emitter, call: Call) -> Fragment: ...
+
+See `dataflow.compile.Emitter` for what it may use. Files in this package are imported by
+`dataflow.functions`, so a new module needs no registration of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dataflow.collation.coercion import merged_collation
+from dataflow.conversion import Domain
+from dataflow.errors import Condition, InvalidStatement
+from dataflow.expression import Call, Expression
+from dataflow.types import BLOBS, STRINGS, SqlType, text
+
+if TYPE_CHECKING:
+    from dataflow.compile import Emitter
+
+__all__ = ["Domain", "Fragment", "Function", "call", "function", "is_function", "lookup", "special", "text_like"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """Source of a Python expression. `atomic` ones are names and constants: cheap to repeat."""
+
+    source: str
+    nullable: bool = True
+    atomic: bool = False
+
+
+Arguments = tuple[Expression, ...]
+Infer = Callable[[Arguments], SqlType]
+Emit = Callable[["Emitter", Call], Fragment]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """`truth` and `falsity`, where given, emit a Python condition that holds exactly when the
+    call is true, or false (NULL is neither); without them it is derived from the value."""
+
+    name: str
+    least: int
+    most: int | None
+    infer: Infer
+    emit: Emit
+    deterministic: bool = True
+    truth: Callable[[Emitter, Call], str] | None = None
+    falsity: Callable[[Emitter, Call], str] | None = None
+
+
+_functions: dict[str, Function] = {}
+
+
+def is_function(name: str) -> bool:
+    return name.lower() in _functions
+
+
+def lookup(name: str) -> Function:
+    found = _functions.get(name) or _functions.get(name.lower())
+    if found is None:
+        raise InvalidStatement(Condition.UNKNOWN_FUNCTION, name)
+    return found
+
+
+def call(name: str, *arguments: Expression) -> Call:
+    """The typed call of a function or operator; errors 1305 and 1582 as MySQL's."""
+    found = lookup(name)
+    if len(arguments) < found.least or (found.most is not None and len(arguments) > found.most):
+        raise InvalidStatement(Condition.WRONG_ARGUMENT_COUNT, name.upper())
+    return Call(found.name, arguments, found.infer(arguments))
+
+
+def register(entry: Function, *aliases: str) -> None:
+    for name in (entry.name, *aliases):
+        assert name not in _functions, f"{name} is registered twice"
+        _functions[name] = replace(entry, name=name)
+
+
+def text_like(arguments: Arguments) -> SqlType:
+    """Text in the collation the string arguments agree on; binary if one of them is."""
+    collation = merged_collation(arguments, "function")
+    if collation == "binary" and any(argument.type.kind in BLOBS for argument in arguments):
+        return SqlType(next(a.type.kind for a in arguments if a.type.kind in BLOBS), length=None)
+    bounds = [a.type.length for a in arguments if a.type.kind in STRINGS and a.type.length is not None]
+    return text(max(bounds, default=None), collation)
+
+
+PlainFunction = TypeVar("PlainFunction", bound=Callable[..., Any])
+SpecialFunction = TypeVar("SpecialFunction", bound=Callable[..., Fragment])
+
+
+def _inference(result: SqlType | Infer) -> Infer:
+    return (lambda arguments: result) if isinstance(result, SqlType) else result
+
+
+def function(
+    *names: str,
+    arguments: tuple[Domain, ...] = (),
+    result: SqlType | Infer,
+    optional: int = 0,
+    rest: Domain | None = None,
+    nulls: bool = False,
+    deterministic: bool = True,
+    specialise: bool = False,
+) -> Callable[[PlainFunction], PlainFunction]:
+    """Register a plain Python function; see the module's docstring."""
+
+    def decorate(body: PlainFunction) -> PlainFunction:
+        def emit(emitter: Emitter, node: Call) -> Fragment:
+            target = body(node.arguments) if specialise else body
+            fragments = []
+            for position, argument in enumerate(node.arguments):
+                domain = arguments[position] if position < len(arguments) else rest
+                assert domain is not None
+                fragments.append(emitter.convert(argument, domain))
+            return emitter.apply(target, fragments, nulls=nulls)
+
+        register(
+            Function(
+                names[0],
+                len(arguments) - optional,
+                len(arguments) if rest is None else None,
+                _inference(result),
+                emit,
+                deterministic,
+            ),
+            *names[1:],
+        )
+        return body
+
+    return decorate
+
+
+def special(
+    *names: str,
+    least: int,
+    most: int | None,
+    result: SqlType | Infer,
+    deterministic: bool = True,
+    truth: Callable[[Emitter, Call], str] | None = None,
+    falsity: Callable[[Emitter, Call], str] | None = None,
+) -> Callable[[SpecialFunction], SpecialFunction]:
+    """Register a function that emits its own source."""
+
+    def decorate(emit: SpecialFunction) -> SpecialFunction:
+        entry = Function(names[0], least, most, _inference(result), emit, deterministic, truth, falsity)
+        register(entry, *names[1:])
+        return emit
+
+    return decorate
