@@ -1,0 +1,233 @@
+"""The catalog: an immutable snapshot of every database and base table.
+
+Table names are case-sensitive, as in MySQL on Linux; column names are not. A `CatalogChange`
+is what a DDL statement asks for; `Catalog.apply` makes the next snapshot of it. Ids are never
+used again, which is why `next_table_id` is part of the snapshot and not the largest id + 1.
+
+Databases and tables encode to bytes one by one (each is a znode of its own, and a znode holds
+at most 1 MB). Where and when they are stored is not decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from dataflow import expression, schema
+from dataflow.errors import Condition, CorruptState, InvalidStatement
+from dataflow.schema import Table
+from dataflow.types import DEFAULT_COLLATION, Kind, SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    name: str
+    collation: str = DEFAULT_COLLATION
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What SHOW WARNINGS lists after a statement: level is Note or Warning."""
+
+    level: str
+    condition: Condition
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogChange:
+    """The effect of one DDL statement, all or nothing.
+
+    `tables_dropped` holds ids. `builds` are (table id, index id) of indexes to be filled from
+    stored rows; until then they are marked `building`.
+    """
+
+    databases_put: tuple[Database, ...] = ()
+    databases_dropped: tuple[str, ...] = ()
+    tables_put: tuple[Table, ...] = ()
+    tables_dropped: tuple[int, ...] = ()
+    builds: tuple[tuple[int, int], ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.databases_put or self.databases_dropped or self.tables_put or self.tables_dropped)
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    databases: Mapping[str, Database] = field(default_factory=lambda: MappingProxyType({}))
+    tables: Mapping[int, Table] = field(default_factory=lambda: MappingProxyType({}))
+    names: Mapping[tuple[str, str], int] = field(default_factory=lambda: MappingProxyType({}))
+    version: int = 0
+    next_table_id: int = 1
+
+    @staticmethod
+    def of(databases: tuple[Database, ...], tables: tuple[Table, ...], version: int, next_table_id: int) -> Catalog:
+        return Catalog(
+            MappingProxyType({database.name: database for database in databases}),
+            MappingProxyType({table.id: table for table in tables}),
+            MappingProxyType({(table.database, table.name): table.id for table in tables}),
+            version,
+            next_table_id,
+        )
+
+    def database(self, name: str | None) -> Database:
+        if not name:
+            raise InvalidStatement(Condition.NO_DB_SELECTED)
+        found = self.databases.get(name)
+        if found is None:
+            raise InvalidStatement(Condition.UNKNOWN_DATABASE, name)
+        return found
+
+    def find_table(self, database: str, name: str) -> Table | None:
+        table_id = self.names.get((database, name))
+        return None if table_id is None else self.tables[table_id]
+
+    def table(self, database: str | None, name: str) -> Table:
+        """The table, or MySQL's error for why there is none."""
+        if not database:
+            raise InvalidStatement(Condition.NO_DB_SELECTED)
+        found = self.find_table(database, name)
+        if found is None:
+            if database not in self.databases:
+                raise InvalidStatement(Condition.UNKNOWN_DATABASE, database)
+            raise InvalidStatement(Condition.UNKNOWN_TABLE, f"{database}.{name}")
+        return found
+
+    def tables_of(self, database: str) -> list[Table]:
+        """The tables of `database` by name."""
+        found = [table for table in self.tables.values() if table.database == database]
+        return sorted(found, key=lambda table: table.name)
+
+    def references_to(self, database: str, name: str) -> Iterator[tuple[Table, schema.ForeignKey]]:
+        """The foreign keys that point at a table, with the table that declares each."""
+        for table in self.tables.values():
+            for key in table.foreign_keys:
+                if (key.parent_database, key.parent_table) == (database, name):
+                    yield table, key
+
+    def apply(self, change: CatalogChange) -> Catalog:
+        databases = dict(self.databases)
+        tables = dict(self.tables)
+        for name in change.databases_dropped:
+            del databases[name]
+        for database in change.databases_put:
+            databases[database.name] = database
+        for table_id in change.tables_dropped:
+            del tables[table_id]
+        next_table_id = self.next_table_id
+        for table in change.tables_put:
+            old = self.tables.get(table.id)
+            assert old is None or old.version < table.version, "a changed table has a higher version"
+            tables[table.id] = table
+            next_table_id = max(next_table_id, table.id + 1)
+        return Catalog.of(tuple(databases.values()), tuple(tables.values()), self.version + 1, next_table_id)
+
+
+# --- encoding -------------------------------------------------------------------------------
+# Dataclasses become {"": tag, field: value …} without the fields that have their default, so a
+# field added later reads as its default in what was stored before.
+
+_CLASSES: dict[str, Any] = {
+    "database": Database,
+    "table": schema.Table,
+    "column": schema.Column,
+    "index": schema.Index,
+    "part": schema.KeyPart,
+    "foreign_key": schema.ForeignKey,
+    "check": schema.Check,
+    "type": SqlType,
+    "read": expression.Column,
+    "literal": expression.Literal,
+    "parameter": expression.Parameter,
+    "call": expression.Call,
+}
+_TAGS: dict[Any, str] = {found: tag for tag, found in _CLASSES.items()}
+
+
+_FIELDS = {tag: tuple((each.name, each.default) for each in fields(found)) for tag, found in _CLASSES.items()}
+
+
+def to_builtins(value: object) -> Any:
+    """`value` as None, numbers, str, bytes, lists and dicts: what msgpack can carry."""
+    if isinstance(value, tuple):
+        return [to_builtins(each) for each in value]
+    if isinstance(value, Decimal):
+        return {"": "decimal", "value": str(value)}
+    if isinstance(value, Kind):
+        return {"": "kind", "value": value.value}
+    if type(value) in _TAGS:
+        tag = _TAGS[type(value)]
+        packed: dict[str, Any] = {"": tag}
+        for name, default in _FIELDS[tag]:
+            each = getattr(value, name)
+            if type(each) is not type(default) or each != default:
+                packed[name] = to_builtins(each)
+        return packed
+    assert value is None or isinstance(value, int | float | str | bytes), type(value)
+    return value
+
+
+def from_builtins(packed: Any) -> Any:
+    """The inverse of `to_builtins`; raises `CorruptState` for what that cannot have made."""
+    if isinstance(packed, list):
+        return tuple([from_builtins(each) for each in packed])
+    if not isinstance(packed, dict):
+        return packed
+    try:
+        arguments = {name: from_builtins(each) for name, each in packed.items() if name}
+        match packed[""]:
+            case "decimal":
+                return Decimal(arguments["value"])
+            case "kind":
+                return Kind(arguments["value"])
+            case tag:
+                return _CLASSES[tag](**arguments)
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptState(f"catalog entry: {error}") from error
+
+
+def encode_expression(value: expression.Expression) -> Any:
+    return to_builtins(value)
+
+
+def decode_expression(packed: Any) -> expression.Expression:
+    found = from_builtins(packed)
+    if not isinstance(found, expression.Column | expression.Literal | expression.Parameter | expression.Call):
+        raise CorruptState("not an expression")
+    return found
+
+
+def encode_table(table: Table) -> bytes:
+    return msgspec.msgpack.encode(to_builtins(table))
+
+
+def decode_table(data: bytes) -> Table:
+    found = _decode(data)
+    if not isinstance(found, Table):
+        raise CorruptState("not a table")
+    return found
+
+
+def encode_database(database: Database) -> bytes:
+    return msgspec.msgpack.encode(to_builtins(database))
+
+
+def decode_database(data: bytes) -> Database:
+    found = _decode(data)
+    if not isinstance(found, Database):
+        raise CorruptState("not a database")
+    return found
+
+
+def _decode(data: bytes) -> object:
+    try:
+        return from_builtins(msgspec.msgpack.decode(data))
+    except msgspec.DecodeError as error:
+        raise CorruptState(f"catalog entry: {error}") from error
