@@ -1,1 +1,4 @@
-"""What is on disk: the byte encodings of keys and rows, and one LevelDB database per shard."""
+"""Base tables on disk: how keys and rows become bytes, and one LevelDB database for each shard.
+
+The only package that imports plyvel. It knows tables and epochs, but no SQL and no sockets.
+"""

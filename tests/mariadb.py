@@ -25,9 +25,7 @@ MISSING = (
     "mariadbd is not installed; the tests compare with it. "
     "Install the Debian package mariadb-server, or run `make setup` as root."
 )
-SQL_MODE = (
-    "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
-)
+SQL_MODE = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
 """MySQL 8's default, so that both refuse the same values."""
 
 
@@ -45,7 +43,11 @@ class MariaDB:
         self.port = free_port()
         self._names = itertools.count(1)
         data = folder / "data"
-        flags = [f"--datadir={data}", "--innodb-log-file-size=4M", *(["--user=root"] if os.geteuid() == 0 else [])]
+        flags = [
+            f"--datadir={data}",
+            "--innodb-log-file-size=4M",
+            *(["--user=root"] if os.geteuid() == 0 else []),
+        ]
         subprocess.run(
             [install, "--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", *flags],
             check=True, capture_output=True, timeout=START_SECONDS_MAX,
@@ -87,7 +89,9 @@ class MariaDB:
     def __enter__(self) -> MariaDB:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.stop()
 
     def _wait_until_ready(self) -> None:

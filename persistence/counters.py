@@ -1,0 +1,49 @@
+"""Numbers that are never handed out twice, whatever crashes: AUTO_INCREMENT and row ids.
+
+A counter's stored *reserve* is a number below which anything may have been handed out. It is
+made durable before a number at or above the old reserve leaves, in steps of many numbers, so
+that most allocations write nothing. A crash skips the rest of a step; a clean close
+stores the exact value and skips nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+RESERVE_AHEAD = 10_000
+
+
+class Counters:
+    """The counters of one shard, by name. `persist(name, reserve)` returns once it is durable."""
+
+    def __init__(self, reserves: dict[bytes, int], persist: Callable[[bytes, int], None]) -> None:
+        self._reserves = reserves
+        self._persist = persist
+        self._next = dict(reserves)
+
+    def allocate(self, name: bytes, count: int, floor: int = 0) -> int:
+        """Reserve `count` consecutive numbers ≥ max(floor, 1) never handed out; return the first.
+
+        With count = 0 the counter is only raised: numbers below `floor` will not be handed out.
+        """
+        first = max(self._next.get(name, 1), floor)
+        after = first + count
+        if after > self._reserves.get(name, 1):
+            reserve = after + RESERVE_AHEAD
+            self._persist(name, reserve)
+            self._reserves[name] = reserve
+        self._next[name] = after
+        return first
+
+    def peek(self, name: bytes) -> int:
+        """The number that would be handed out next."""
+        return self._next.get(name, 1)
+
+    def forget(self, name: bytes) -> None:
+        """The counter's table is gone. Its stored reserve is the caller's to delete."""
+        self._next.pop(name, None)
+        self._reserves.pop(name, None)
+
+    def exact(self) -> dict[bytes, int]:
+        """What to store on a clean close."""
+        return {name: number for name, number in self._next.items() if self._reserves.get(name) != number}

@@ -1,0 +1,293 @@
+"""One shard's LevelDB database: base rows, index entries, counters and the epoch log.
+
+Invariants
+- An epoch's writes, its transactions' outcomes, the decision made with it and the removal of
+  its prepared record are one LevelDB write batch: after a crash all of it is there or nothing.
+- `epoch` is the last applied epoch, stored in that same batch.
+- With durability "fsync" a call asked to be durable returns after the log is on disk; LevelDB
+  has one log, so everything written before is on disk too. With "os" the operating system
+  decides, and what is lost in a power cut is a suffix of the epochs.
+
+Keys that begin with a zero byte are the store's own (below); all others are the caller's,
+made by `persistence.layout`, and their values carry versions.
+
+The store knows no SQL, and has no thread or clock. What it does takes as long as the disk
+does, so its owner may want to call the durable methods from a thread; one call at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import plyvel
+
+from dataflow.epoch_messages import ABSENT, PersistEpoch, PreparedEpoch, TransactionId
+from dataflow.errors import Condition, CorruptState, Retryable
+from persistence.counters import Counters
+from persistence.view import VERSION_BYTES, History, Stored, View, split
+
+Durability = Literal["fsync", "os"]
+
+FORMAT = b"1"
+_FORMAT_KEY = b"\0format"
+_EPOCH_KEY = b"\0epoch"
+_PREPARED_KEY = b"\0prepared"
+_DECISION = b"\0d"
+_TRANSACTION = b"\0t"
+_COUNTER = b"\0c"
+_META = b"\0m"
+
+WRITE_BUFFER_BYTES = 32 << 20
+BLOCK_CACHE_BYTES = 64 << 20
+BLOOM_BITS_PER_KEY = 10
+HISTORY_EPOCHS = 16
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_prepared = msgspec.msgpack.Decoder(PreparedEpoch).decode
+_decode_decision = msgspec.msgpack.Decoder(tuple[TransactionId, ...]).decode
+
+
+class ShardStore:
+    """Opened by the constructor, which creates what is missing; recovery is LevelDB's."""
+
+    def __init__(self, path: Path, durability: Durability = "fsync") -> None:
+        self.path = path
+        self._fsync = durability == "fsync"
+        self._database = _open(path)
+        self._get = self._database.get
+        self._history = History(HISTORY_EPOCHS)
+        self._check_format()
+        self.epoch = int.from_bytes(self._get(_EPOCH_KEY, b""), "big")
+        self._transactions = self._load_transactions()
+        self._counters = Counters(self._load_counters(), self._persist_counter)
+
+    def close(self) -> None:
+        """Stop cleanly: the counters skip no numbers."""
+        with self._database.write_batch(sync=self._fsync) as batch:
+            for name, number in self._counters.exact().items():
+                batch.put(_COUNTER + name, number.to_bytes(8, "big"))
+        self.abort()
+
+    def abort(self) -> None:
+        """Close as a crash would leave it; for tests, and for a shard that failed."""
+        self._history.clear()
+        self._database.close()
+
+    # --- reading ---------------------------------------------------------------------------
+
+    def version_of(self, key: bytes) -> int:
+        """The epoch that wrote the key, or ABSENT."""
+        value = self._get(key)
+        return ABSENT if value is None else int.from_bytes(value[:VERSION_BYTES], "big")
+
+    def get(self, key: bytes) -> Stored | None:
+        value = self._get(key)
+        return None if value is None else split(value)
+
+    def view(self) -> View:
+        """The state as of now, for as long as the view is kept."""
+        return View(self._database.snapshot(), self.epoch)
+
+    def view_at(self, epoch: int) -> View | None:
+        """The state as of `epoch`, or None if it is no longer kept.
+
+        For an epoch that is not yet applied here this is the state as of now.
+        """
+        return self.view() if epoch >= self.epoch else self._history.at(epoch)
+
+    def approximate_bytes(self, start: bytes, stop: bytes) -> int:
+        """Bytes on disk of the keys in the range; what is only in the log does not count."""
+        return int(self._database.approximate_size(start, stop))
+
+    # --- epochs ----------------------------------------------------------------------------
+
+    def persist_prepared(self, record: PreparedEpoch) -> None:
+        """Write the record down, durably."""
+        self._database.put(_PREPARED_KEY, _encode(record), sync=self._fsync)
+
+    def prepared(self) -> PreparedEpoch | None:
+        """The epoch that was prepared and neither applied nor discarded, if there is one."""
+        value = self._get(_PREPARED_KEY)
+        try:
+            return None if value is None else _decode_prepared(value)
+        except msgspec.DecodeError as error:
+            raise CorruptState(f"prepared epoch: {error}") from error
+
+    def discard_prepared(self, epoch: int) -> None:
+        """The prepared epoch was not committed."""
+        record = self.prepared()
+        if record is not None and record.epoch == epoch:
+            self._database.delete(_PREPARED_KEY)
+
+    def persist_epoch(self, epoch: PersistEpoch) -> None:
+        """Apply a decided epoch."""
+        number = epoch.epoch
+        assert number > self.epoch, f"epoch {number} after epoch {self.epoch}"
+        view = self.view()
+        version = number.to_bytes(VERSION_BYTES, "big")
+        batch = self._database.write_batch(sync=self._fsync and epoch.durable)
+        put = batch.put
+        for key, value in epoch.writes.items():
+            if value is None:
+                batch.delete(key)
+            else:
+                put(key, version + value)
+        put(_EPOCH_KEY, version)
+        batch.delete(_PREPARED_KEY)
+        for transaction in epoch.transactions:
+            put(_transaction_key(transaction), version)
+        for transaction in self._settled(epoch.settled):
+            batch.delete(_transaction_key(transaction))
+        if epoch.decision is not None:
+            put(_DECISION + version, _encode(epoch.decision))
+        batch.write()
+        self._forget(self._settled(epoch.settled))
+        for client, sequence in epoch.transactions:
+            self._transactions.setdefault(client, {})[sequence] = number
+        self._history.add(view, number - 1)
+        self.epoch = number
+
+    # --- decisions of the coordinator --------------------------------------------------------
+
+    def decision(self, epoch: int) -> tuple[TransactionId, ...] | None:
+        """The spanning transactions that the epoch committed, or None if no decision is kept."""
+        value = self._get(_DECISION + epoch.to_bytes(VERSION_BYTES, "big"))
+        return None if value is None else _decision(value)
+
+    def decisions(self) -> dict[int, tuple[TransactionId, ...]]:
+        """Every decision that is kept, by epoch."""
+        return {
+            int.from_bytes(key, "big"): _decision(value)
+            for key, value in self._database.prefixed_db(_DECISION).iterator()
+        }
+
+    def discard_decisions(self, epochs: Iterable[int]) -> None:
+        with self._database.write_batch() as batch:
+            for epoch in epochs:
+                batch.delete(_DECISION + epoch.to_bytes(VERSION_BYTES, "big"))
+
+    # --- outcomes of transactions ------------------------------------------------------------
+
+    def epoch_of_transaction(self, transaction: TransactionId) -> int | None:
+        """The epoch in which it committed here, if it did and its client may still ask."""
+        client, sequence = transaction
+        return self._transactions.get(client, {}).get(sequence)
+
+    def prune_transactions(self, before: int) -> None:
+        """Forget the outcomes of clients that committed nothing since epoch `before`: they are gone."""
+        idle = [client for client, outcomes in self._transactions.items() if max(outcomes.values()) < before]
+        gone = [(client, sequence) for client in idle for sequence in self._transactions[client]]
+        with self._database.write_batch() as batch:
+            for transaction in gone:
+                batch.delete(_transaction_key(transaction))
+        self._forget(gone)
+
+    def _settled(self, settled: Mapping[bytes, int]) -> list[TransactionId]:
+        return [
+            (client, sequence)
+            for client, below in settled.items()
+            for sequence in self._transactions.get(client, ())
+            if sequence < below
+        ]
+
+    def _forget(self, transactions: Iterable[TransactionId]) -> None:
+        for client, sequence in transactions:
+            outcomes = self._transactions[client]
+            del outcomes[sequence]
+            if not outcomes:
+                del self._transactions[client]
+
+    # --- counters ------------------------------------------------------------------------------
+
+    def allocate(self, counter: bytes, count: int, floor: int = 0) -> int:
+        """See `Counters.allocate`. Durable when it returns."""
+        return self._counters.allocate(counter, count, floor)
+
+    def counter_next(self, counter: bytes) -> int:
+        """The number that would be handed out next."""
+        return self._counters.peek(counter)
+
+    def drop_counter(self, counter: bytes) -> None:
+        self._counters.forget(counter)
+        self._database.delete(_COUNTER + counter)
+
+    def _persist_counter(self, name: bytes, reserve: int) -> None:
+        self._database.put(_COUNTER + name, reserve.to_bytes(8, "big"), sync=self._fsync)
+
+    # --- other facts -----------------------------------------------------------------------------
+
+    def meta(self, name: bytes) -> bytes | None:
+        """A fact about the shard that its owner stored with `put_meta`."""
+        value = self._get(_META + name)
+        return None if value is None else bytes(value)
+
+    def put_meta(self, name: bytes, value: bytes) -> None:
+        self._database.put(_META + name, value, sync=self._fsync)
+
+    def delete_range(self, start: bytes, stop: bytes, keys_max: int = 10_000) -> bool:
+        """Delete up to `keys_max` keys of a range nobody reads any more; True if more are left.
+
+        Not part of any epoch, and not durable by itself: deleting again does no harm.
+        """
+        keys = self._database.iterator(start=start, stop=stop, include_value=False)
+        with self._database.write_batch() as batch:
+            count = 0
+            for key in islice(keys, keys_max):
+                batch.delete(key)
+                count += 1
+        return count == keys_max
+
+    # --- opening -----------------------------------------------------------------------------------
+
+    def _check_format(self) -> None:
+        found = self._get(_FORMAT_KEY)
+        if found is None:
+            self._database.put(_FORMAT_KEY, FORMAT, sync=self._fsync)
+        elif found != FORMAT:
+            raise CorruptState(f"{self.path} was written in format {found!r}, this version reads {FORMAT!r}")
+
+    def _load_transactions(self) -> dict[bytes, dict[int, int]]:
+        transactions: dict[bytes, dict[int, int]] = {}
+        for key, value in self._database.prefixed_db(_TRANSACTION).iterator():
+            sequences = transactions.setdefault(key[:-8], {})
+            sequences[int.from_bytes(key[-8:], "big")] = int.from_bytes(value, "big")
+        return transactions
+
+    def _load_counters(self) -> dict[bytes, int]:
+        stored = self._database.prefixed_db(_COUNTER).iterator()
+        return {name: int.from_bytes(value, "big") for name, value in stored}
+
+
+def _transaction_key(transaction: TransactionId) -> bytes:
+    client, sequence = transaction
+    return _TRANSACTION + client + sequence.to_bytes(8, "big")
+
+
+def _decision(value: bytes) -> tuple[TransactionId, ...]:
+    try:
+        return _decode_decision(value)
+    except msgspec.DecodeError as error:
+        raise CorruptState(f"decision: {error}") from error
+
+
+def _open(path: Path) -> plyvel.DB:
+    path.mkdir(parents=True, exist_ok=True)
+    try:
+        return plyvel.DB(
+            str(path),
+            create_if_missing=True,
+            write_buffer_size=WRITE_BUFFER_BYTES,
+            lru_cache_size=BLOCK_CACHE_BYTES,
+            bloom_filter_bits=BLOOM_BITS_PER_KEY,
+            compression="snappy",
+        )
+    except plyvel.CorruptionError as error:
+        raise CorruptState(f"{path}: {error}") from error
+    except plyvel.IOError as error:
+        if "lock" in str(error).lower():
+            raise Retryable(Condition.UNKNOWN_ERROR, f"{path} is in use by another process") from error
+        raise

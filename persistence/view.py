@@ -1,0 +1,117 @@
+"""Reading a shard's stored state as of one epoch.
+
+A stored value is the epoch that wrote it, its version, in 8 bytes, and then the payload. A
+`View` reads from one LevelDB snapshot, so nothing that is applied later shows in it, however
+long a scan takes; dropping the view releases the snapshot.
+
+`History` keeps the snapshots of the latest epochs, because a reader of several shards finds
+some of them an epoch further than others. It holds few: LevelDB cannot drop overwritten
+values while a snapshot still sees them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from dataflow.errors import CorruptState
+
+VERSION_BYTES = 8
+FIRST_CHUNK_ROWS = 64
+CHUNK_ROWS_MAX = 4096
+CHUNK_BYTES_TARGET = 1 << 20
+
+Stored = tuple[int, bytes]
+"""(version, payload)"""
+Entry = tuple[bytes, int, bytes]
+"""(key, version, payload)"""
+
+
+def split(value: bytes) -> Stored:
+    """A stored value as (version, payload)."""
+    if len(value) < VERSION_BYTES:
+        raise CorruptState(f"a stored value of {len(value)} bytes has no version")
+    return int.from_bytes(value[:VERSION_BYTES], "big"), value[VERSION_BYTES:]
+
+
+class View:
+    """The stored state as of `epoch`, which is the last one applied in it."""
+
+    __slots__ = ("_get", "_iterator", "epoch")
+
+    def __init__(self, source: Any, epoch: int) -> None:
+        self.epoch = epoch
+        self._get = source.get
+        self._iterator = source.iterator
+
+    def get(self, key: bytes) -> Stored | None:
+        value = self._get(key)
+        return None if value is None else split(value)
+
+    def get_many(self, keys: Sequence[bytes]) -> list[Stored | None]:
+        get = self._get
+        return [None if (value := get(key)) is None else split(value) for key in keys]
+
+    def scan(
+        self, start: bytes, stop: bytes, *, resolve: bytes | None = None, reverse: bool = False
+    ) -> Iterator[list[Entry]]:
+        """The entries with start ≤ key < stop in key order (or the reverse), in growing chunks.
+
+        With `resolve`, entries are index entries whose payload is a primary key; what comes
+        back is the row stored under `resolve` + that key, in the order of the index.
+        """
+        if start >= stop:
+            return
+        iterator = self._iterator(start=start, stop=stop, reverse=reverse)
+        rows_max = FIRST_CHUNK_ROWS
+        try:
+            while chunk := [(key, *split(value)) for key, value in islice(iterator, rows_max)]:
+                ended = len(chunk) < rows_max
+                if resolve is not None:
+                    chunk = self._resolved(chunk, resolve)
+                yield chunk
+                if ended:
+                    return
+                row_bytes = 1 + sum(len(payload) for _, _, payload in chunk) // len(chunk)
+                rows_max = max(1, min(rows_max * 4, CHUNK_ROWS_MAX, CHUNK_BYTES_TARGET // row_bytes))
+        finally:
+            iterator.close()
+
+    def _resolved(self, entries: list[Entry], prefix: bytes) -> list[Entry]:
+        rows: list[Entry] = []
+        for key, _, primary_key in entries:
+            row_key = prefix + primary_key
+            stored = self.get(row_key)
+            if stored is None:
+                raise CorruptState(f"index entry {key.hex()} names a row that is not there")
+            rows.append((row_key, *stored))
+        return rows
+
+
+class History:
+    """The views of the latest epochs, oldest first, without the current one."""
+
+    def __init__(self, epochs_max: int) -> None:
+        self._epochs_max = epochs_max
+        self._ends: list[int] = []
+        self._views: list[View] = []
+
+    def add(self, view: View, end: int) -> None:
+        """Keep `view`, which is what every epoch from its own up to `end` saw."""
+        self._ends.append(end)
+        self._views.append(view)
+        if len(self._views) > self._epochs_max:
+            del self._views[0], self._ends[0]
+
+    def at(self, epoch: int) -> View | None:
+        """What `epoch` saw, if that is still kept."""
+        position = bisect_left(self._ends, epoch)
+        if position == len(self._ends) or self._views[position].epoch > epoch:
+            return None
+        return self._views[position]
+
+    def clear(self) -> None:
+        self._ends.clear()
+        self._views.clear()

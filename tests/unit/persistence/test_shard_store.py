@@ -1,0 +1,260 @@
+"""What survives in a shard's store, whatever interrupts it.
+
+A crash is a copy of the LevelDB directory taken while the store is open: just the files that
+a killed process would leave behind.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dataflow.epoch_messages import ABSENT, PersistEpoch, PreparedEpoch, TransactionId
+from dataflow.errors import CorruptState, Retryable
+from persistence.shard_store import ShardStore
+
+CLIENT = b"client-1"
+
+
+def epoch(
+    number: int,
+    writes: dict[bytes, bytes | None] | None = None,
+    transactions: list[TransactionId] | None = None,
+    settled: dict[bytes, int] | None = None,
+    decision: tuple[TransactionId, ...] | None = None,
+) -> PersistEpoch:
+    return PersistEpoch(number, writes or {}, transactions or [], settled or {}, decision, durable=True)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ShardStore]:
+    store = ShardStore(tmp_path / "shard")
+    yield store
+    store.abort()
+
+
+def crashed(store: ShardStore, tmp_path: Path) -> ShardStore:
+    """The store as it would open after a kill at this moment."""
+    copy = tmp_path / f"crashed-{len(list(tmp_path.iterdir()))}"
+    shutil.copytree(store.path, copy)
+    return ShardStore(copy)
+
+
+def test_what_an_epoch_wrote_carries_its_version(store: ShardStore) -> None:
+    store.persist_epoch(epoch(1, {b"a": b"1", b"b": b"2"}))
+    store.persist_epoch(epoch(5, {b"b": b"3"}))
+    assert store.get(b"a") == (1, b"1")
+    assert store.get(b"b") == (5, b"3")
+    assert store.get(b"c") is None
+    assert (store.version_of(b"b"), store.version_of(b"c")) == (5, ABSENT)
+    assert store.epoch == 5
+
+
+def test_a_deleted_key_is_absent(store: ShardStore) -> None:
+    store.persist_epoch(epoch(1, {b"a": b"1"}))
+    store.persist_epoch(epoch(2, {b"a": None}))
+    assert store.get(b"a") is None
+    assert store.version_of(b"a") == ABSENT
+
+
+def test_a_crash_keeps_every_applied_epoch(store: ShardStore, tmp_path: Path) -> None:
+    store.persist_epoch(epoch(3, {b"a": b"1"}, [(CLIENT, 7)], decision=((CLIENT, 7),)))
+    after = crashed(store, tmp_path)
+    assert after.epoch == 3
+    assert after.get(b"a") == (3, b"1")
+    assert after.epoch_of_transaction((CLIENT, 7)) == 3
+    assert after.decision(3) == ((CLIENT, 7),)
+    assert after.decisions() == {3: ((CLIENT, 7),)}
+    after.abort()
+
+
+def test_a_prepared_epoch_survives_until_it_is_applied(store: ShardStore, tmp_path: Path) -> None:
+    record = PreparedEpoch(4, {b"a": b"1", b"b": None}, [(CLIENT, 1)], [((CLIENT, 2), {b"c": b"\0\xff"})])
+    assert store.prepared() is None
+    store.persist_prepared(record)
+    after = crashed(store, tmp_path)
+    assert after.prepared() == record
+    assert after.epoch == 0
+    after.persist_epoch(epoch(4, record.writes))
+    assert after.prepared() is None
+    again = crashed(after, tmp_path)
+    assert again.prepared() is None
+    assert again.get(b"a") == (4, b"1")
+    after.abort()
+    again.abort()
+
+
+def test_discarding_takes_only_the_epoch_that_is_named(store: ShardStore) -> None:
+    store.persist_prepared(PreparedEpoch(4, {}, [], []))
+    store.discard_prepared(3)
+    assert store.prepared() is not None
+    store.discard_prepared(4)
+    assert store.prepared() is None
+
+
+def test_a_view_sees_nothing_that_is_applied_later(store: ShardStore) -> None:
+    store.persist_epoch(epoch(1, {b"k1": b"old", b"k2": b"x"}))
+    view = store.view()
+    store.persist_epoch(epoch(2, {b"k1": b"new", b"k2": None, b"k3": b"y"}))
+    assert view.epoch == 1
+    assert view.get_many([b"k1", b"k3"]) == [(1, b"old"), None]
+    assert list(view.scan(b"k", b"l")) == [[(b"k1", 1, b"old"), (b"k2", 1, b"x")]]
+    assert list(store.view().scan(b"k", b"l")) == [[(b"k1", 2, b"new"), (b"k3", 2, b"y")]]
+
+
+def test_recent_epochs_stay_readable_and_old_ones_do_not(store: ShardStore) -> None:
+    for number in range(2, 60, 2):
+        store.persist_epoch(epoch(number, {b"k": str(number).encode()}))
+    for wanted, found in ((58, b"58"), (99, b"58"), (57, b"56"), (56, b"56"), (40, b"40")):
+        view = store.view_at(wanted)
+        assert view is not None
+        stored = view.get(b"k")
+        assert stored is not None and stored[1] == found
+    assert store.view_at(10) is None
+
+
+def test_a_scan_goes_through_all_chunks_in_both_directions(store: ShardStore) -> None:
+    keys = [b"k" + number.to_bytes(4, "big") for number in range(3000)]
+    store.persist_epoch(epoch(1, dict.fromkeys(keys, b"v") | {b"j": b"", b"l": b""}))
+    forward = [key for chunk in store.view().scan(b"k", b"l") for key, _, _ in chunk]
+    backward = [key for chunk in store.view().scan(b"k", b"l", reverse=True) for key, _, _ in chunk]
+    assert forward == keys
+    assert backward == keys[::-1]
+    assert list(store.view().scan(b"l", b"k")) == []
+
+
+def test_a_resolved_scan_gives_the_rows_in_index_order(store: ShardStore) -> None:
+    store.persist_epoch(epoch(1, {b"r1": b"row one", b"r2": b"row two", b"ia2": b"2", b"ib1": b"1"}))
+    rows = [(b"r2", 1, b"row two"), (b"r1", 1, b"row one")]
+    assert list(store.view().scan(b"i", b"j", resolve=b"r")) == [rows]
+    assert list(store.view().scan(b"i", b"j", resolve=b"r", reverse=True)) == [rows[::-1]]
+
+
+def test_an_index_entry_without_its_row_is_corrupt(store: ShardStore) -> None:
+    store.persist_epoch(epoch(1, {b"i1": b"1"}))
+    with pytest.raises(CorruptState):
+        list(store.view().scan(b"i", b"j", resolve=b"r"))
+
+
+def test_outcomes_are_kept_until_their_client_settles_them(store: ShardStore, tmp_path: Path) -> None:
+    for number in range(1, 5):
+        store.persist_epoch(epoch(number, {}, [(CLIENT, number * 10)], {CLIENT: (number - 1) * 10}))
+    known = [store.epoch_of_transaction((CLIENT, number * 10)) for number in range(1, 5)]
+    assert known == [None, None, 3, 4]
+    after = crashed(store, tmp_path)
+    assert [after.epoch_of_transaction((CLIENT, number * 10)) for number in range(1, 5)] == known
+    after.abort()
+
+
+def test_outcomes_of_clients_that_went_away_are_pruned(store: ShardStore) -> None:
+    store.persist_epoch(epoch(1, {}, [(b"gone", 1), (CLIENT, 1)]))
+    store.persist_epoch(epoch(2, {}, [(CLIENT, 2)]))
+    store.prune_transactions(before=2)
+    assert store.epoch_of_transaction((b"gone", 1)) is None
+    assert store.epoch_of_transaction((CLIENT, 1)) == 1
+
+
+def test_discarded_decisions_are_gone(store: ShardStore) -> None:
+    for number in (1, 2, 3):
+        store.persist_epoch(epoch(number, decision=()))
+    store.discard_decisions([1, 3])
+    assert store.decisions() == {2: ()}
+    assert store.decision(3) is None
+
+
+def test_a_counter_never_repeats_a_number_after_a_crash(store: ShardStore, tmp_path: Path) -> None:
+    assert store.allocate(b"t1", 3) == 1
+    assert store.allocate(b"t1", 1) == 4
+    after = crashed(store, tmp_path)
+    assert after.allocate(b"t1", 1) > 4
+    after.abort()
+
+
+def test_a_counter_skips_nothing_after_a_clean_close(tmp_path: Path) -> None:
+    store = ShardStore(tmp_path / "shard")
+    assert store.allocate(b"t1", 5) == 1
+    store.close()
+    store = ShardStore(tmp_path / "shard")
+    assert store.allocate(b"t1", 1) == 6
+    store.abort()
+    store = ShardStore(tmp_path / "shard")
+    assert store.allocate(b"t1", 1) > 6
+    store.close()
+
+
+def test_a_raised_counter_stays_raised_after_a_crash(store: ShardStore, tmp_path: Path) -> None:
+    store.allocate(b"t1", 0, floor=5000)
+    assert store.counter_next(b"t1") == 5000
+    after = crashed(store, tmp_path)
+    assert after.allocate(b"t1", 1) >= 5000
+    after.abort()
+
+
+def test_a_dropped_counter_starts_again(store: ShardStore) -> None:
+    store.allocate(b"t1", 5)
+    store.drop_counter(b"t1")
+    assert store.allocate(b"t1", 1) == 1
+
+
+def test_a_range_is_deleted_in_slices(store: ShardStore) -> None:
+    store.persist_epoch(epoch(1, {b"k%03d" % number: b"" for number in range(25)} | {b"l": b""}))
+    assert store.delete_range(b"k", b"l", keys_max=10)
+    assert store.delete_range(b"k", b"l", keys_max=10)
+    assert not store.delete_range(b"k", b"l", keys_max=10)
+    assert list(store.view().scan(b"a", b"z")) == [[(b"l", 1, b"")]]
+
+
+def test_facts_survive_a_crash(store: ShardStore, tmp_path: Path) -> None:
+    store.put_meta(b"shard", b"3 of 4")
+    after = crashed(store, tmp_path)
+    assert after.meta(b"shard") == b"3 of 4"
+    assert after.meta(b"other") is None
+    after.abort()
+
+
+def test_a_store_in_use_is_refused(store: ShardStore) -> None:
+    with pytest.raises(Retryable, match="in use by another process"):
+        ShardStore(store.path)
+
+
+def _open_in_another_process(path: Path, answers: multiprocessing.Queue[str]) -> None:
+    try:
+        ShardStore(path)
+    except Retryable as error:
+        answers.put(str(error))
+
+
+def test_a_store_in_use_by_another_process_is_refused(store: ShardStore) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    answers: multiprocessing.Queue[str] = spawn.Queue()
+    process = spawn.Process(target=_open_in_another_process, args=(store.path, answers))
+    process.start()
+    assert "in use by another process" in answers.get(timeout=30)
+    process.join()
+
+
+def test_a_store_of_another_format_is_refused(store: ShardStore, tmp_path: Path) -> None:
+    store._database.put(b"\0format", b"99")
+    with pytest.raises(CorruptState, match="format"):
+        crashed(store, tmp_path)
+
+
+def test_a_log_that_was_cut_off_gives_a_prefix_of_the_epochs(store: ShardStore, tmp_path: Path) -> None:
+    for number in range(1, 30):
+        store.persist_epoch(epoch(number, {b"a%d" % number: b"x" * 50, b"last": b"%d" % number}))
+    log = next(store.path.glob("*.log"))
+    size = log.stat().st_size
+    for cut in range(0, size, size // 13):
+        copy = tmp_path / f"cut-{cut}"
+        shutil.copytree(store.path, copy)
+        with (copy / log.name).open("rb+") as file:
+            file.truncate(cut)
+        after = ShardStore(copy)
+        assert after.get(b"last") == ((after.epoch, b"%d" % after.epoch) if after.epoch else None)
+        found = [number for number in range(1, 30) if after.get(b"a%d" % number)]
+        assert found == list(range(1, after.epoch + 1))
+        after.abort()
