@@ -1,0 +1,1 @@
+"""Planned statements run here, against a `backend.store.Store`."""

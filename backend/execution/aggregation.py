@@ -1,0 +1,188 @@
+"""The aggregate functions: what each accumulates over the rows of a group.
+
+An accumulator is given the argument's values one by one, NULLs included, and tells the
+result at the end. Exact sums are Decimals and do not depend on the order of the rows; float
+ones are added in row order, and variances follow MySQL's recurrence digit by digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Context, Decimal
+from math import sqrt
+from typing import Protocol
+
+from dataflow.types import REALS, SqlType, Value
+
+EXACT = Context(prec=120, rounding=ROUND_HALF_UP)
+BIGINT_MASK = (1 << 64) - 1
+GROUP_CONCAT_BYTES_MAX = 1024
+
+
+class Accumulator(Protocol):
+    def add(self, value: Value) -> None: ...
+
+    def result(self) -> Value: ...
+
+
+class Count:
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self, value: Value) -> None:
+        if value is not None:
+            self.count += 1
+
+    def result(self) -> Value:
+        return self.count
+
+
+class CountRows:
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self, value: Value) -> None:
+        self.count += 1
+
+    def result(self) -> Value:
+        return self.count
+
+
+class ExactSum:
+    """SUM and AVG of integers and decimals; `divide` makes it the average."""
+
+    def __init__(self, type_: SqlType, divide: bool) -> None:
+        self.quantum = Decimal(1).scaleb(-type_.scale)
+        self.divide = divide
+        self.count = 0
+        self.total: int | Decimal = 0
+
+    def add(self, value: Value) -> None:
+        if value is not None:
+            self.count += 1
+            self.total = self.total + value if type(value) is int else EXACT.add(self.total, value)  # type: ignore[arg-type, operator]
+
+    def result(self) -> Value:
+        if not self.count:
+            return None
+        total = Decimal(self.total)
+        return EXACT.quantize(EXACT.divide(total, self.count) if self.divide else total, self.quantum)
+
+
+class FloatSum:
+    def __init__(self, divide: bool) -> None:
+        self.divide = divide
+        self.count = 0
+        self.total = 0.0
+
+    def add(self, value: Value) -> None:
+        if value is not None:
+            self.count += 1
+            self.total += float(value)
+
+    def result(self) -> Value:
+        if not self.count:
+            return None
+        return self.total / self.count if self.divide else self.total
+
+
+class Extreme:
+    """MIN and MAX in the order of `key`; of equal values the first one met stays."""
+
+    def __init__(self, key: Callable[[Value], object], largest: bool) -> None:
+        self.key = key
+        self.largest = largest
+        self.best: Value = None
+        self.best_key: object = None
+
+    def add(self, value: Value) -> None:
+        if value is None:
+            return
+        key = self.key(value)
+        if self.best is None or (key > self.best_key if self.largest else key < self.best_key):  # type: ignore[operator]
+            self.best, self.best_key = value, key
+
+    def result(self) -> Value:
+        return self.best
+
+
+class Bits:
+    def __init__(self, function: str) -> None:
+        self.function = function
+        self.bits = BIGINT_MASK if function == "bit_and" else 0
+
+    def add(self, value: Value) -> None:
+        if value is None:
+            return
+        number = int(value) & BIGINT_MASK
+        if self.function == "bit_and":
+            self.bits &= number
+        elif self.function == "bit_or":
+            self.bits |= number
+        else:
+            self.bits ^= number
+
+    def result(self) -> Value:
+        return self.bits
+
+
+class Variance:
+    def __init__(self, sample: bool, root: bool) -> None:
+        self.sample = sample
+        self.root = root
+        self.count = 0
+        self.mean = 0.0
+        self.squares = 0.0
+
+    def add(self, value: Value) -> None:
+        if value is None:
+            return
+        number = float(value)
+        self.count += 1
+        before = self.mean
+        self.mean = before + (number - before) / self.count if self.count > 1 else number
+        self.squares += (number - before) * (number - self.mean) if self.count > 1 else 0.0
+
+    def result(self) -> Value:
+        divisor = self.count - 1 if self.sample else self.count
+        if divisor <= 0:
+            return None
+        variance = self.squares / divisor
+        return sqrt(variance) if self.root else variance
+
+
+class AnyValue:
+    def __init__(self) -> None:
+        self.value: Value = None
+        self.seen = False
+
+    def add(self, value: Value) -> None:
+        if not self.seen:
+            self.value, self.seen = value, True
+
+    def result(self) -> Value:
+        return self.value
+
+
+class Distinct:
+    """Passes each distinct value on once; `key` says which are the same."""
+
+    def __init__(self, inner: Accumulator, key: Callable[[Value], object]) -> None:
+        self.inner = inner
+        self.key = key
+        self.seen: set[object] = set()
+
+    def add(self, value: Value) -> None:
+        if value is None:
+            return
+        key = self.key(value)
+        if key not in self.seen:
+            self.seen.add(key)
+            self.inner.add(value)
+
+    def result(self) -> Value:
+        return self.inner.result()
+
+
+def is_real(type_: SqlType) -> bool:
+    return type_.kind in REALS

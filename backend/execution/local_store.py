@@ -1,0 +1,69 @@
+"""A store in this process: several shards on disk, no network, each commit its own epoch.
+
+The embedded engine of tests and tools. A commit validates all shards and then writes them
+one after the other, which is atomic for everyone in this process, but not if the process
+dies in between; a cluster commits through its epochs instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from zlib import crc32
+
+from backend.store import ANY, CommitResult, Committed, Conflict, Part, StaleSchema, Stored
+from dataflow.epoch_messages import PersistEpoch
+from persistence.shard_store import Durability, ShardStore
+
+
+class LocalStore:
+    """Shards under `folder`. `table_versions` holds the version of each table that exists."""
+
+    def __init__(self, folder: Path, shard_count: int = 1, durability: Durability = "os") -> None:
+        self.shards = [ShardStore(folder / f"shard-{number}", durability) for number in range(shard_count)]
+        self.table_versions: Mapping[int, int] = {}
+        self._epoch = max(shard.epoch for shard in self.shards)
+
+    def close(self) -> None:
+        for shard in self.shards:
+            shard.close()
+
+    @property
+    def shard_count(self) -> int:
+        return len(self.shards)
+
+    def shard_of(self, key: bytes) -> int:
+        return crc32(key) % len(self.shards)
+
+    async def get(self, keys: Sequence[tuple[int, bytes]]) -> list[Stored | None]:
+        return [self.shards[shard].get(key) for shard, key in keys]
+
+    async def scan(
+        self, shard: int, start: bytes, stop: bytes, *, resolve: bytes | None = None, reverse: bool = False
+    ) -> AsyncIterator[list[tuple[bytes, int, bytes]]]:
+        for chunk in self.shards[shard].view().scan(start, stop, resolve=resolve, reverse=reverse):
+            yield chunk
+            await asyncio.sleep(0)
+
+    async def allocate(self, counter: bytes, count: int, floor: int = 0) -> int:
+        return self.shards[self.shard_of(counter)].allocate(counter, count, floor)
+
+    async def commit(self, parts: Mapping[int, Part], tables: Mapping[int, int]) -> CommitResult:
+        for table_id, version in tables.items():
+            if self.table_versions.get(table_id) != version:
+                return StaleSchema(table_id)
+        for number, part in parts.items():
+            shard = self.shards[number]
+            expectations = [(key, expected) for key, expected, _ in part.writes] + part.checks
+            for key, expected in expectations:
+                if expected != ANY and shard.version_of(key) != expected:
+                    return Conflict(number, key, shard.get(key))
+        self._epoch += 1
+        for number, part in parts.items():
+            if part.writes:
+                writes = {key: value for key, _, value in part.writes}
+                self.shards[number].persist_epoch(PersistEpoch(self._epoch, writes, [], {}, None, durable=True))
+        return Committed(self._epoch)
+
+

@@ -1,0 +1,48 @@
+"""What a statement that succeeded hands back: rows, or counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controller.sql.plan import OutputColumn
+from dataflow.errors import Condition
+from dataflow.types import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Warning:
+    """A line of SHOW WARNINGS; `level` is Note, Warning or Error."""
+
+    level: str
+    code: int
+    message: str
+
+
+def warn(condition: Condition, *arguments: object) -> Warning:
+    return Warning("Warning", condition.code, condition.template.format(*arguments))
+
+
+@dataclass(frozen=True, slots=True)
+class ResultSet:
+    columns: tuple[OutputColumn, ...]
+    rows: list[Row]
+    warnings: tuple[Warning, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """`affected` counts changed rows and `matched` the rows found (CLIENT_FOUND_ROWS wants those).
+
+    `last_insert_id` is what the OK packet carries: the first generated number, else the last
+    explicit one. `generated_id` is what LAST_INSERT_ID() becomes, None if it stays.
+    """
+
+    affected: int = 0
+    matched: int = 0
+    last_insert_id: int = 0
+    generated_id: int | None = None
+    info: str = ""
+    warnings: tuple[Warning, ...] = ()
+
+
+Outcome = ResultSet | Done
