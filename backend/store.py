@@ -14,17 +14,21 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-ABSENT = -1
-"""Expect that the key is not there."""
-ANY = -2
-"""Expect nothing."""
+from dataflow.epoch_messages import ABSENT, ANY, Check, Committed, StaleSchema, Stored, Write
 
-Stored = tuple[int, bytes]
-"""(version, value)"""
-Write = tuple[bytes, int, bytes | None]
-"""(key, expected version, new value, or None to delete)"""
-Check = tuple[bytes, int]
-"""(key, expected version): must hold at the commit, nothing is written"""
+__all__ = [
+    "ABSENT",
+    "ANY",
+    "Check",
+    "CommitResult",
+    "Committed",
+    "Conflict",
+    "Part",
+    "StaleSchema",
+    "Store",
+    "Stored",
+    "Write",
+]
 
 
 @dataclass(slots=True)
@@ -36,26 +40,12 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
-    """Durable, and visible to every read that starts now."""
-
-    epoch: int
-
-
-@dataclass(frozen=True, slots=True)
 class Conflict:
     """Nothing was written: `key` on `shard` holds `found`, which is not what was expected."""
 
     shard: int
     key: bytes
     found: Stored | None
-
-
-@dataclass(frozen=True, slots=True)
-class StaleSchema:
-    """Nothing was written: the table has another version than the statement was planned for."""
-
-    table_id: int
 
 
 CommitResult = Committed | Conflict | StaleSchema

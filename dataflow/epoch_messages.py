@@ -1,0 +1,259 @@
+"""What shards, their coordinator and their clients say to each other about epochs.
+
+Messages are facts or commands as frozen values; `dataflow.epochs` and `dataflow.coordinator`
+say when each is sent. A transaction is named by its client and that client's own count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ABSENT = -1
+"""Expect that the key is not there."""
+ANY = -2
+"""Expect nothing."""
+
+TransactionId = tuple[bytes, int]
+"""(client, sequence number within the client)"""
+Stored = tuple[int, bytes]
+"""(version = the epoch that wrote it, value)"""
+Write = tuple[bytes, int, bytes | None]
+"""(key, expected version, new value, or None to delete)"""
+Check = tuple[bytes, int]
+"""(key, expected version): must hold at the commit, nothing is written"""
+
+
+# --- clients to shards ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One shard's part of a transaction, to be committed in some epoch soon.
+
+    `participants` are all shards that got a part. `settled` says that the client knows the
+    outcome of all its transactions below that number, so their records can go.
+    """
+
+    transaction: TransactionId
+    settled: int
+    participants: tuple[int, ...]
+    writes: list[Write]
+    checks: list[Check]
+    tables: list[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Inquire:
+    """A client that lost sight of its transaction asks what became of it.
+
+    If it is not decided yet it is withdrawn, so the answer is final either way.
+    """
+
+    transaction: TransactionId
+
+
+# --- what became of a transaction, or of one shard's part of it -----------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """`key` holds `found`, which is not what the transaction expected."""
+
+    key: bytes
+    found: Stored | None
+
+
+@dataclass(frozen=True, slots=True)
+class StaleSchema:
+    """The table has another version than the transaction was made for."""
+
+    table_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """It did not commit and never will: another shard refused, or the client gave it up."""
+
+
+Outcome = Committed | Conflict | StaleSchema | Withdrawn
+
+
+# --- shards to the coordinator --------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ShardJoined:
+    """Shard is up (again). `prepared` is the epoch it prepared and knows no decision of."""
+
+    shard: int
+    prepared: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class EpochWanted:
+    """Something waits: with `own`, transactions of this shard alone.
+
+    `spanning` names transactions of several shards with those shards; each can go into an
+    epoch once all of them have named it.
+    """
+
+    shard: int
+    own: bool
+    spanning: tuple[tuple[TransactionId, tuple[int, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionWithdrawn:
+    """A spanning transaction that the shard had named does not wait here any more."""
+
+    shard: int
+    transaction: TransactionId
+
+
+@dataclass(frozen=True, slots=True)
+class EpochPrepared:
+    """The shard can commit `epoch` with or without each transaction in `accepted`.
+
+    `logged` tells whether it wrote anything down, that is, whether it will ask about the
+    epoch after a crash; `deferred` ones overlap another and should be named again later.
+    """
+
+    shard: int
+    epoch: int
+    logged: bool
+    accepted: tuple[TransactionId, ...]
+    deferred: tuple[TransactionId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EpochClosed:
+    shard: int
+    epoch: int
+
+
+# --- the coordinator to shards --------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ShardWelcomed:
+    """Answer to ShardJoined: what was committed of its prepared epoch, None if nothing was.
+
+    A shard that had one closes it and then joins again; one that had none is in.
+    """
+
+    committed: tuple[TransactionId, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenEpoch:
+    """Validate what is staged, the transactions in `spanning` last and in this order."""
+
+    epoch: int
+    spanning: tuple[TransactionId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CloseEpoch:
+    """The decision. `committed` and `refused` are spanning transactions.
+
+    `decision_needed` is set for the coordinator's own shard when others wrote the epoch down
+    and may ask about it.
+    """
+
+    epoch: int
+    commit: bool
+    committed: tuple[TransactionId, ...] = ()
+    refused: tuple[TransactionId, ...] = ()
+    decision_needed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetDecisions:
+    """No shard can ask about these epochs any more."""
+
+    epochs: tuple[int, ...]
+
+
+ToCoordinator = ShardJoined | EpochWanted | TransactionWithdrawn | EpochPrepared | EpochClosed
+ToShard = ShardWelcomed | OpenEpoch | CloseEpoch | ForgetDecisions
+
+
+# --- effects: what the machines want done ---------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """To the shard with that number, or to the coordinator."""
+
+    shard: int
+    message: ToShard
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """To the coordinator."""
+
+    message: ToCoordinator
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """To whoever staged the transaction or inquired about it."""
+
+    transaction: TransactionId
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedEpoch:
+    """What a shard writes down before it says EpochPrepared: enough to commit without asking.
+
+    `writes` belong to transactions of this shard alone; `spanning` ones apply if decided so.
+    """
+
+    epoch: int
+    writes: dict[bytes, bytes | None]
+    transactions: list[TransactionId]
+    spanning: list[tuple[TransactionId, dict[bytes, bytes | None]]]
+
+
+@dataclass(frozen=True, slots=True)
+class PersistPrepared:
+    """Write the record down, durably, then say `persisted`."""
+
+    record: PreparedEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class PersistEpoch:
+    """Apply the epoch in one atomic write and remove its prepared record, then say `persisted`.
+
+    `decision`, if any, is the coordinator's record for shards that ask.
+    """
+
+    epoch: int
+    writes: dict[bytes, bytes | None]
+    transactions: list[TransactionId]
+    settled: dict[bytes, int]
+    decision: tuple[TransactionId, ...] | None
+    durable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardPrepared:
+    """The prepared epoch was not committed; its record can go (no need to wait)."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardDecisions:
+    epochs: tuple[int, ...]
+
+
+ShardEffect = Report | Reply | PersistPrepared | PersistEpoch | DiscardPrepared | DiscardDecisions

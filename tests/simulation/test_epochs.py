@@ -1,0 +1,299 @@
+"""Whole clusters of `ShardEpochs` and their coordinator under a seeded scheduler.
+
+Messages between two processes keep their order, everything else is shuffled; disks finish
+late; shards crash, lose what they had not written, and come back. Each transaction appends
+its name to the value of every key it touches, expecting the version it read. So at the end
+the values tell the history: an acknowledged transaction stands exactly once under each of
+its keys, one reported as not committed nowhere, and none under only some of its keys.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from dataflow.coordinator import Coordinator
+from dataflow.epoch_messages import (
+    ABSENT,
+    Committed,
+    DiscardDecisions,
+    DiscardPrepared,
+    Inquire,
+    Outcome,
+    PersistEpoch,
+    PersistPrepared,
+    PreparedEpoch,
+    Reply,
+    Report,
+    Stage,
+    Stored,
+    TransactionId,
+    Withdrawn,
+)
+from dataflow.epochs import ShardEpochs
+
+
+class Disk:
+    """What survives a crash. `flushed` is what survives a loss of power too."""
+
+    def __init__(self) -> None:
+        self.values: dict[bytes, Stored] = {}
+        self.transactions: dict[TransactionId, int] = {}
+        self.prepared: PreparedEpoch | None = None
+        self.decisions: dict[int, tuple[TransactionId, ...]] = {}
+        self.epoch = 0
+
+    def version_of(self, key: bytes) -> int:
+        return self.values[key][0] if key in self.values else ABSENT
+
+    def get(self, key: bytes) -> Stored | None:
+        return self.values.get(key)
+
+    def epoch_of_transaction(self, transaction: TransactionId) -> int | None:
+        return self.transactions.get(transaction)
+
+    def next_epoch(self) -> int:
+        self.epoch += 1
+        return self.epoch
+
+    def apply(self, effect: PersistEpoch) -> None:
+        for key, value in effect.writes.items():
+            if value is None:
+                self.values.pop(key, None)
+            else:
+                self.values[key] = (effect.epoch, value)
+        for transaction in effect.transactions:
+            self.transactions[transaction] = effect.epoch
+        if effect.decision is not None:
+            self.decisions[effect.epoch] = effect.decision
+        self.prepared = None
+
+
+class Cluster:
+    def __init__(self, seed: int, shard_count: int) -> None:
+        self.random = random.Random(seed)
+        self.shard_count = shard_count
+        self.disks = [Disk() for _ in range(shard_count)]
+        self.shards: list[ShardEpochs | None] = [None] * shard_count
+        self.coordinator: Coordinator | None = None
+        self.lives = [0] * shard_count
+        self.queues: dict[object, deque[Callable[[], None]]] = {}
+        self.waiting: dict[TransactionId, dict[int, Stage]] = {}
+        self.answers: dict[TransactionId, dict[int, Outcome]] = {}
+        self.results: dict[TransactionId, bool] = {}
+        self.sequence = 0
+        for shard in range(shard_count):
+            self.start(shard)
+
+    # --- processes and the network between them
+
+    def start(self, shard: int) -> None:
+        disk = self.disks[shard]
+        self.lives[shard] += 1
+        machine = self.shards[shard] = ShardEpochs(shard, disk, disk.prepared)
+        machine.set_tables({1: 1})
+        if shard == 0:
+            self.coordinator = Coordinator(self.shard_count, disk.next_epoch, dict(disk.decisions))
+            for other in range(self.shard_count):
+                self.connect(other)
+        elif self.coordinator is not None:
+            self.connect(shard)
+
+    def connect(self, shard: int) -> None:
+        machine = self.shards[shard]
+        if machine is not None:
+            self.carry_out(shard, machine.coordinator_found())
+
+    def crash(self, shard: int) -> None:
+        self.shards[shard] = None
+        for queue in [q for q in self.queues if isinstance(q, tuple) and shard in q[1:]]:
+            del self.queues[queue]
+        if shard == 0:
+            self.coordinator = None
+            for other, machine in enumerate(self.shards):
+                if machine is not None and other:
+                    machine.coordinator_lost()
+        elif self.coordinator is not None:
+            coordinator = self.coordinator
+            self.send_all(coordinator.lost(shard))
+        for transaction, stages in list(self.waiting.items()):
+            if shard in stages:
+                self.client_lost_shard(transaction, shard)
+        self.post(("restart", shard), lambda: self.start(shard))
+
+    def post(self, queue: object, action: Callable[[], None]) -> None:
+        self.queues.setdefault(queue, deque()).append(action)
+
+    def step(self) -> bool:
+        ready = [queue for queue, actions in self.queues.items() if actions]
+        if not ready:
+            return False
+        actions = self.queues[self.random.choice(ready)]
+        actions.popleft()()
+        return True
+
+    def send_all(self, sends: list) -> None:
+        for send in sends:
+            def deliver(send: object = send) -> None:
+                machine = self.shards[send.shard]
+                if machine is not None:
+                    self.carry_out(send.shard, machine.handle(send.message))
+            self.post(("down", 0, send.shard), deliver)
+
+    def carry_out(self, shard: int, effects: list) -> None:
+        life = self.lives[shard]
+        for effect in effects:
+            match effect:
+                case Report(message):
+                    def deliver(message: object = message) -> None:
+                        if self.coordinator is not None:
+                            self.send_all(self.coordinator.handle(message))
+                    self.post(("up", shard, 0), deliver)
+                case Reply(transaction, outcome):
+                    self.answer(transaction, shard, outcome)
+                case PersistPrepared(record):
+                    self.post(("disk", shard), lambda r=record: self.persist(shard, life, lambda d: setattr(d, "prepared", r)))
+                case PersistEpoch():
+                    self.post(("disk", shard), lambda e=effect: self.persist(shard, life, lambda d: d.apply(e)))
+                case DiscardPrepared(epoch):
+                    assert self.disks[shard].prepared is not None and self.disks[shard].prepared.epoch == epoch
+                    self.disks[shard].prepared = None
+                case DiscardDecisions(epochs):
+                    for epoch in epochs:
+                        del self.disks[shard].decisions[epoch]
+
+    def persist(self, shard: int, life: int, write: Callable[[Disk], None]) -> None:
+        machine = self.shards[shard]
+        if machine is None or self.lives[shard] != life:
+            return
+        write(self.disks[shard])
+        self.carry_out(shard, machine.persisted())
+
+    # --- clients
+
+    def submit(self) -> None:
+        transaction = (b"client", self.sequence)
+        self.sequence += 1
+        name = b"<%d>" % transaction[1]
+        keys = self.random.sample(range(6 * self.shard_count), self.random.choice([1, 1, 1, 2, 3]))
+        parts: dict[int, list] = {}
+        for key_number in keys:
+            shard, key = key_number % self.shard_count, b"k%d" % key_number
+            version, value = self.disks[shard].values.get(key, (ABSENT, b""))
+            parts.setdefault(shard, []).append((key, version, value + name))
+        self.answers[transaction] = {}
+        stages = {
+            shard: Stage(transaction, 0, tuple(sorted(parts)), writes, [], [(1, 1)]) for shard, writes in parts.items()
+        }
+        self.waiting[transaction] = stages
+        for shard, stage in stages.items():
+            def deliver(shard: int = shard, stage: Stage = stage) -> None:
+                machine = self.shards[shard]
+                if machine is None:
+                    self.client_lost_shard(transaction, shard)
+                elif transaction in self.waiting:
+                    self.carry_out(shard, machine.stage(replace(stage)))
+            self.post(("client", f"t{transaction[1]}", shard), deliver)
+
+    def client_lost_shard(self, transaction: TransactionId, lost: int) -> None:
+        """Ask every shard what became of it, those that are down once they are back."""
+        for shard in self.waiting[transaction]:
+            self.post(("ask", f"t{transaction[1]}"), lambda s=shard: self.ask(transaction, s))
+
+    def ask(self, transaction: TransactionId, shard: int) -> None:
+        if transaction not in self.waiting:
+            return
+        machine = self.shards[shard]
+        if machine is None or machine.in_doubt:
+            self.post(("ask", f"t{transaction[1]}"), lambda: self.ask(transaction, shard))
+        else:
+            self.carry_out(shard, machine.inquire(Inquire(transaction)))
+
+    def answer(self, transaction: TransactionId, shard: int, outcome: Outcome) -> None:
+        if transaction not in self.waiting:
+            return
+        answers = self.answers[transaction]
+        if not isinstance(outcome, Committed) or shard not in answers:
+            answers[shard] = outcome
+        if set(answers) == set(self.waiting[transaction]):
+            committed = {isinstance(answer, Committed) for answer in answers.values()}
+            assert len(committed) == 1, f"{transaction} committed on some shards only: {answers}"
+            self.results[transaction] = committed.pop()
+            del self.waiting[transaction]
+        elif not isinstance(outcome, Committed):
+            # One shard's refusal is final; the others need not wait for an epoch to learn of it.
+            for other in set(self.waiting[transaction]) - set(answers):
+                self.post(("ask", f"t{transaction[1]}"), lambda s=other: self.ask(transaction, s))
+
+    def settle(self) -> None:
+        for _ in range(200_000):
+            if not self.step():
+                return
+        raise AssertionError("the cluster does not come to rest")
+
+
+def history(cluster: Cluster, transaction: TransactionId) -> int:
+    name = b"<%d>" % transaction[1]
+    return sum(value.count(name) for disk in cluster.disks for _, value in disk.values.values())
+
+
+def run(seed: int) -> None:
+    chance = random.Random(seed)
+    cluster = Cluster(seed, shard_count=chance.randint(1, 5))
+    crashes = chance.choice([0.0, 0.002, 0.02])
+    touched: dict[TransactionId, int] = {}
+    for _ in range(1500):
+        roll = chance.random()
+        if roll < 0.08 and len(cluster.waiting) < 30:
+            cluster.submit()
+            latest = (b"client", cluster.sequence - 1)
+            touched[latest] = sum(len(stage.writes) for stage in cluster.waiting[latest].values())
+        elif roll < 0.08 + crashes:
+            alive = [shard for shard, machine in enumerate(cluster.shards) if machine is not None]
+            if alive:
+                cluster.crash(chance.choice(alive))
+        else:
+            cluster.step()
+    cluster.settle()
+    assert not cluster.waiting, f"never answered: {cluster.waiting}"
+    assert any(cluster.results.values())
+    for transaction, committed in cluster.results.items():
+        assert history(cluster, transaction) == (touched[transaction] if committed else 0), transaction
+    for disk in cluster.disks[1:]:
+        assert disk.prepared is None
+    assert len(cluster.disks[0].decisions) <= 2 * cluster.shard_count
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_transactions_are_atomic_and_acknowledged_ones_last(block: int) -> None:
+    for seed in range(block * 50, block * 50 + 50):
+        try:
+            run(seed)
+        except BaseException as error:
+            error.add_note(f"seed {seed}")
+            raise
+
+
+@pytest.mark.slow
+def test_transactions_are_atomic_and_acknowledged_ones_last_for_many_seeds() -> None:
+    for seed in range(1000, 3000):
+        try:
+            run(seed)
+        except BaseException as error:
+            error.add_note(f"seed {seed}")
+            raise
+
+
+def test_inquiry_of_an_unknown_transaction_withdraws_it_for_good() -> None:
+    cluster = Cluster(1, 1)
+    machine = cluster.shards[0]
+    assert machine is not None
+    assert machine.inquire(Inquire((b"client", 7))) == [Reply((b"client", 7), Withdrawn())]
+    late = Stage((b"client", 7), 0, (0,), [(b"k", ABSENT, b"v")], [], [(1, 1)])
+    assert machine.stage(late) == [Reply((b"client", 7), Withdrawn())]
+    cluster.settle()
+    assert cluster.disks[0].values == {}
