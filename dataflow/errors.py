@@ -81,6 +81,18 @@ class Condition(Enum):
     TOO_MANY_CONNECTIONS = (1040, "08004", "Too many connections")
     SERVER_SHUTDOWN = (1053, "08S01", "Server shutdown in progress")
 
+    HANDSHAKE_ERROR = (1043, "08S01", "Bad handshake")
+    UNKNOWN_CHARACTER_SET = (1115, "42000", "Unknown character set: '{}'")
+    PACKETS_OUT_OF_ORDER = (1156, "08S01", "Got packets out of order")
+    WRONG_TYPE_FOR_VARIABLE = (1232, "42000", "Incorrect argument type to variable '{}'")
+    COLLATION_CHARSET_MISMATCH = (1253, "42000", "COLLATION '{}' is not valid for CHARACTER SET '{}'")
+    LOCAL_VARIABLE = (1228, "HY000", "Variable '{}' is a SESSION variable and can't be used with SET GLOBAL")
+    GLOBAL_VARIABLE = (1229, "HY000", "Variable '{}' is a GLOBAL variable and should be set with SET GLOBAL")
+    MALFORMED_PACKET = (1835, "HY000", "Malformed communication packet.")
+    UNKNOWN_TIME_ZONE = (1298, "HY000", "Unknown or incorrect time zone: '{}'")
+    CURSOR_MISSING = (1325, "24000", "Cursor is not open")
+    WRONG_ARGUMENTS = (1210, "HY000", "Incorrect arguments to {}")
+
     @property
     def code(self) -> int:
         return int(self.value[0])
