@@ -303,7 +303,9 @@ class ShardEpochs:
 
     def _close(self, message: CloseEpoch) -> list[ShardEffect]:
         flight = self._flight
-        assert flight is not None and flight.record.epoch == message.epoch, "closing an epoch that is not open"
+        assert flight is not None and flight.record.epoch == message.epoch, (
+            "closing an epoch that is not open"
+        )
         flight.closing = message
         if not message.commit:
             if not flight.prepared:

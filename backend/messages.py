@@ -1,0 +1,205 @@
+"""Everything that processes of one cluster say to each other over TCP.
+
+A message is a frozen value; its place in `MESSAGES` is its number on the wire, and msgspec
+checks every field when it decodes. The epoch messages are those of `dataflow`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dataflow.epoch_messages import (
+    CloseEpoch,
+    Committed,
+    Conflict,
+    EpochClosed,
+    EpochPrepared,
+    EpochWanted,
+    ForgetDecisions,
+    Inquire,
+    OpenEpoch,
+    ShardJoined,
+    ShardWelcomed,
+    Stage,
+    StaleSchema,
+    Stored,
+    TransactionWithdrawn,
+    Withdrawn,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """An error in place of the answer: `kind` and `condition` name those of `dataflow.errors`."""
+
+    kind: str
+    condition: str
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Nothing to say but that it is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Get:
+    keys: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    values: list[Stored | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A chunk of start ≤ key < stop. `scan` continues one that was begun before (0: begin)."""
+
+    scan: int
+    start: bytes = b""
+    stop: bytes = b""
+    resolve: bytes | None = None
+    reverse: bool = False
+    rows_max: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """`scan` is what to ask on with, 0 at the end; `epoch` is the state that is being read."""
+
+    scan: int
+    epoch: int
+    rows: list[tuple[bytes, int, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class EndScan:
+    scan: int
+
+
+@dataclass(frozen=True, slots=True)
+class Allocate:
+    counter: bytes
+    count: int
+    floor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Allocated:
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetTables:
+    """The versions of all tables, from the controller; answered once they are in force."""
+
+    catalog_version: int
+    versions: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class AskStatus:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ShardStatus:
+    shard: int
+    process: int
+    epoch: int
+    transactions: int
+    reads: int
+    stored_bytes: int
+    resident_bytes: int
+    in_doubt: bool
+    catalog_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Close the shard cleanly and end the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Define:
+    """A DDL statement, for the controller's leader."""
+
+    sql: str
+    database: str | None
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Defined:
+    """`warnings` are (level, code, message)."""
+
+    catalog_version: int
+    warnings: list[tuple[str, int, str]]
+
+
+Message = (
+    Failed
+    | Done
+    | Get
+    | Values
+    | Scan
+    | Scanned
+    | EndScan
+    | Allocate
+    | Allocated
+    | SetTables
+    | AskStatus
+    | ShardStatus
+    | Stop
+    | Define
+    | Defined
+    | Stage
+    | Inquire
+    | Committed
+    | Conflict
+    | StaleSchema
+    | Withdrawn
+    | ShardJoined
+    | EpochWanted
+    | TransactionWithdrawn
+    | EpochPrepared
+    | EpochClosed
+    | ShardWelcomed
+    | OpenEpoch
+    | CloseEpoch
+    | ForgetDecisions
+)
+
+MESSAGES: tuple[type[Message], ...] = (
+    Failed,
+    Done,
+    Get,
+    Values,
+    Scan,
+    Scanned,
+    EndScan,
+    Allocate,
+    Allocated,
+    SetTables,
+    AskStatus,
+    ShardStatus,
+    Stop,
+    Define,
+    Defined,
+    Stage,
+    Inquire,
+    Committed,
+    Conflict,
+    StaleSchema,
+    Withdrawn,
+    ShardJoined,
+    EpochWanted,
+    TransactionWithdrawn,
+    EpochPrepared,
+    EpochClosed,
+    ShardWelcomed,
+    OpenEpoch,
+    CloseEpoch,
+    ForgetDecisions,
+)

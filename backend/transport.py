@@ -1,0 +1,266 @@
+"""Typed messages over TCP between the processes of one cluster.
+
+A frame is its length, the message's number, a request id and the msgpack body. Frames of a
+connection keep their order. Both ends prove that they know the cluster's secret before any
+message is looked at, and no frame may be longer than `FRAME_BYTES_MAX` (much less before
+that proof). Nothing is unpickled, ever.
+
+A request carries an id ≠ 0 and its answer the same id; messages with id 0 expect no answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import os
+import struct
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from backend.messages import MESSAGES, Failed, Message
+from dataflow import errors
+from dataflow.errors import Condition, InvalidStatement, MillraceError
+
+FRAME_BYTES_MAX = 256 * 1024 * 1024
+_GREETING_BYTES = 4 + 16
+_PROOF_BYTES = 32
+_MAGIC = b"MRC1"
+_HEADER = struct.Struct("<IHQ")
+_NUMBERS = {message: number for number, message in enumerate(MESSAGES)}
+_DECODERS: list[msgspec.msgpack.Decoder[Any]] = [msgspec.msgpack.Decoder(message) for message in MESSAGES]
+_ENCODER = msgspec.msgpack.Encoder()
+
+Handler = Callable[["Peer", int, Any], None]
+"""handler(peer, request id, message)"""
+
+log = logging.getLogger(__name__)
+
+
+def encode_frame(request: int, message: Message) -> bytes:
+    body = _ENCODER.encode(message)
+    if len(body) > FRAME_BYTES_MAX:
+        raise InvalidStatement(Condition.TRANSACTION_TOO_LARGE)
+    return _HEADER.pack(len(body), _NUMBERS[type(message)], request) + body
+
+
+def failure(error: BaseException) -> Failed:
+    """The answer that makes the other side raise the same error."""
+    if isinstance(error, MillraceError):
+        return Failed(type(error).__name__, error.condition.name, error.arguments)
+    return Failed("MillraceError", Condition.UNKNOWN_ERROR.name, (f"{type(error).__name__}: {error}",))
+
+
+def raise_failure(failed: Failed) -> None:
+    condition = Condition[failed.condition]
+    kind = getattr(errors, failed.kind, MillraceError)
+    error = kind.__new__(kind)
+    MillraceError.__init__(error, condition, *failed.arguments)
+    raise error
+
+
+class Peer(asyncio.Protocol):
+    """One end of a connection, after the proof a stream of messages both ways.
+
+    `on_ready` is called once both sides are proven, `on_lost` once when it is over.
+    """
+
+    def __init__(
+        self,
+        secret: bytes,
+        handler: Handler,
+        *,
+        on_ready: Callable[[Peer], None] | None = None,
+        on_lost: Callable[[Peer], None] | None = None,
+    ) -> None:
+        self._secret = secret
+        self._handler = handler
+        self._on_ready = on_ready
+        self._on_lost = on_lost
+        self._nonce = os.urandom(16)
+        self._theirs = b""
+        self._proven = False
+        self._buffer = bytearray()
+        self._transport: asyncio.Transport | None = None
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._next_request = 1
+        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.lost = False
+
+    # --- asyncio's side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.set_write_buffer_limits(high=FRAME_BYTES_MAX)
+        transport.write(_MAGIC + self._nonce)
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        try:
+            if not self._proven and not self._prove():
+                return
+            self._read_frames()
+        except (msgspec.DecodeError, IndexError, ValueError) as error:
+            log.warning("closing a connection after a malformed message: %s", error)
+            self.close()
+
+    def connection_lost(self, exception: Exception | None) -> None:
+        self.lost = True
+        error = ConnectionResetError("connection lost")
+        if not self._ready.done():
+            self._ready.set_exception(error)
+            self._ready.exception()
+        waiting, self._waiting = self._waiting, {}
+        for future in waiting.values():
+            if not future.done():
+                future.set_exception(error)
+                future.exception()
+        if self._proven and self._on_lost is not None:
+            self._on_lost(self)
+
+    # --- proof of the secret
+
+    def _prove(self) -> bool:
+        buffer = self._buffer
+        if not self._theirs:
+            if len(buffer) < _GREETING_BYTES:
+                return False
+            if buffer[:4] != _MAGIC:
+                raise ValueError("not a millrace process")
+            self._theirs = bytes(buffer[4:_GREETING_BYTES])
+            if self._theirs == self._nonce:
+                raise ValueError("our own greeting sent back")
+            del buffer[:_GREETING_BYTES]
+            assert self._transport is not None
+            self._transport.write(self._proof(self._nonce, self._theirs))
+        if len(buffer) < _PROOF_BYTES:
+            return False
+        if not hmac.compare_digest(bytes(buffer[:_PROOF_BYTES]), self._proof(self._theirs, self._nonce)):
+            raise ValueError("the other side does not know the cluster's secret")
+        del buffer[:_PROOF_BYTES]
+        self._proven = True
+        self._ready.set_result(None)
+        if self._on_ready is not None:
+            self._on_ready(self)
+        return True
+
+    def _proof(self, prover: bytes, other: bytes) -> bytes:
+        return hmac.digest(self._secret, prover + other, "sha256")
+
+    # --- frames
+
+    def _read_frames(self) -> None:
+        buffer = self._buffer
+        position, end = 0, len(buffer)
+        while end - position >= _HEADER.size:
+            length, number, request = _HEADER.unpack_from(buffer, position)
+            if length > FRAME_BYTES_MAX:
+                raise ValueError(f"a frame of {length} bytes")
+            start = position + _HEADER.size
+            if end - start < length:
+                break
+            with memoryview(buffer) as view:
+                message = _DECODERS[number].decode(view[start : start + length])
+            position = start + length
+            future = self._waiting.pop(request, None) if request else None
+            if future is None:
+                self._handler(self, request, message)
+            elif not future.done():
+                future.set_result(message)
+        if position:
+            del buffer[:position]
+
+    async def ready(self) -> None:
+        """Until both sides are proven; raises ConnectionError if that fails."""
+        await self._ready
+
+    def send(self, message: Message, request: int = 0) -> None:
+        """Send without waiting; silently nothing once the connection is lost."""
+        if self._transport is not None and not self.lost:
+            self._transport.write(encode_frame(request, message))
+
+    async def ask(self, message: Message) -> Any:
+        """Send a request and wait for its answer; raises what the other side failed with."""
+        if self.lost:
+            raise ConnectionResetError("connection lost")
+        # Our requests and theirs share the connection: we take odd ids or even ones by the nonce.
+        request = self._next_request * 2 + (self._nonce < self._theirs)
+        self._next_request += 1
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting[request] = future
+        try:
+            self.send(message, request)
+            answer = await future
+        finally:
+            self._waiting.pop(request, None)
+        if type(answer) is Failed:
+            raise_failure(answer)
+        return answer
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+
+async def connect(
+    host: str,
+    port: int,
+    secret: bytes,
+    handler: Handler | None = None,
+    *,
+    on_lost: Callable[[Peer], None] | None = None,
+    timeout_s: float = 5.0,
+) -> Peer:
+    """A proven connection to a process of the cluster; raises OSError if it can't be had."""
+
+    def ignore(peer: Peer, request: int, message: Any) -> None:
+        log.debug("unexpected message %r", message)
+
+    async def open_() -> Peer:
+        loop = asyncio.get_running_loop()
+        _, peer = await loop.create_connection(
+            lambda: Peer(secret, handler or ignore, on_lost=on_lost), host, port
+        )
+        await peer.ready()
+        return peer
+
+    return await asyncio.wait_for(open_(), timeout_s)
+
+
+async def listen(
+    host: str,
+    port: int,
+    secret: bytes,
+    handler: Handler,
+    *,
+    on_ready: Callable[[Peer], None] | None = None,
+    on_lost: Callable[[Peer], None] | None = None,
+) -> tuple[asyncio.Server, int]:
+    """Serve on host:port (0: any free port); returns the server and its port."""
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(
+        lambda: Peer(secret, handler, on_ready=on_ready, on_lost=on_lost), host, port, backlog=1024
+    )
+    return server, int(server.sockets[0].getsockname()[1])
+
+
+def answer_with(
+    coroutine: Awaitable[Message], peer: Peer, request: int, tasks: set[asyncio.Task[None]]
+) -> None:
+    """Run a request that takes time and answer it, or its failure, when it is done."""
+
+    async def run() -> None:
+        try:
+            answer = await coroutine
+        except (Exception, asyncio.CancelledError) as error:
+            if not isinstance(error, MillraceError):
+                log.exception("a request failed")
+            answer = failure(error)
+        peer.send(answer, request)
+
+    task = asyncio.ensure_future(run())
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
