@@ -1,0 +1,289 @@
+"""MySQL text as tokens: the one place that knows quoting, comments and literals.
+
+One compiled regular expression for each combination of the SQL modes that change quoting
+(ANSI_QUOTES, NO_BACKSLASH_ESCAPES). Text is str decoded from UTF-8 with `surrogateescape`, so
+that bytes which are no UTF-8 (the inside of `_binary'…'`) survive until their literal is read.
+Comments are dropped and versioned comments (`/*!40101 … */`) are opened up, as MySQL does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from functools import cache
+
+from dataflow.types import Value
+
+SERVER_VERSION = 80036
+"""Versioned comments up to this version are executed."""
+
+
+class TokenKind(Enum):
+    WORD = "word"
+    QUOTED = "quoted"
+    STRING = "string"
+    NUMBER = "number"
+    VARIABLE = "variable"
+    OPERATOR = "operator"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """`text` is as written; `upper` is it in upper case for words, so keywords compare quickly."""
+
+    kind: TokenKind
+    text: str
+    start: int
+    end: int
+    upper: str = ""
+
+
+_NUMBER = r"(?:0[xX][0-9a-fA-F]+|0b[01]+|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)(?![\w$])"
+_INTRODUCER = r"(?:_[a-zA-Z][a-zA-Z0-9]*\s*|[nN])?"
+_DIGITS = r"[xX]'[0-9a-fA-F]*'|[bB]'[01]*'"
+
+
+def _quoted(quote: str, backslash: bool) -> str:
+    if backslash:
+        return rf"{quote}[^{quote}\\]*(?:(?:\\.|{quote}{quote})[^{quote}\\]*)*{quote}"
+    return rf"{quote}[^{quote}]*(?:{quote}{quote}[^{quote}]*)*{quote}"
+
+
+def _string(ansi_quotes: bool, backslash: bool) -> str:
+    single = _quoted("'", backslash)
+    double = _quoted('"', backslash)
+    one = single if ansi_quotes else f"(?:{single}|{double})"
+    return rf"{one}(?:\s+{one})*"
+
+
+COMMENT = r"/\*(?![!])(?:.*?\*/|.*)|--(?=[\s\x00-\x1f]|$)[^\n]*|\#[^\n]*"
+
+
+@cache
+def literal_splitter(ansi_quotes: bool, backslash: bool, introducers: bool, signs: bool) -> re.Pattern[str]:
+    """For `split`: finds literals, in one group, and nothing else.
+
+    It begins with a set of characters, which `re` skips to quickly; what may come before is
+    asked after that. Without `introducers` it leaves `_binary'…'`, X'…' and the like alone.
+    With `signs`, NULL and signed numbers that directly follow a `(` or `,` count as literals.
+    """
+    one = _string(ansi_quotes, backslash)
+    strings = rf"|(?<=')(?:{_quoted(chr(39), backslash)[1:]})(?:\s+{one})*"
+    first = "'0-9."
+    if not ansi_quotes:
+        strings += rf"|(?<=\")(?:{_quoted(chr(34), backslash)[1:]})(?:\s+{one})*"
+        first += '"'
+    found = (
+        r"(?<=[0-9])(?:(?<=0)[xX][0-9a-fA-F]+|(?<=0)b[01]+|[0-9]*(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)(?![\w$])"
+        r"|(?<=\.)[0-9]+(?:[eE][-+]?[0-9]+)?(?![\w$])" + strings
+    )
+    if signs:
+        after = r"(?:(?<=[(,].)|(?<=[(,]\s.))"
+        found += rf"|(?<=[-+]){after}(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?(?![\w$])"
+        found += rf"|(?<=[nN]){after}[uU][lL][lL](?=\s?[,)])"
+        first += r"+\-nN"
+    if introducers:
+        found += rf"|(?<=_)[a-zA-Z][a-zA-Z0-9]*\s*{one}|(?<=[nN]){one}|(?<=[xX])'[0-9a-fA-F]*'|(?<=[bB])'[01]*'"
+        first += "_nNxXbB"
+    return re.compile(rf"([{first}](?<![\w$@.].)(?:{found}))", re.DOTALL)
+
+
+INTRODUCERS = ("_binary", "X'", "x'", "_utf8", "b'", "B'", "N'", "n'", "_latin1", "_BINARY")
+"""A text without any of these has no introduced literal worth finding."""
+
+
+@cache
+def _scanner(ansi_quotes: bool, backslash: bool) -> re.Pattern[str]:
+    double = _quoted('"', backslash)
+    identifier = rf"`(?:[^`]|``)*`|{double}" if ansi_quotes else r"`(?:[^`]|``)*`"
+    variable = rf"@@?(?:[\w$.]+|{_quoted('`', False)}|{_quoted(chr(39), backslash)}|{double})?"
+    return re.compile(
+        rf"(?P<skip>\s+|{COMMENT}|/\*!\d{{0,6}}|\*/)"
+        rf"|(?P<string>{_DIGITS}|{_INTRODUCER}{_string(ansi_quotes, backslash)})"
+        rf"|(?P<number>(?<![\w$]){_NUMBER})"
+        rf"|(?P<word>[\w$]+)"
+        rf"|(?P<quoted>{identifier})"
+        rf"|(?P<variable>{variable})"
+        rf"|(?P<operator>->>|<=>|<<|>>|->|<=|>=|<>|!=|:=|&&|\|\||.)",
+        re.DOTALL,
+    )
+
+
+_KINDS = {kind.value: kind for kind in TokenKind}
+
+
+def tokens(sql: str, ansi_quotes: bool = False, backslash: bool = True) -> Iterator[Token]:
+    """The tokens of `sql`; a quote that is never closed comes out as an operator of its own."""
+    scanner = _scanner(ansi_quotes, backslash)
+    end = len(sql)
+    position = 0
+    while position < end:
+        match = scanner.match(sql, position)
+        assert match is not None, "the last alternative takes any character"
+        position = match.end()
+        name = match.lastgroup
+        if name == "skip":
+            marker = match.group()
+            if marker.startswith("/*!") and len(marker) >= 8 and int(marker[3:]) > SERVER_VERSION:
+                closing = sql.find("*/", position)
+                position = end if closing < 0 else closing + 2
+            continue
+        text = match.group()
+        assert name is not None
+        if name == "word":
+            yield Token(TokenKind.WORD, text, match.start(), position, text.upper())
+        else:
+            yield Token(_KINDS[name], text, match.start(), position)
+
+
+_UNCOMMENT = re.compile(
+    rf"(?P<keep>{_quoted(chr(39), True)}|{_quoted(chr(34), True)}|`[^`]*`)|(?P<drop>{COMMENT}|/\*!\d{{0,6}}|\*/)", re.DOTALL
+)
+_UNCOMMENT_PLAIN = re.compile(
+    rf"(?P<keep>{_quoted(chr(39), False)}|{_quoted(chr(34), False)}|`[^`]*`)|(?P<drop>{COMMENT}|/\*!\d{{0,6}}|\*/)", re.DOTALL
+)
+
+
+def without_comments(sql: str, backslash: bool = True) -> str:
+    """`sql` with comments turned into a blank and versioned comments opened up."""
+    pieces: list[str] = []
+    pattern = _UNCOMMENT if backslash else _UNCOMMENT_PLAIN
+    position = start = 0
+    while (match := pattern.search(sql, position)) is not None:
+        position = match.end()
+        marker = match["drop"]
+        if marker is None:
+            continue
+        pieces += (sql[start : match.start()], " ")
+        if marker.startswith("/*!") and len(marker) >= 8 and int(marker[3:]) > SERVER_VERSION:
+            closing = sql.find("*/", position)
+            position = len(sql) if closing < 0 else closing + 2
+        start = position
+    pieces.append(sql[start:])
+    return "".join(pieces)
+
+
+_SPLIT = {
+    backslash: re.compile(
+        rf"{_quoted(chr(39), backslash)}|{_quoted(chr(34), backslash)}|`[^`]*`|{COMMENT}|(?P<end>;)", re.DOTALL
+    )
+    for backslash in (True, False)
+}
+
+
+def split_statements(sql: str, backslash: bool = True) -> list[str]:
+    """The statements of a `;`-separated text, blank ones left out."""
+    if ";" not in sql:
+        return [sql] if sql.strip() else []
+    found: list[str] = []
+    start = 0
+    for match in _SPLIT[backslash].finditer(sql):
+        if match["end"] is not None:
+            found.append(sql[start : match.start()])
+            start = match.end()
+    found.append(sql[start:])
+    return [each.strip() for each in found if next(tokens(each), None) is not None]
+
+
+def leading_words(sql: str, count: int = 1) -> tuple[str, ...]:
+    """The first words in upper case, past comments and opening parentheses: what kind it is."""
+    found: list[str] = []
+    for token in tokens(sql):
+        if token.kind is TokenKind.WORD:
+            found.append(token.upper)
+            if len(found) == count:
+                break
+        elif found or token.text != "(":
+            break
+    return tuple(found)
+
+
+# --- the values of literals -----------------------------------------------------------------
+
+_ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+_ONE_STRING = {
+    True: re.compile(rf"{_quoted(chr(39), True)}|{_quoted(chr(34), True)}", re.DOTALL),
+    False: re.compile(rf"{_quoted(chr(39), False)}|{_quoted(chr(34), False)}", re.DOTALL),
+}
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED_OR_DOUBLED = {quote: re.compile(rf"\\(.)|{quote}({quote})", re.DOTALL) for quote in "'\""}
+
+
+def _unescape(match: re.Match[str]) -> str:
+    return match[2] or _ESCAPES.get(match[1], match[1])
+
+
+def string_value(text: str, backslash: bool = True) -> str:
+    """The value of a quoted string, or of several side by side."""
+    quote = text[0]
+    body = text[1:-1]
+    if quote not in body:
+        if not backslash or "\\" not in body:
+            return body
+        return _ESCAPED.sub(lambda match: _ESCAPES.get(match[1], match[1]), body)
+    parts: list[str] = []
+    for match in _ONE_STRING[backslash].finditer(text):
+        one = match.group()
+        quote = one[0]
+        part = one[1:-1]
+        if backslash:
+            part = _ESCAPED_OR_DOUBLED[quote].sub(_unescape, part)
+        else:
+            part = part.replace(quote * 2, quote)
+        parts.append(part)
+    return "".join(parts)
+
+
+def literal_value(text: str, backslash: bool = True) -> Value:
+    """The value of a literal as `literal_splitter` finds it; also NULL and signed numbers.
+
+    A string that holds bytes which are no UTF-8 is returned as those bytes.
+    """
+    first = text[0]
+    if first == "'" or first == '"':
+        value = string_value(text, backslash)
+        if value.isascii():
+            return value
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return value.encode("utf-8", "surrogateescape")
+        return value
+    if text.isdigit():
+        if len(text) < 20 or (len(text) == 20 and text <= "18446744073709551615"):
+            return int(text)
+        return Decimal(text)
+    if first == "_":
+        return _introduced(text, backslash)
+    lowered = text[:2].lower()
+    if lowered == "0x" or lowered == "x'":
+        digits = text[2:] if lowered == "0x" else text[2:-1]
+        return bytes.fromhex(digits if len(digits) % 2 == 0 else "0" + digits)
+    if lowered == "0b" or lowered == "b'":
+        bits = text[2:] if lowered == "0b" else text[2:-1]
+        return int(bits or "0", 2).to_bytes((len(bits) + 7) // 8, "big")
+    if lowered == "n'":
+        return string_value(text[1:], backslash)
+    if text.upper() == "NULL":
+        return None
+    if "e" in text or "E" in text:
+        return float(text)
+    if "." in text:
+        return Decimal(text)
+    signed = int(text)
+    return signed if signed >= -0x8000_0000_0000_0000 else Decimal(text)
+
+
+def _introduced(text: str, backslash: bool) -> Value:
+    """`_charset'…'`: bytes for _binary, else text as that character set's bytes spell it."""
+    quote = min(index for index in (text.find("'"), text.find('"')) if index >= 0)
+    charset = text[1:quote].rstrip().lower()
+    value = string_value(text[quote:], backslash)
+    if charset == "binary":
+        return value.encode("utf-8", "surrogateescape")
+    if charset in ("latin1", "ascii") and not value.isascii():
+        return value.encode("utf-8", "surrogateescape").decode("cp1252", "replace")
+    return value

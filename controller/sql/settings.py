@@ -1,0 +1,38 @@
+"""The session settings that decide what a statement means before any row is looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dataflow.types import DEFAULT_COLLATION
+
+DEFAULT_SQL_MODE = frozenset(
+    {
+        "ONLY_FULL_GROUP_BY",
+        "STRICT_TRANS_TABLES",
+        "NO_ZERO_IN_DATE",
+        "NO_ZERO_DATE",
+        "ERROR_FOR_DIVISION_BY_ZERO",
+        "NO_ENGINE_SUBSTITUTION",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`collation` is collation_connection: what string literals have."""
+
+    sql_mode: frozenset[str] = DEFAULT_SQL_MODE
+    collation: str = DEFAULT_COLLATION
+    foreign_key_checks: bool = True
+
+    @property
+    def ansi_quotes(self) -> bool:
+        return "ANSI_QUOTES" in self.sql_mode
+
+    @property
+    def backslash_escapes(self) -> bool:
+        return "NO_BACKSLASH_ESCAPES" not in self.sql_mode
+
+
+DEFAULT_SETTINGS = Settings()

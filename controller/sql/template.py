@@ -1,0 +1,262 @@
+"""Text statements as a template and its literal values, without parsing: the hot front door.
+
+`TemplateReader.read` splits a text at its literals with one regular expression. The text between
+them, the *skeleton*, is looked up: seen before, it is known which literals are parameters and
+which have to stay (see `literals`). Only a new skeleton is looked at token by token.
+
+Invariant: which literals stay depends on the skeleton alone, and those that stay are part of
+the template's text; so equal templates mean equal statements up to parameter values.
+
+- Lists `IN (1, 2, 3)` are padded with their last value to a power of two, so that lists of
+  different lengths share templates.
+- `INSERT … VALUES (…), (…), …` with rows of one shape becomes the template of one row, and the
+  values of all rows one after the other (`Template.batch` tells where they begin).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from controller.sql.lexer import (
+    INTRODUCERS,
+    Token,
+    TokenKind,
+    leading_words,
+    literal_splitter,
+    literal_value,
+    string_value,
+    tokens,
+    without_comments,
+)
+from controller.sql.literals import parameters_of
+from dataflow.types import Value
+
+TEMPLATED = frozenset({"SELECT", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH"})
+"""First words of the statements whose literals become parameters; others are left as they are."""
+
+MARK = "\0"
+"""Stands for a literal in a skeleton."""
+
+SKELETONS_MAX = 20_000
+LIST_MAX = 4096
+"""Longer IN lists keep their own length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """`text` has `?` for each parameter; `verb` is its first word in upper case.
+
+    `batch` is (first parameter, parameters per row) where `text` holds one row of any number.
+    """
+
+    text: str
+    verb: str
+    batch: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A statement as it came: its template, and the value of each parameter in order."""
+
+    template: Template
+    values: Sequence[Value]
+
+
+@dataclass(slots=True)
+class _Skeleton:
+    """What is known of a skeleton.
+
+    `kept` literals stay in the text, `parameters` are the others (None: all of them), `lists`
+    are (first parameter, length, padded length) of IN lists, and `templates` has the template
+    for each combination of kept texts. `foldable`: all rows may share the first one's template.
+    """
+
+    kept: tuple[int, ...]
+    parameters: tuple[int, ...] | None
+    lists: tuple[tuple[int, int, int], ...]
+    foldable: bool = True
+    templates: dict[tuple[str, ...], Template] = field(default_factory=dict)
+
+
+_ROW = rf"\((?:[^()]|\([^(){MARK}]*\))*\)"
+_ROWS = re.compile(rf"\bVALUES?\s*({_ROW})(\s*,\s*\1)*+(?!\s*,)", re.IGNORECASE)
+
+
+class TemplateReader:
+    """Reads statements in one quoting mode; `reader` has one for each."""
+
+    def __init__(self, ansi_quotes: bool = False, backslash: bool = True) -> None:
+        self._ansi_quotes = ansi_quotes
+        self._backslash = backslash
+        # Indexed by inserting + 2 * introduced. In VALUES lists NULL and a sign belong to the
+        # literal, so that all rows have one shape.
+        self._splitters = [
+            literal_splitter(ansi_quotes, backslash, introduced, inserting)
+            for introduced in (False, True)
+            for inserting in (False, True)
+        ]
+        self._skeletons: dict[str, _Skeleton] = {}
+
+    def read(self, sql: str) -> Reading:
+        if "/*" in sql or "--" in sql or "#" in sql:
+            sql = without_comments(sql, self._backslash).strip()
+        inserting = sql[:1] in "iIrR" and sql[:6].upper() in ("INSERT", "REPLAC")
+        introduced = any(each in sql for each in INTRODUCERS)
+        pieces = self._splitters[inserting + 2 * introduced].split(sql)
+        literals = pieces[1::2]
+        skeleton = MARK.join(pieces[::2])
+        if inserting:
+            rows = _ROWS.search(skeleton)
+            if rows is not None and (width := rows[1].count(MARK)):
+                folded = self._read_rows(skeleton, literals, rows, width)
+                if folded is not None:
+                    return folded
+        known = self._skeletons.get(skeleton) or self._learn(skeleton, literals, None)
+        template = known.templates.get(tuple([literals[index] for index in known.kept]))
+        if template is None:
+            template = self._template(known, skeleton, literals)
+        if known.parameters is not None:
+            literals = [literals[index] for index in known.parameters]
+        backslash = self._backslash
+        values = [literal_value(literal, backslash) for literal in literals]
+        return Reading(template, _padded(values, known.lists) if known.lists else values)
+
+    def _read_rows(self, skeleton: str, literals: list[str], rows: re.Match[str], width: int) -> Reading | None:
+        """Fold the rows of VALUES into one, if nothing that has to stay is inside a row."""
+        start = skeleton.count(MARK, 0, rows.start(1))
+        end = start + skeleton.count(MARK, rows.start(1), rows.end())
+        skeleton = skeleton[: rows.end(1)] + skeleton[rows.end() :]
+        one_row = literals[: start + width] + literals[end:]
+        key = "\n" + skeleton  # rows are never padded lists, so this is learnt apart
+        known = self._skeletons.get(key) or self._learn(skeleton, one_row, (start, width))
+        if not known.foldable:
+            return None
+        template = known.templates.get(tuple([one_row[index] for index in known.kept]))
+        if template is None:
+            template = self._template(known, skeleton, one_row, (start, width))
+        if known.kept:
+            extra = end - start - width
+            kept = {index if index < start else index + extra for index in known.kept}
+            literals = [literal for index, literal in enumerate(literals) if index not in kept]
+        backslash = self._backslash
+        return Reading(template, [literal_value(literal, backslash) for literal in literals])
+
+    def _learn(self, skeleton: str, literals: Sequence[str], batch: tuple[int, int] | None) -> _Skeleton:
+        """Look at the tokens once, and remember what they say about the literals."""
+        found, positions = self._positions(skeleton, literals)
+        free: set[int] = set()
+        if leading_words(skeleton)[:1] and leading_words(skeleton)[0] in TEMPLATED:
+            free = parameters_of(found, [position for position in positions if position is not None])
+        kept = tuple(index for index, position in enumerate(positions) if position not in free)
+        parameters = tuple(index for index, position in enumerate(positions) if position in free) if kept else None
+        lists: tuple[tuple[int, int, int], ...] = ()
+        foldable = True
+        if batch is None:
+            numbers = [position for position in positions if position in free]
+            lists = tuple(_lists(found, {position: number for number, position in enumerate(numbers) if position is not None}))
+        else:
+            foldable = not any(batch[0] <= index < batch[0] + batch[1] for index in kept)
+        known = _Skeleton(kept, parameters, lists, foldable)
+        if len(self._skeletons) >= SKELETONS_MAX:
+            self._skeletons.clear()
+        self._skeletons[skeleton if batch is None else "\n" + skeleton] = known
+        return known
+
+    def _positions(self, skeleton: str, literals: Sequence[str]) -> tuple[list[Token], list[int | None]]:
+        """The tokens of the whole text, and which of them is each literal (None: no token is)."""
+        texts = skeleton.split(MARK)
+        starts: dict[int, int] = {}
+        pieces = [texts[0]]
+        length = len(texts[0])
+        for index, literal in enumerate(literals):
+            starts[length] = index
+            pieces += (literal, texts[index + 1])
+            length += len(literal) + len(texts[index + 1])
+        found: list[Token] = []
+        positions: list[int | None] = [None] * len(literals)
+        for token in tokens("".join(pieces), self._ansi_quotes, self._backslash):
+            literal_index = starts.get(token.start)
+            if literal_index is not None and token.kind is TokenKind.OPERATOR:
+                # A signed number is two tokens; let it be one.
+                literal = literals[literal_index]
+                token = Token(TokenKind.NUMBER, literal, token.start, token.start + len(literal))
+            elif found and token.start < found[-1].end:
+                continue
+            if literal_index is not None and token.end - token.start == len(literals[literal_index]):
+                positions[literal_index] = len(found)
+            found.append(token)
+        return found, positions
+
+    def _template(
+        self, known: _Skeleton, skeleton: str, literals: Sequence[str], batch: tuple[int, int] | None = None
+    ) -> Template:
+        texts = skeleton.split(MARK)
+        if self._ansi_quotes:
+            texts = [_ANSI_IDENTIFIER.sub(_backquoted, text) for text in texts]
+        kept = set(known.kept)
+        padding = {first + length - 1: padded - length for first, length, padded in known.lists}
+        pieces = [texts[0].lstrip()]
+        number = 0
+        for index, literal in enumerate(literals):
+            if index in kept:
+                pieces.append(self._canonical(literal))
+            else:
+                pieces.append("?" + ", ?" * padding.get(number, 0))
+                number += 1
+            pieces.append(texts[index + 1])
+        text = "".join(pieces).rstrip("; \t\r\n")
+        verb = next(iter(leading_words(text)), "")
+        if batch is not None:
+            first = batch[0] - sum(1 for index in known.kept if index < batch[0])
+            batch = (first, batch[1])
+        template = Template(text, verb, batch)
+        known.templates[tuple([literals[index] for index in known.kept])] = template
+        return template
+
+    def _canonical(self, literal: str) -> str:
+        """A kept literal as the default SQL mode writes it."""
+        if self._backslash or literal[-1] not in "'\"" or literal[0] in "xXbB":
+            return literal
+        quote = literal.index(literal[-1])
+        value = string_value(literal[quote:], self._backslash)
+        return literal[:quote] + "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+_ANSI_IDENTIFIER = re.compile(r'"(?:[^"]|"")*"')
+
+
+def _backquoted(match: re.Match[str]) -> str:
+    return "`" + match.group()[1:-1].replace('""', '"').replace("`", "``") + "`"
+
+
+def _lists(found: Sequence[Token], numbers: dict[int, int]) -> list[tuple[int, int, int]]:
+    """IN lists made of parameters alone, as (first parameter, length, padded length)."""
+    lists: list[tuple[int, int, int]] = []
+    for position, token in enumerate(found):
+        if token.upper != "IN" or position + 2 >= len(found) or found[position + 1].text != "(":
+            continue
+        end = position + 2
+        while end + 1 < len(found) and end in numbers and found[end + 1].text == ",":
+            end += 2
+        if end not in numbers or end + 1 >= len(found) or found[end + 1].text != ")":
+            continue
+        length = (end - position) // 2
+        padded = 1 << (length - 1).bit_length()
+        if padded > length and padded <= LIST_MAX:
+            lists.append((numbers[position + 2], length, padded))
+    return lists
+
+
+def _padded(values: list[Value], lists: Sequence[tuple[int, int, int]]) -> list[Value]:
+    for first, length, padded in reversed(lists):
+        last = first + length
+        values[last:last] = [values[last - 1]] * (padded - length)
+    return values
+
+
+@cache
+def reader(ansi_quotes: bool = False, backslash: bool = True) -> TemplateReader:
+    return TemplateReader(ansi_quotes, backslash)
