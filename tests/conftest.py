@@ -7,8 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.mariadb import MariaDB
+
+# Machines that run tests are busy: how long one example took says nothing.
+settings.register_profile("millrace", deadline=None, print_blob=True)
+settings.load_profile("millrace")
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,145 @@
+"""Where a table's rows and index entries are in the stores: their keys, and their shards.
+
+| key                                        | value                | on the shard of     |
+|--------------------------------------------|----------------------|---------------------|
+| `r` table(4) primary key                   | the row              | the key             |
+| `i` table(4) index(2) key, primary key     | the primary key      | the row's key       |
+| `u` table(4) index(2) key                  | the primary key      | the key             |
+
+A unique index has `u` entries, so that two rows with the same key want the same entry on the
+same shard. A unique key that contains NULL collides with nothing: it has an `i` entry, and
+so a unique index is read from both ranges. Numbers are big-endian; ids are never
+reused, so what is left of a dropped table or index is never read as something else.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from dataflow.schema import Index, Table
+from dataflow.types import Row
+from persistence.key_encoding import KeyEncoding
+from persistence.key_range import KeyRange, after_prefix
+from persistence.row_encoding import RowCodec
+
+UNSTORED_KINDS = frozenset({"FULLTEXT", "SPATIAL"})
+
+
+def row_prefix(table_id: int) -> bytes:
+    return b"r" + table_id.to_bytes(4, "big")
+
+
+def index_prefix(table_id: int, index_id: int) -> bytes:
+    return b"i" + table_id.to_bytes(4, "big") + index_id.to_bytes(2, "big")
+
+
+def unique_prefix(table_id: int, index_id: int) -> bytes:
+    return b"u" + table_id.to_bytes(4, "big") + index_id.to_bytes(2, "big")
+
+
+def table_ranges(table_id: int) -> tuple[KeyRange, ...]:
+    """Every key of a table: its rows, and the entries of all its indexes."""
+    prefixes = [kind + table_id.to_bytes(4, "big") for kind in (b"r", b"i", b"u")]
+    return tuple((prefix, after_prefix(prefix)) for prefix in prefixes)
+
+
+def index_ranges(table_id: int, index_id: int) -> tuple[KeyRange, ...]:
+    """Every entry of an index."""
+    prefixes = (index_prefix(table_id, index_id), unique_prefix(table_id, index_id))
+    return tuple((prefix, after_prefix(prefix)) for prefix in prefixes)
+
+
+def auto_increment_counter(table_id: int) -> bytes:
+    return b"auto_increment" + table_id.to_bytes(4, "big")
+
+
+def row_id_counter(table_id: int) -> bytes:
+    """The numbers of the hidden primary key."""
+    return b"row_id" + table_id.to_bytes(4, "big")
+
+
+def shard_of(key: bytes, shard_count: int) -> int:
+    """The shard that a row's or a unique entry's key belongs to, the same for ever.
+
+    CRC-32 spreads consecutive keys over its high bits too; multiplying takes those, and
+    needs no division.
+    """
+    return zlib.crc32(key) * shard_count >> 32
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An index entry. It belongs to the shard of `route`."""
+
+    key: bytes
+    value: bytes
+    route: bytes
+    unique: bool
+    index_id: int
+
+
+class IndexWriter:
+    """Makes the entries of one index."""
+
+    def __init__(self, table: Table, index: Index) -> None:
+        self.index = index
+        self.encoding = KeyEncoding(table, index)
+        self.prefix = index_prefix(table.id, index.id)
+        self.unique_prefix = unique_prefix(table.id, index.id)
+
+    def entry(self, row: Row, row_key: bytes) -> Entry:
+        key = self.encoding.encode(row)
+        primary_key = row_key[_ROW_PREFIX_BYTES:]
+        if self.index.unique and not self.encoding.contains_null(row):
+            unique_key = self.unique_prefix + key
+            return Entry(unique_key, primary_key, unique_key, True, self.index.id)
+        return Entry(self.prefix + key + primary_key, primary_key, row_key, False, self.index.id)
+
+
+class TableWriter:
+    """Turns rows of one version of a table into what is stored for them."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.codec = RowCodec(table)
+        self.primary_key = KeyEncoding(table, table.primary_key)
+        self.indexes = tuple(
+            IndexWriter(table, index) for index in table.indexes if index.kind not in UNSTORED_KINDS
+        )
+        self.row_prefix = row_prefix(table.id)
+        self.encode: Callable[[Row], bytes] = self.codec.encode
+        self.decode: Callable[[bytes], Row] = self.codec.decode
+
+    def row_key(self, row: Row) -> bytes:
+        return self.row_prefix + self.primary_key.encode(row)
+
+    def row_keys(self, rows: Sequence[Row]) -> list[bytes]:
+        prefix = self.row_prefix
+        return [prefix + key for key in self.primary_key.encode_rows(rows)]
+
+    def stored_rows(self, rows: Sequence[Row]) -> Iterator[tuple[bytes, bytes]]:
+        """(row key, encoded row) of many rows."""
+        return zip(self.row_keys(rows), self.codec.encode_rows(rows))
+
+    def entries(self, row: Row, row_key: bytes) -> list[Entry]:
+        """The row's entries in all indexes."""
+        return [index.entry(row, row_key) for index in self.indexes]
+
+    def changed_entries(
+        self, old: Row, old_key: bytes, new: Row, new_key: bytes
+    ) -> tuple[list[Entry], list[Entry]]:
+        """(entries to delete, entries to put) when `new` takes the place of `old`.
+
+        What both have in common stays as it is. A unique entry whose key stays but which names
+        another primary key is only put: it takes the place of the one that was there.
+        """
+        before = {entry.key: entry for entry in self.entries(old, old_key)}
+        after = {entry.key: entry for entry in self.entries(new, new_key)}
+        gone = [entry for key, entry in before.items() if key not in after]
+        come = [entry for key, entry in after.items() if before.get(key) != entry]
+        return gone, come
+
+
+_ROW_PREFIX_BYTES = len(row_prefix(0))
