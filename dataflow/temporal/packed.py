@@ -8,7 +8,7 @@ date (0) are ordinary values. A DATE has a zero time part. A TIME is signed micr
 from __future__ import annotations
 
 import calendar
-from datetime import date, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -111,7 +111,7 @@ def from_microseconds(microseconds: int) -> int | None:
 def round_datetime(packed: int, digits: int) -> int:
     """Rounded half up to `digits` fractional digits; 0 when that leaves year 9999."""
     fraction = packed & _FRACTION_MASK
-    unit = 10 ** (6 - digits)
+    unit: int = 10 ** (6 - digits)
     excess = fraction % unit
     if not excess:
         return packed
@@ -123,7 +123,7 @@ def round_datetime(packed: int, digits: int) -> int:
     of_day = time_part(base) + SECOND
     if of_day < DAY:
         return with_time(base, of_day)
-    year, month, day = unpack(packed)[:3]
+    _, month, day = unpack(packed)[:3]
     if month == 0 or day == 0:
         return packed - excess
     return from_microseconds(to_microseconds(base) + SECOND) or 0
@@ -131,7 +131,7 @@ def round_datetime(packed: int, digits: int) -> int:
 
 def round_time(microseconds: int, digits: int) -> int:
     """Rounded half away from zero to `digits` fractional digits."""
-    unit = 10 ** (6 - digits)
+    unit: int = 10 ** (6 - digits)
     magnitude = (abs(microseconds) + unit // 2) // unit * unit
     magnitude = min(magnitude, TIME_MAX)
     return -magnitude if microseconds < 0 else magnitude
@@ -204,7 +204,7 @@ def from_timedelta(value: timedelta) -> int:
 def zone(name: str) -> tzinfo | None:
     """A time zone by MySQL's name for it ('+02:00', 'UTC', 'Europe/Berlin'); None if unknown."""
     if name.upper() in ("UTC", "SYSTEM", "+00:00", "-00:00"):
-        return timezone.utc
+        return UTC
     if name[:1] in ("+", "-"):
         hours, _, minutes = name[1:].partition(":")
         if not (hours.isdigit() and minutes.isdigit()) or int(minutes) > 59 or int(hours) > 14:
@@ -221,11 +221,11 @@ def zone(name: str) -> tzinfo | None:
 
 def to_utc(packed: int, name: str) -> int:
     """The UTC time of a local one; dates Python cannot hold are left alone."""
-    return _moved(packed, zone(name), timezone.utc)
+    return _moved(packed, zone(name), UTC)
 
 
 def from_utc(packed: int, name: str) -> int:
-    return _moved(packed, timezone.utc, zone(name))
+    return _moved(packed, UTC, zone(name))
 
 
 def _moved(packed: int, source: tzinfo | None, target: tzinfo | None) -> int:

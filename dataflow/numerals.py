@@ -1,0 +1,119 @@
+"""Numbers as text and text as numbers, digit for digit like MySQL.
+
+`format_*` are what CONCAT and the text protocol show; `read_*` take the longest numeric
+prefix, which is what a text is worth in arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from decimal import ROUND_HALF_UP, Context, Decimal
+
+EXACT = Context(prec=100, rounding=ROUND_HALF_UP, Emin=-999999, Emax=999999)
+"""The context of all DECIMAL arithmetic; the default one would round at 28 digits."""
+
+INT64_MIN, INT64_MAX, UINT64_MAX = -(1 << 63), (1 << 63) - 1, (1 << 64) - 1
+REAL_MAX = 1.7976931348623157e308
+
+_REAL = re.compile(r"[ \t\n\v\f\r]*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)")
+_INTEGER = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)")
+_SINGLE = struct.Struct("<f")
+_EXPONENT_FROM = 15
+"""Up to this many digits before the point, and zeros after it, are written out."""
+
+
+def format_double(value: float) -> str:
+    """The shortest digits that give `value` back: 0.1, 100000000000000, 1e15, 1.5e-16."""
+    return _written(repr(value), value)
+
+
+def format_float(value: float) -> str:
+    """Six significant digits, as MySQL shows a FLOAT."""
+    return _written(f"{value:.5e}", value)
+
+
+def _written(shortest: str, value: float) -> str:
+    if value == 0:
+        return "-0" if math.copysign(1.0, value) < 0 else "0"
+    mantissa, _, exponent = shortest.partition("e")
+    sign = "-" if mantissa[0] == "-" else ""
+    whole, _, fraction = mantissa.lstrip("-").partition(".")
+    point = len(whole) + int(exponent or 0)
+    digits = whole + fraction
+    stripped = digits.lstrip("0")
+    point -= len(digits) - len(stripped)
+    digits = stripped.rstrip("0")
+    if not digits:
+        return shortest
+    if -_EXPONENT_FROM < point <= _EXPONENT_FROM:
+        if point <= 0:
+            return f"{sign}0.{'0' * -point}{digits}"
+        if len(digits) <= point:
+            return f"{sign}{digits}{'0' * (point - len(digits))}"
+        return f"{sign}{digits[:point]}.{digits[point:]}"
+    rest = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{sign}{digits[0]}{rest}e{point - 1}"
+
+
+def format_decimal(value: Decimal) -> str:
+    return f"{value:f}"
+
+
+def read_real(text: str) -> float:
+    """The number `text` starts with, 0 if none."""
+    found = _REAL.match(text)
+    if found is None:
+        return 0.0
+    value = float(found[1])
+    if value in (math.inf, -math.inf):
+        return math.copysign(REAL_MAX, value)
+    return value
+
+
+def read_decimal(text: str) -> Decimal:
+    found = _REAL.match(text)
+    return Decimal(found[1]) if found is not None else Decimal(0)
+
+
+def read_integer(text: str) -> int:
+    """The integer `text` starts with; a fraction or exponent after it is not looked at."""
+    found = _INTEGER.match(text)
+    return max(INT64_MIN, min(int(found[1]), UINT64_MAX)) if found is not None else 0
+
+
+def is_number(text: str) -> bool:
+    """Whether all of `text` but the spaces around it is one number."""
+    found = _REAL.match(text)
+    return found is not None and not text[found.end() :].strip(" \t\n\v\f\r")
+
+
+def round_decimal(value: Decimal) -> int:
+    """Half away from zero."""
+    return int(value.to_integral_value(ROUND_HALF_UP))
+
+
+def round_real(value: float) -> int:
+    """Half to even, within the integers of 64 bits."""
+    if value >= 9.3e18 or value <= -9.3e18:
+        return INT64_MAX if value > 0 else INT64_MIN
+    return max(INT64_MIN, min(round(value), INT64_MAX))
+
+
+def single(value: float) -> float:
+    """`value` rounded to single precision; infinite where it does not fit."""
+    try:
+        return float(_SINGLE.unpack(_SINGLE.pack(value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def quantum(scale: int) -> Decimal:
+    return Decimal(1).scaleb(-scale)
+
+
+def settle(value: Decimal, unit: Decimal) -> Decimal:
+    """Rounded half away from zero to the digits of `unit`, with no negative zero."""
+    rounded = value.quantize(unit, ROUND_HALF_UP, EXACT)
+    return rounded if rounded else rounded.copy_abs()
