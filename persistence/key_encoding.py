@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 from decimal import Context
 from typing import Any
 
+from dataflow.collation import collation_bytes
 from dataflow.schema import Index, KeyPart, Table
 from dataflow.types import (
     BLOBS,
@@ -43,7 +44,6 @@ from dataflow.types import (
     SqlType,
     Value,
 )
-from persistence.text_key import text_key
 
 NULL = b"\0"
 NULL_DESCENDING = b"\xff"
@@ -154,7 +154,7 @@ def _bytes_source(part: Part, number: int, value: str, names: dict[str, Any]) ->
     if kind is Kind.JSON:
         return f"{value}{cut}.encode('utf-8', 'surrogatepass')"
     if kind in TEXTS:
-        names[f"collate{number}"] = text_key(part.type.collation or DEFAULT_COLLATION)
+        names[f"collate{number}"] = collation_bytes(part.type.collation or DEFAULT_COLLATION)
         return f"collate{number}({value}{cut})"
     return None
 

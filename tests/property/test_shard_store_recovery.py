@@ -1,0 +1,132 @@
+"""A shard's store against a model in memory, through crashes and restarts at any point."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from dataflow.epoch_messages import PersistEpoch, PreparedEpoch, TransactionId
+from persistence.shard_store import ShardStore
+
+KEYS = st.sampled_from([bytes((kind, number)) for kind in b"riu" for number in range(4)])
+WRITES = st.dictionaries(KEYS, st.none() | st.binary(max_size=5), max_size=5)
+CLIENTS = st.sampled_from([b"one", b"two"])
+
+
+class StoreAgainstModel(RuleBasedStateMachine):
+    """Every rule is durable when it returns, so no crash between rules may lose anything."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp(prefix="millrace-store-"))
+        self.openings = 0
+        self.store = ShardStore(self.folder / "0")
+        self.epoch = 0
+        self.rows: dict[bytes, tuple[int, bytes]] = {}
+        self.states: list[tuple[int, dict[bytes, tuple[int, bytes]]]] = []
+        self.prepared: PreparedEpoch | None = None
+        self.committed: dict[TransactionId, int] = {}
+        self.decisions: dict[int, tuple[TransactionId, ...]] = {}
+        self.handed_out: set[int] = set()
+        self.sequence = 0
+
+    @rule(
+        writes=WRITES, client=CLIENTS, skipped=st.integers(0, 2), settles=st.booleans(), decides=st.booleans()
+    )
+    def apply(
+        self, writes: dict[bytes, bytes | None], client: bytes, skipped: int, settles: bool, decides: bool
+    ) -> None:
+        self.states.append((self.epoch, dict(self.rows)))
+        self.epoch += 1 + skipped
+        self.sequence += 1
+        transaction = (client, self.sequence)
+        settled = {client: self.sequence} if settles else {}
+        decision = (transaction,) if decides else None
+        self.store.persist_epoch(
+            PersistEpoch(self.epoch, writes, [transaction], settled, decision, durable=True)
+        )
+        for key, value in writes.items():
+            if value is None:
+                self.rows.pop(key, None)
+            else:
+                self.rows[key] = (self.epoch, value)
+        if settles:
+            self.committed = {t: epoch for t, epoch in self.committed.items() if t[0] != client}
+        self.committed[transaction] = self.epoch
+        if decision is not None:
+            self.decisions[self.epoch] = decision
+        self.prepared = None
+
+    @rule(writes=WRITES, client=CLIENTS)
+    def prepare(self, writes: dict[bytes, bytes | None], client: bytes) -> None:
+        self.prepared = PreparedEpoch(self.epoch + 1, writes, [], [((client, self.sequence + 1), writes)])
+        self.store.persist_prepared(self.prepared)
+
+    @rule()
+    def discard_prepared(self) -> None:
+        if self.prepared is not None:
+            self.store.discard_prepared(self.prepared.epoch)
+            self.prepared = None
+
+    @rule()
+    def discard_decisions(self) -> None:
+        self.store.discard_decisions(list(self.decisions))
+        self.decisions.clear()
+
+    @rule(count=st.integers(0, 20_000), floor=st.integers(0, 30_000))
+    def allocate(self, count: int, floor: int) -> None:
+        first = self.store.allocate(b"counter", count, floor)
+        assert first >= max(floor, 1)
+        numbers = {first, first + count - 1} if count else set()
+        assert not any(number <= max(self.handed_out, default=0) for number in numbers)
+        self.handed_out |= numbers
+
+    @rule(cleanly=st.booleans())
+    def restart(self, cleanly: bool) -> None:
+        before = self.store
+        if cleanly:
+            before.close()
+        self.openings += 1
+        path = self.folder / str(self.openings)
+        shutil.copytree(before.path, path)
+        if not cleanly:
+            before.abort()
+        self.store = ShardStore(path)
+        self.states.clear()
+
+    @invariant()
+    def the_store_holds_what_the_model_holds(self) -> None:
+        store = self.store
+        assert store.epoch == self.epoch
+        found = {
+            key: (version, value) for chunk in store.view().scan(b"a", b"z") for key, version, value in chunk
+        }
+        assert found == self.rows
+        assert store.prepared() == self.prepared
+        assert store.decisions() == self.decisions
+        for sequence in range(1, self.sequence + 1):
+            for client in (b"one", b"two"):
+                expected = self.committed.get((client, sequence))
+                assert store.epoch_of_transaction((client, sequence)) == expected
+
+    @invariant()
+    def recent_epochs_read_as_they_were(self) -> None:
+        ends = [start for start, _ in self.states[1:]] + [self.epoch]
+        for (start, rows), end in list(zip(self.states, ends))[-5:]:
+            for epoch in {start, end - 1}:
+                view = self.store.view_at(epoch)
+                assert view is not None
+                assert {key: stored for key in rows if (stored := view.get(key))} == rows
+
+    def teardown(self) -> None:
+        self.store.abort()
+        shutil.rmtree(self.folder)
+
+
+TestStoreAgainstModel = StoreAgainstModel.TestCase
+TestStoreAgainstModel.settings = settings(max_examples=30, stateful_step_count=30)
