@@ -1,0 +1,220 @@
+"""SELECT, INSERT, REPLACE, UPDATE and DELETE as sqlglot trees, read the way MySQL reads them.
+
+sqlglot rewrites what it knows into its own dialect-neutral form, which loses what MySQL says
+(formats of dates, names of functions, types of casts). So this dialect keeps every function as
+`Anonymous` under the name it was called by, casts as CAST(value, 'type text'), and numbers the
+parameters by where they stand. Items of SELECT lists remember their text: it is their name.
+
+Definition statements have a parser of their own, see `definition`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.mysql import MySQL
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.parsers.mysql import MySQLParser
+from sqlglot.tokens import TokenType
+
+from controller.sql.lexer import tokens
+from dataflow.errors import Condition, InvalidStatement
+
+NEAR_LENGTH_MAX = 80
+"""As much of the statement as MySQL quotes in a syntax error."""
+
+_OPERATORS = frozenset({*"()[]{}&^:,.-=><%/\\+;*~|@#$!", "<>", "!=", "<=", ">=", "<=>", "&&", "||", "->", "->>", ":=", "@@"})
+
+
+class _Tokenizer(MySQL.Tokenizer):  # type: ignore[misc]
+    KEYWORDS: ClassVar[dict[Any, Any]] = {
+        word: kind
+        for word, kind in MySQL.Tokenizer.KEYWORDS.items()
+        if word[0].isalpha() or word[0] == "_" or word in _OPERATORS
+    }
+    COMMANDS = MySQL.Tokenizer.COMMANDS - {TokenType.REPLACE}
+
+
+class _Parser(MySQLParser):  # type: ignore[misc]
+    FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[Any, Any]] = {
+        **{
+            name: MySQLParser.FUNCTION_PARSERS[name]
+            for name in ("GROUP_CONCAT", "MATCH", "POSITION", "SUBSTRING", "SUBSTR", "TRIM", "VALUES")
+        },
+        "CAST": lambda self: self.parse_cast(),
+        "CONVERT": lambda self: self.parse_convert(),
+        "CHAR": lambda self: self.parse_char(),
+        "EXTRACT": lambda self: self.parse_extract(),
+        "WEIGHT_STRING": lambda self: self.parse_weight_string(),
+    }
+    NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[Any, Any]] = {
+        "ANY": MySQLParser.NO_PAREN_FUNCTION_PARSERS["ANY"],
+        "CASE": MySQLParser.NO_PAREN_FUNCTION_PARSERS["CASE"],
+    }
+    COLUMN_OPERATORS: ClassVar[dict[Any, Any]] = {
+        TokenType.DOT: None,
+        TokenType.ARROW: lambda self, this, path: _call("JSON_EXTRACT", this, path),
+        TokenType.DARROW: lambda self, this, path: _call("JSON_UNQUOTE", _call("JSON_EXTRACT", this, path)),
+    }
+    PLACEHOLDER_PARSERS: ClassVar[dict[Any, Any]] = {
+        **MySQLParser.PLACEHOLDER_PARSERS,
+        TokenType.PLACEHOLDER: lambda self: exp.Placeholder(this=str(self.marks[self._prev.start])),
+    }
+    STATEMENT_PARSERS: ClassVar[dict[Any, Any]] = {
+        **MySQLParser.STATEMENT_PARSERS,
+        TokenType.REPLACE: lambda self: self.parse_replace(),
+    }
+
+    def parse(self, raw_tokens: Any, sql: str) -> Any:
+        placeholders = (token for token in raw_tokens if token.token_type == TokenType.PLACEHOLDER)
+        self.marks = {token.start: number for number, token in enumerate(placeholders)}
+        return super().parse(raw_tokens, sql)
+
+    def raise_error(self, message: str, token: Any = None) -> None:
+        token = token or self._curr
+        raise ParseError(message, errors=[{"offset": token.start if token else len(self.sql)}])
+
+    def _parse_csv(self, parse_method: Any, sep: Any = TokenType.COMMA) -> Any:
+        """An item that is missing after a comma is an error, not skipped."""
+        count = 0
+
+        def parse_item() -> Any:
+            nonlocal count
+            item = parse_method()
+            if item is None and count:
+                self.raise_error("Expected an item after the comma")
+            count += 1
+            return item
+
+        return super()._parse_csv(parse_item, sep)
+
+    def _parse_expression(self) -> Any:
+        start = self._curr
+        this = self._parse_assignment()
+        if this is not None and self._prev is not None:
+            this.meta["text"] = self.sql[start.start : self._prev.end + 1]
+        return self._parse_alias(this)
+
+    def _parse_insert(self) -> Any:
+        self._match_texts(("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY"))
+        return super()._parse_insert()
+
+    def parse_replace(self) -> Any:
+        insert = self._parse_insert()
+        insert.set("overwrite", True)
+        return insert
+
+    def _parse_update(self) -> Any:
+        self._match_text_seq("LOW_PRIORITY")
+        ignore = self._match(TokenType.IGNORE)
+        update = super()._parse_update()
+        update.meta["ignore"] = bool(ignore)
+        return update
+
+    def _parse_delete(self) -> Any:
+        while self._match_texts(("LOW_PRIORITY", "QUICK", "IGNORE")):
+            pass
+        return super()._parse_delete()
+
+    def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> Any:
+        """INTERVAL value unit; the function INTERVAL(…) and a column of that name are not one."""
+        index = self._index
+        if not self._match(TokenType.INTERVAL):
+            return None
+        value = self._parse_disjunction()
+        if value is None or self._curr is None or self._curr.text.upper() not in self.dialect.VALID_INTERVAL_UNITS:
+            self._retreat(index)
+            return None
+        self._advance()
+        return exp.Interval(this=value, unit=exp.var(self._prev.text.upper()))
+
+    def parse_cast(self) -> Any:
+        value = self._parse_assignment()
+        if not self._match(TokenType.ALIAS):
+            self.raise_error("Expected AS")
+        return _call("CAST", value, exp.Literal.string(self._text_to_parenthesis()))
+
+    def parse_convert(self) -> Any:
+        value = self._parse_assignment()
+        if self._match(TokenType.USING):
+            return _call("CAST", value, exp.Literal.string("CHAR CHARACTER SET " + self._text_to_parenthesis()))
+        if not self._match(TokenType.COMMA):
+            self.raise_error("Expected a type")
+        return _call("CAST", value, exp.Literal.string(self._text_to_parenthesis()))
+
+    def parse_char(self) -> Any:
+        arguments = self._parse_csv(self._parse_assignment)
+        if self._match(TokenType.USING):
+            charset = self._text_to_parenthesis()
+            return _call("CAST", _call("CHAR", *arguments), exp.Literal.string("CHAR CHARACTER SET " + charset))
+        return _call("CHAR", *arguments)
+
+    def parse_weight_string(self) -> Any:
+        value = self._parse_assignment()
+        if self._match(TokenType.ALIAS):
+            value = _call("CAST", value, exp.Literal.string(self._text_to_parenthesis()))
+        return _call("WEIGHT_STRING", value)
+
+    def parse_extract(self) -> Any:
+        self._advance()
+        unit = exp.var(self._prev.text.upper())
+        if not self._match(TokenType.FROM):
+            self.raise_error("Expected FROM")
+        return exp.Extract(this=unit, expression=self._parse_assignment())
+
+    def _text_to_parenthesis(self) -> str:
+        """What is written up to the `)` that closes the function, which is left in place."""
+        start = self._curr.start if self._curr else len(self.sql)
+        depth = 0
+        while self._curr and not (depth == 0 and self._curr.token_type == TokenType.R_PAREN):
+            depth += (self._curr.token_type == TokenType.L_PAREN) - (self._curr.token_type == TokenType.R_PAREN)
+            self._advance()
+        text: str = self.sql[start : self._prev.end + 1]
+        if self._curr is None or not text:
+            self.raise_error("Expected a type")
+        return text
+
+
+class _Dialect(MySQL):  # type: ignore[misc]
+    Tokenizer = _Tokenizer
+    Parser = _Parser
+
+
+def _call(name: str, *arguments: Any) -> exp.Anonymous:
+    return exp.Anonymous(this=name, expressions=list(arguments))
+
+
+_DIALECT = _Dialect()
+
+
+def parse(sql: str) -> Any:
+    """The tree of one statement; error 1064 where MySQL has it, or close to it."""
+    try:
+        found = _DIALECT.parse(sql)
+    except ParseError as error:
+        raise syntax_error(sql, error.errors[0].get("offset", 0)) from None
+    except TokenError:
+        raise syntax_error(sql, 0) from None
+    except RecursionError:
+        raise InvalidStatement(Condition.UNKNOWN_ERROR, "the statement is nested too deeply") from None
+    if len(found) != 1 or found[0] is None:
+        raise InvalidStatement(Condition.EMPTY_QUERY) if next(tokens(sql), None) is None else syntax_error(sql, 0)
+    if isinstance(found[0], exp.Command):
+        raise syntax_error(sql, 0)
+    return found[0]
+
+
+def parse_expression(sql: str) -> Any:
+    """The tree of an expression on its own (DEFAULT, CHECK, GENERATED ALWAYS AS)."""
+    select = parse("SELECT " + sql)
+    if not isinstance(select, exp.Select) or len(select.expressions) != 1 or len([v for v in select.args.values() if v]) != 1:
+        raise syntax_error(sql, 0)
+    return select.expressions[0]
+
+
+def syntax_error(sql: str, offset: int) -> InvalidStatement:
+    """Error 1064 that quotes `sql` from `offset` on."""
+    line = sql.count("\n", 0, offset) + 1
+    return InvalidStatement(Condition.PARSE_ERROR, sql[offset : offset + NEAR_LENGTH_MAX], line)
