@@ -23,7 +23,7 @@ import pymysql
 START_SECONDS_MAX = 60.0
 MISSING = (
     "mariadbd is not installed; the tests compare with it. "
-    "Install the Debian package mariadb-server, or run `make setup` as root."
+    "Install the Debian packages mariadb-server-core and mariadb-client-core, or run `make setup` as root."
 )
 SQL_MODE = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
 """MySQL 8's default, so that both refuse the same values."""
