@@ -1,0 +1,122 @@
+"""AND, OR, NOT, XOR in three values, and the tests IS [NOT] NULL, TRUE, FALSE, UNKNOWN."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dataflow.expression import Call, Expression
+from dataflow.functions.registry import Fragment, special
+from dataflow.types import BOOLEAN
+
+if TYPE_CHECKING:
+    from dataflow.compile import Emitter
+
+
+def _flat(call: Call) -> list[Expression]:
+    """The arguments, with nested calls of the same associative operator unfolded."""
+    found: list[Expression] = []
+    pending = list(reversed(call.arguments))
+    while pending:
+        argument = pending.pop()
+        if isinstance(argument, Call) and argument.function == call.function:
+            pending.extend(reversed(argument.arguments))
+        else:
+            found.append(argument)
+    return found
+
+
+def _and_truth(emitter: Emitter, call: Call) -> str:
+    return "(" + " and ".join(emitter.truth(argument) for argument in _flat(call)) + ")"
+
+
+def _and_falsity(emitter: Emitter, call: Call) -> str:
+    return "(" + " or ".join(emitter.falsity(argument) for argument in _flat(call)) + ")"
+
+
+@special("and", "&&", least=2, most=None, result=BOOLEAN, truth=_and_truth, falsity=_and_falsity)
+def logical_and(emitter: Emitter, call: Call) -> Fragment:
+    parts = [emitter.condition(argument) for argument in _flat(call)]
+    if not any(part.nullable for part in parts):
+        return Fragment(f"(1 if {' and '.join(part.source for part in parts)} else 0)", nullable=False)
+    false, names = [], []
+    for part in parts:
+        name = emitter.temporary()
+        false.append(f"(({name} := {part.source}) is not None and not {name})")
+        if part.nullable:
+            names.append(f"{name} is None")
+    return Fragment(f"(0 if {' or '.join(false)} else None if {' or '.join(names)} else 1)")
+
+
+def _or_truth(emitter: Emitter, call: Call) -> str:
+    return "(" + " or ".join(emitter.truth(argument) for argument in _flat(call)) + ")"
+
+
+def _or_falsity(emitter: Emitter, call: Call) -> str:
+    return "(" + " and ".join(emitter.falsity(argument) for argument in _flat(call)) + ")"
+
+
+@special("or", least=2, most=None, result=BOOLEAN, truth=_or_truth, falsity=_or_falsity)
+def logical_or(emitter: Emitter, call: Call) -> Fragment:
+    parts = [emitter.condition(argument) for argument in _flat(call)]
+    if not any(part.nullable for part in parts):
+        return Fragment(f"(1 if {' or '.join(part.source for part in parts)} else 0)", nullable=False)
+    true, names = [], []
+    for part in parts:
+        name = emitter.temporary()
+        true.append(f"({name} := {part.source})")
+        if part.nullable:
+            names.append(f"{name} is None")
+    return Fragment(f"(1 if {' or '.join(true)} else None if {' or '.join(names)} else 0)")
+
+
+@special(
+    "not", "!", least=1, most=1, result=BOOLEAN,
+    truth=lambda emitter, call: emitter.falsity(call.arguments[0]),
+    falsity=lambda emitter, call: emitter.truth(call.arguments[0]),
+)  # fmt: skip
+def logical_not(emitter: Emitter, call: Call) -> Fragment:
+    return emitter.propagate([emitter.condition(call.arguments[0])], lambda value: f"0 if {value} else 1")
+
+
+@special("xor", least=2, most=2, result=BOOLEAN)
+def logical_xor(emitter: Emitter, call: Call) -> Fragment:
+    parts = [emitter.condition(argument) for argument in call.arguments]
+    return emitter.propagate(parts, lambda left, right: f"+((not {left}) != (not {right}))")
+
+
+def _null_test(name: str, *aliases: str, is_null: bool) -> None:
+    wanted, other = ("is None", "is not None") if is_null else ("is not None", "is None")
+
+    def truth(emitter: Emitter, call: Call) -> str:
+        return f"({emitter.source(call.arguments[0])} {wanted})"
+
+    def falsity(emitter: Emitter, call: Call) -> str:
+        return f"({emitter.source(call.arguments[0])} {other})"
+
+    @special(name, *aliases, least=1, most=1, result=BOOLEAN, truth=truth, falsity=falsity)
+    def emit(emitter: Emitter, call: Call) -> Fragment:
+        return Fragment(f"(+{truth(emitter, call)})", nullable=False)
+
+
+_null_test("is null", "isnull", "is unknown", is_null=True)
+_null_test("is not null", "is not unknown", is_null=False)
+
+
+def _truth_test(name: str, wanted: bool, negated: bool) -> None:
+    def truth(emitter: Emitter, call: Call) -> str:
+        argument = call.arguments[0]
+        found = emitter.truth(argument) if wanted else emitter.falsity(argument)
+        return f"(not {found})" if negated else found
+
+    def falsity(emitter: Emitter, call: Call) -> str:
+        return f"(not {truth(emitter, call)})"
+
+    @special(name, least=1, most=1, result=BOOLEAN, truth=truth, falsity=falsity)
+    def emit(emitter: Emitter, call: Call) -> Fragment:
+        return Fragment(f"(1 if {truth(emitter, call)} else 0)", nullable=False)
+
+
+_truth_test("is true", True, False)
+_truth_test("is not true", True, True)
+_truth_test("is false", False, False)
+_truth_test("is not false", False, True)
