@@ -16,7 +16,7 @@ import logging
 import os
 import struct
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -92,10 +92,9 @@ class Peer(asyncio.Protocol):
     # --- asyncio's side
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.set_write_buffer_limits(high=FRAME_BYTES_MAX)
-        transport.write(_MAGIC + self._nonce)
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by inheritance
+        self._transport.set_write_buffer_limits(high=FRAME_BYTES_MAX)
+        self._transport.write(_MAGIC + self._nonce)
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data

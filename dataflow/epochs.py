@@ -109,7 +109,7 @@ class ShardEpochs:
         self._welcome = False
         self._asked = False
         self._joins_later = False
-        self._tables_waiting: list[tuple[dict[int, int], tuple[int, ...]]] = []
+        self._tables_waiting: dict[int, int] | None = None
 
     @property
     def in_doubt(self) -> bool:
@@ -151,14 +151,12 @@ class ShardEpochs:
             return self._withdraw(transaction)
         return []
 
-    def set_tables(self, versions: dict[int, int], dropped: tuple[int, ...] = ()) -> bool:
-        """Learn table versions; True if in force now, else when the epoch in flight has closed."""
+    def set_tables(self, versions: dict[int, int]) -> bool:
+        """Take over all table versions; True if in force now, else when the epoch in flight has closed."""
         if self._flight is not None:
-            self._tables_waiting.append((versions, dropped))
+            self._tables_waiting = versions
             return False
-        self.tables.update(versions)
-        for table_id in dropped:
-            self.tables.pop(table_id, None)
+        self.tables = versions
         return True
 
     def _withdraw(self, transaction: TransactionId) -> list[ShardEffect]:
@@ -372,9 +370,8 @@ class ShardEpochs:
     def _after_flight(self) -> list[ShardEffect]:
         effects: list[ShardEffect] = []
         self._restarted = False
-        for versions, dropped in self._tables_waiting:
-            self.set_tables(versions, dropped)
-        self._tables_waiting.clear()
+        if self._tables_waiting is not None:
+            self.tables, self._tables_waiting = self._tables_waiting, None
         for transaction in sorted(self._inquired):
             effects += self.inquire(Inquire(transaction))
         self._inquired.clear()

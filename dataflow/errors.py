@@ -79,6 +79,7 @@ class Condition(Enum):
     CHECK_VIOLATED = (3819, "HY000", "Check constraint '{}' is violated.")
     INVALID_JSON = (3140, "22032", "Invalid JSON text: \"{}\" at position {} in value for column '{}'.")
     INVALID_JSON_ARGUMENT = (3141, "22032", "Invalid JSON text in argument {} to function {}: \"{}\" at position {}.")
+    TOO_MANY_PREPARED = (1461, "42000", "Can't create more than max_prepared_stmt_count statements (current value: {})")
     WRONG_ARGUMENTS = (1210, "HY000", "Incorrect arguments to {}")
     WRONG_VALUE_FOR_FUNCTION = (1411, "HY000", "Incorrect {} value: '{}' for function {}")
     INVALID_JSON_PATH = (3143, "42000", "Invalid JSON path expression. The error is around character position {}.")

@@ -1,0 +1,228 @@
+"""The `millrace` command."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import shutil
+import sys
+import tomllib
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from importlib.metadata import version as package_version
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from backend.settings import Settings, parse_bytes
+
+console = Console(highlight=False)
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+def _read_file(context: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
+    """Take the file's values as defaults: the command line and the environment come first."""
+    if path is not None:
+        try:
+            values = tomllib.loads(Path(path).read_text())
+        except (OSError, tomllib.TOMLDecodeError) as error:
+            raise click.BadParameter(f"cannot read {path}: {error}") from error
+        values = values.get("serve", values)
+        known = {option.name for option in context.command.params}
+        for name in values:
+            if name.replace("-", "_") not in known:
+                raise click.BadParameter(f"{path}: unknown setting {name!r}")
+        context.default_map = {name.replace("-", "_"): value for name, value in values.items()}
+    return path
+
+
+def _option(name: str, **attributes: Any) -> Callable[[Command], Command]:
+    """An option that can also be given as MILLRACE_<NAME>."""
+    variable = "MILLRACE_" + name.removeprefix("--").replace("-", "_").upper()
+    return click.option(name, envvar=variable, show_default=True, **attributes)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """A MySQL-speaking database that keeps the answer of every query up to date."""
+
+
+@main.command()
+@click.option(
+    "--config",
+    envvar="MILLRACE_CONFIG",
+    type=click.Path(dir_okay=False),
+    callback=_read_file,
+    is_eager=True,
+    expose_value=False,
+    help="A TOML file with any of the settings below, e.g. mysql-port = 3306.",
+)
+@_option("--mysql-port", type=int, default=3307, help="Where MySQL clients connect; 0 takes any free port.")
+@_option("--host", default="127.0.0.1", help="The address to listen on.")
+@_option("--data", default="./millrace-data", help="The data directory; made if it is not there.")
+@_option(
+    "--workers",
+    type=click.IntRange(1, 256),
+    default=1,
+    help="Number of shards, each served by a worker in Spark. Fixed once the data directory is made.",
+)
+@_option(
+    "--adapters",
+    type=click.IntRange(1, 256),
+    default=1,
+    help="Processes that speak MySQL; they share the port.",
+)
+@_option("--controllers", type=click.IntRange(1, 9), default=2, help="One leads, the others stand by.")
+@_option(
+    "--master",
+    default="local[*]",
+    help="The Spark master that runs the workers: local[*], spark://host:port, yarn, k8s://…",
+)
+@_option("--zookeeper", default="embedded", help="'embedded' or an existing ensemble host:port,…")
+@_option("--memory", default="2G", help="Limit of the memory that computed state may take.")
+@_option(
+    "--durability",
+    type=click.Choice(["fsync", "os"]),
+    default="fsync",
+    help="fsync: acknowledged means on disk. os: the operating system writes when it likes.",
+)
+@_option("--http-port", type=int, default=6033, help="Status and metrics over HTTP; 0 takes any free port.")
+def serve(memory: str, **options: Any) -> None:
+    """Start a cluster and serve it until Ctrl-C."""
+    try:
+        memory_bytes = parse_bytes(memory)
+    except ValueError:
+        raise click.BadParameter(f"not a size: {memory!r} (e.g. 512M or 2G)", param_hint="--memory") from None
+    sys.exit(asyncio.run(_serve(Settings(memory_bytes=memory_bytes, **options))))
+
+
+async def _serve(settings: Settings) -> int:
+    from backend.http_status import start_http
+    from backend.supervisor import CannotStart, Supervisor, until_signal
+
+    supervisor = Supervisor(settings, lambda line: console.print(f"  {line}", style="dim"))
+    signalled = asyncio.ensure_future(until_signal())
+    http = None
+    code = 0
+    console.print(f"millrace {package_version('millrace')}, data in {settings.data}")
+    try:
+        starting = asyncio.ensure_future(supervisor.start())
+        await asyncio.wait([starting, signalled], return_when=asyncio.FIRST_COMPLETED)
+        if not starting.done():
+            starting.cancel()
+        else:
+            starting.result()
+            _log_to(settings.data_path / "logs" / "supervisor.log")
+            try:
+                http = await start_http(settings.host, settings.http_port, supervisor.status)
+            except OSError as error:
+                raise CannotStart(
+                    f"cannot listen on {settings.host}:{settings.http_port}: {error.strerror}"
+                ) from error
+            http_port = http.addresses[0][1]
+            if settings.host in ("127.0.0.1", "::1", "localhost"):
+                console.print("  root has no password and may connect from this machine only", style="dim")
+            click.echo(
+                f"millrace ready  mysql://root@{settings.host}:{supervisor.mysql_port}  http://{settings.host}:{http_port}"
+            )
+            name = await signalled
+            console.print(f"  {name}: stopping", style="dim")
+    except CannotStart as error:
+        click.echo(f"millrace: {error}", err=True)
+        code = 1
+    finally:
+        if http is not None:
+            await http.cleanup()
+        await supervisor.stop()
+    if code == 0:
+        console.print("  stopped", style="dim")
+    return code
+
+
+def _log_to(path: Path) -> None:
+    logging.basicConfig(
+        filename=path, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    logging.getLogger("kazoo").setLevel(logging.WARNING)
+
+
+@main.command()
+@_option("--http", default="http://127.0.0.1:6033", help="Where the cluster shows its status.")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+def status(http: str, as_json: bool) -> None:
+    """Show the processes and shards of a running cluster."""
+    try:
+        with urllib.request.urlopen(f"{http}/status", timeout=10) as answer:
+            found = json.load(answer)
+    except (urllib.error.URLError, OSError, ValueError) as error:
+        click.echo(f"millrace: no cluster answers at {http}: {error}", err=True)
+        sys.exit(1)
+    if as_json:
+        click.echo(json.dumps(found))
+        return
+    console.print(
+        f"{'ready' if found['ready'] else 'not ready'}  {found['mysql']}  data {found['data']}  Spark {found['master']}"
+    )
+    processes = Table("process", "pid", "restarts")
+    for each in found["processes"]:
+        processes.add_row(each["name"], str(each["process"] or "-"), str(each["restarts"]))
+    console.print(processes)
+    shards = Table("shard", "pid", "epoch", "transactions", "reads", "on disk", "memory")
+    for each in found["shards"]:
+        if "error" in each:
+            shards.add_row(str(each["shard"]), "-", each["error"])
+        else:
+            shards.add_row(
+                str(each["shard"]),
+                str(each["process"]),
+                f"{each['epoch']:,}",
+                f"{each['transactions']:,}",
+                f"{each['reads']:,}",
+                f"{each['stored_bytes'] / 1e6:,.1f} MB",
+                f"{each['resident_bytes'] / 1e6:,.0f} MB",
+            )
+    console.print(shards)
+
+
+@main.command()
+@_option("--host", default="127.0.0.1")
+@_option("--mysql-port", type=int, default=3307)
+@click.option("--user", default="root", show_default=True)
+@click.argument("arguments", nargs=-1)
+def sql(host: str, mysql_port: int, user: str, arguments: tuple[str, ...]) -> None:
+    """Open a SQL shell: the mysql or mariadb client if there is one, a simple prompt otherwise.
+
+    ARGUMENTS are passed on to the client, e.g. `millrace sql -- -e "SHOW DATABASES"`.
+    """
+    client = shutil.which("mysql") or shutil.which("mariadb")
+    if client is not None:
+        os.execv(client, [client, f"--host={host}", f"--port={mysql_port}", f"--user={user}", *arguments])
+    from backend.prompt import run_prompt
+
+    run_prompt(host, mysql_port, user)
+
+
+@main.command()
+@click.argument("name", default="all")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+def bench(name: str, as_json: bool) -> None:
+    """Run a benchmark: NAME, or all of them."""
+    from backend.bench import run_benchmarks
+
+    sys.exit(run_benchmarks(name, as_json))
+
+
+@main.command()
+def version() -> None:
+    """Print the version."""
+    click.echo(package_version("millrace"))
+
+
+if __name__ == "__main__":
+    main()

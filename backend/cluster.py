@@ -1,0 +1,239 @@
+"""The cluster as clients see it: where the shards are, and the `Store` over them.
+
+One `Cluster` serves all connections of a process. A request that only reads is sent again
+when its shard is lost, until `PATIENCE_S` is over. A commit whose shard is lost is never sent
+again blindly: every participant is asked what became of it first, so it happens once or not
+at all, and the caller learns which.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+import zlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from backend.messages import (
+    Allocate,
+    AskStatus,
+    EndScan,
+    Get,
+    Message,
+    Scan,
+    ShardStatus,
+    Stop,
+)
+from backend.store import CommitResult, Conflict, Part, Stored
+from backend.transport import Peer, connect
+from controller.registry import Address
+from dataflow import epoch_messages
+from dataflow.epoch_messages import Committed, Inquire, Outcome, Stage, StaleSchema, Withdrawn
+from dataflow.errors import Condition, MillraceError, Retryable
+
+PATIENCE_S = 20.0
+"""How long a request waits for a shard that is lost: Spark restarts workers within seconds."""
+
+log = logging.getLogger(__name__)
+
+
+class Cluster:
+    """Connections to all shards, and the store over them."""
+
+    def __init__(self, shard_count: int, secret: bytes) -> None:
+        self._shard_count = shard_count
+        self._secret = secret
+        self._client = os.urandom(8)
+        self._sequence = 0
+        self._outstanding: set[int] = set()
+        self._addresses: dict[int, Address] = {}
+        self._moved = asyncio.Event()
+        self._peers: dict[int, Peer] = {}
+        self._connecting: dict[int, asyncio.Lock] = {}
+
+    def set_addresses(self, addresses: dict[int, Address]) -> None:
+        """Where the shards are now, from the registry."""
+        self._addresses = addresses
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    def close(self) -> None:
+        for peer in self._peers.values():
+            peer.close()
+
+    # --- requests ---------------------------------------------------------------------------
+
+    async def _peer(self, shard: int, deadline: float) -> Peer:
+        """A connection to the shard; waits for the shard to come (back) if need be."""
+        peer = self._peers.get(shard)
+        if peer is not None and not peer.lost:
+            return peer
+        loop = asyncio.get_running_loop()
+        async with self._connecting.setdefault(shard, asyncio.Lock()):
+            delay_s = 0.02
+            while True:
+                peer = self._peers.get(shard)
+                if peer is not None and not peer.lost:
+                    return peer
+                moved, address = self._moved, self._addresses.get(shard)
+                if address is not None:
+                    try:
+                        peer = await connect(address.host, address.port, self._secret)
+                        self._peers[shard] = peer
+                        return peer
+                    except (OSError, TimeoutError) as error:
+                        log.debug("shard %d at %s: %s", shard, address, error)
+                if loop.time() >= deadline:
+                    raise Retryable(Condition.SHARD_UNREACHABLE, shard)
+                try:
+                    await asyncio.wait_for(moved.wait(), delay_s)
+                except TimeoutError:
+                    delay_s = min(delay_s * 2, 0.5)
+
+    async def ask(self, shard: int, message: Message) -> Any:
+        """The answer to a request that may safely be sent twice."""
+        deadline = asyncio.get_running_loop().time() + PATIENCE_S
+        while True:
+            peer = await self._peer(shard, deadline)
+            try:
+                return await peer.ask(message)
+            except ConnectionError:
+                continue
+
+    async def status(self, shard: int) -> ShardStatus:
+        answer = await self.ask(shard, AskStatus())
+        assert isinstance(answer, ShardStatus)
+        return answer
+
+    async def stop_workers(self) -> None:
+        """Ask every shard that answers to close cleanly."""
+
+        async def stop(shard: int) -> None:
+            peer = await self._peer(shard, 0)
+            await peer.ask(Stop())
+
+        await asyncio.gather(*(stop(shard) for shard in self._addresses), return_exceptions=True)
+
+    # --- the store --------------------------------------------------------------------------
+
+    @property
+    def shard_count(self) -> int:
+        return self._shard_count
+
+    def shard_of(self, key: bytes) -> int:
+        return zlib.crc32(key) % self._shard_count
+
+    async def get(self, keys: Sequence[tuple[int, bytes]]) -> list[Stored | None]:
+        by_shard: dict[int, list[int]] = {}
+        for position, (shard, _) in enumerate(keys):
+            by_shard.setdefault(shard, []).append(position)
+        if len(by_shard) == 1:
+            [shard] = by_shard
+            answer = await self.ask(shard, Get([key for _, key in keys]))
+            return list(answer.values)
+        found: list[Stored | None] = [None] * len(keys)
+
+        async def ask(shard: int, positions: list[int]) -> None:
+            answer = await self.ask(shard, Get([keys[position][1] for position in positions]))
+            for position, value in zip(positions, answer.values, strict=True):
+                found[position] = value
+
+        await asyncio.gather(*(ask(shard, positions) for shard, positions in by_shard.items()))
+        return found
+
+    async def scan(
+        self, shard: int, start: bytes, stop: bytes, *, resolve: bytes | None = None, reverse: bool = False
+    ) -> AsyncIterator[list[tuple[bytes, int, bytes]]]:
+        answer = await self.ask(shard, Scan(0, start, stop, resolve, reverse))
+        peer = self._peers[shard]
+        try:
+            while answer.scan:
+                yield answer.rows
+                try:
+                    answer = await peer.ask(Scan(answer.scan))
+                except ConnectionError as error:
+                    raise Retryable(Condition.SHARD_UNREACHABLE, shard) from error
+        finally:
+            if answer.scan:
+                peer.send(EndScan(answer.scan))
+
+    async def allocate(self, counter: bytes, count: int, floor: int = 0) -> int:
+        answer = await self.ask(self.shard_of(counter), Allocate(counter, count, floor))
+        return int(answer.first)
+
+    async def commit(self, parts: Mapping[int, Part], tables: Mapping[int, int]) -> CommitResult:
+        deadline = asyncio.get_running_loop().time() + PATIENCE_S
+        while True:
+            outcomes = await self._commit_once(parts, list(tables.items()), deadline)
+            withdrawn = 0
+            for shard, outcome in outcomes.items():
+                if isinstance(outcome, epoch_messages.Conflict):
+                    return Conflict(shard, outcome.key, outcome.found)
+                if isinstance(outcome, StaleSchema):
+                    return outcome
+                withdrawn += isinstance(outcome, Withdrawn)
+            if not withdrawn:
+                return Committed(max(o.epoch for o in outcomes.values() if isinstance(o, Committed)))
+            assert withdrawn == len(outcomes), f"committed on some shards only: {outcomes}"
+            if asyncio.get_running_loop().time() > deadline:
+                raise Retryable(Condition.SHARD_UNREACHABLE, "/".join(map(str, parts)))
+            await asyncio.sleep(random.random() * 0.02)
+
+    async def _commit_once(
+        self, parts: Mapping[int, Part], tables: list[tuple[int, int]], deadline: float
+    ) -> dict[int, Outcome]:
+        """Stage one transaction and learn each participant's outcome."""
+        peers = {shard: await self._peer(shard, deadline) for shard in parts}
+        sequence, self._sequence = self._sequence, self._sequence + 1
+        transaction = (self._client, sequence)
+        self._outstanding.add(sequence)
+        participants = tuple(sorted(parts))
+        try:
+            requests = {
+                asyncio.ensure_future(
+                    peers[shard].ask(
+                        Stage(
+                            transaction,
+                            min(self._outstanding),
+                            participants,
+                            part.writes,
+                            part.checks,
+                            tables,
+                        )
+                    )
+                ): shard
+                for shard, part in parts.items()
+            }
+            outcomes: dict[int, Outcome] = {}
+            waiting = set(requests)
+            while waiting:
+                done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                certain = True
+                for request in done:
+                    error = request.exception()
+                    if error is None:
+                        outcomes[requests[request]] = request.result()
+                        certain &= isinstance(request.result(), Committed)
+                    elif isinstance(error, ConnectionError):
+                        certain = False
+                    else:
+                        raise error
+                if not certain:
+                    for request in waiting:
+                        request.cancel()
+                    unknown = [shard for shard in parts if shard not in outcomes]
+                    found = await asyncio.gather(*(self._inquire(shard, transaction) for shard in unknown))
+                    outcomes.update(zip(unknown, found, strict=True))
+                    break
+            return outcomes
+        finally:
+            self._outstanding.discard(sequence)
+
+    async def _inquire(self, shard: int, transaction: tuple[bytes, int]) -> Outcome:
+        try:
+            outcome: Outcome = await self.ask(shard, Inquire(transaction))
+            return outcome
+        except Retryable as error:
+            raise MillraceError(Condition.OUTCOME_UNKNOWN, shard) from error

@@ -1,0 +1,111 @@
+"""The Spark driver: one job that holds one never-ending task per shard.
+
+Spark places the tasks, and runs one again when its process dies; the others never notice
+(this is no barrier stage). It is a process of its own, so that neither a controller nor an
+adapter that dies touches the workers.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import signal
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from pyspark import SparkConf, SparkContext
+
+from backend.settings import Deployment
+from backend.worker_process import configure_logging, run_worker
+
+TASK_FAILURES_MAX = 1_000_000_000
+GATEWAY_CHECK_S = 0.2
+
+log = logging.getLogger(__name__)
+
+
+def spark_master(master: str, shard_count: int) -> str:
+    """`master` with room for all shards and one task more, if it is this machine.
+
+    In local mode the number of times a task may fail is part of the URL.
+    """
+    local = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", master)
+    if local is None:
+        return master
+    cores = local.group(1) or "1"
+    wanted = (os.cpu_count() or 1) if cores == "*" else int(cores)
+    return f"local[{max(wanted, shard_count + 1)},{TASK_FAILURES_MAX}]"
+
+
+def configuration(master: str, deployment: Deployment) -> SparkConf:
+    scratch = deployment.data_path / "spark"
+    scratch.mkdir(parents=True, exist_ok=True)
+    settings = {
+        "spark.master": spark_master(master, deployment.shard_count),
+        "spark.app.name": "millrace",
+        "spark.task.maxFailures": str(TASK_FAILURES_MAX),
+        "spark.stage.maxConsecutiveAttempts": str(TASK_FAILURES_MAX),
+        "spark.executor.maxNumFailures": str(TASK_FAILURES_MAX),
+        "spark.speculation": "false",
+        "spark.locality.wait": "0s",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.python.worker.reuse": "false",
+        "spark.local.dir": str(scratch),
+        "spark.driver.memory": "512m",
+        "spark.executor.memory": "512m",
+        "spark.executorEnv.PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    }
+    if master.startswith("local"):
+        settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
+    conf = SparkConf(loadDefaults=True)
+    for name, value in settings.items():
+        if name == "spark.master" or not conf.contains(name):
+            conf.set(name, value)
+    return conf
+
+
+def run_launcher(master: str, deployment: Deployment) -> None:
+    configure_logging(deployment.data_path / "logs" / "launcher.log")
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if master.startswith("local"):
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    context = SparkContext(conf=configuration(master, deployment))
+    context.setLogLevel("WARN")
+    log.info("Spark %s is up at %s", context.version, context.master)
+
+    fields = asdict(deployment)
+
+    def work(shards: Iterable[int]) -> Iterator[int]:
+        for shard in shards:
+            run_worker(shard, Deployment(**fields))
+            yield shard
+
+    def run_job() -> None:
+        try:
+            shards = context.parallelize(range(deployment.shard_count), deployment.shard_count)
+            shards.mapPartitions(work).collect()
+        except Exception:
+            log.exception("the job that holds the workers ended")
+        ended.set()
+
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda number, frame: ended.set())
+    threading.Thread(target=run_job, name="workers", daemon=True).start()
+    while not ended.wait(GATEWAY_CHECK_S):
+        # Without its JVM this process has nothing left to do but make room for its successor.
+        gateway = context._gateway
+        if gateway is None or gateway.proc.poll() is not None:
+            log.error("Spark's JVM is gone")
+            os._exit(1)
+    context.cancelAllJobs()
+    context.stop()
+
+
+if __name__ == "__main__":
+    run_launcher(sys.argv[1], Deployment.load(Path(sys.argv[2])))

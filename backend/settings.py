@@ -1,0 +1,97 @@
+"""What a cluster was told: the options of `millrace serve`, and what its processes share.
+
+`Settings` are what the user sets, on the command line, in MILLRACE_* variables or a TOML
+file. A `Deployment` is what the processes of one running cluster need to find each other; it
+is written to a file only its owner can read, because it holds the cluster's secret.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import msgspec
+
+DEPLOYMENT_FILE = "run/deployment.json"
+SECRET_FILE = "secret"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    mysql_port: int = 3307
+    host: str = "127.0.0.1"
+    data: str = "./millrace-data"
+    workers: int = 1
+    adapters: int = 1
+    controllers: int = 2
+    master: str = "local[*]"
+    zookeeper: str = "embedded"
+    memory_bytes: int = 2 << 30
+    durability: str = "fsync"
+    http_port: int = 6033
+
+    @property
+    def data_path(self) -> Path:
+        return Path(self.data).expanduser().resolve()
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """`root` is the cluster's znode; `internal_host` is where its processes listen for each other."""
+
+    data: str
+    shard_count: int
+    zookeeper: str
+    root: str
+    secret: str
+    host: str
+    internal_host: str
+    mysql_port: int
+    durability: str
+    memory_bytes: int
+
+    @property
+    def data_path(self) -> Path:
+        return Path(self.data)
+
+    @property
+    def secret_bytes(self) -> bytes:
+        return bytes.fromhex(self.secret)
+
+    def save(self) -> Path:
+        path = self.data_path / DEPLOYMENT_FILE
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_private(path, msgspec.json.encode(asdict(self)))
+        return path
+
+    @staticmethod
+    def load(path: Path | str) -> Deployment:
+        return msgspec.json.decode(Path(path).read_bytes(), type=Deployment)
+
+
+def cluster_secret(data: Path) -> str:
+    """The secret of the cluster that lives in `data`, made when it is new."""
+    path = data / SECRET_FILE
+    if not path.exists():
+        write_private(path, os.urandom(32).hex().encode())
+    return path.read_text().strip()
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Replace a file, readable by its owner alone, in one step."""
+    temporary = path.with_name(path.name + ".new")
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def parse_bytes(text: str) -> int:
+    """'2G', '512M', '100000' → bytes."""
+    text = text.strip().upper().removesuffix("B").removesuffix("I")
+    units = {"K": 10, "M": 20, "G": 30, "T": 40}
+    if text and text[-1] in units:
+        return int(float(text[:-1]) * (1 << units[text[-1]]))
+    return int(text)

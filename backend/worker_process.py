@@ -1,0 +1,134 @@
+"""The life of a worker inside a Spark task: open the shard, register, serve until told to stop.
+
+The task never ends by itself. If the process dies Spark runs the task again, which opens the
+same LevelDB database at its last committed epoch. A process whose Spark is gone ends too, so
+that the shard's database is free for its successor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import sys
+from pathlib import Path
+
+import uvloop
+
+from backend.settings import Deployment
+from backend.transport import Peer, connect
+from backend.worker import Worker
+from controller.registry import Address, Registry
+from dataflow.errors import Retryable
+from persistence.shard_store import Durability, ShardStore
+
+LOCK_PATIENCE_S = 60.0
+ORPHAN_CHECK_S = 0.5
+RECONNECT_S = 0.1
+
+log = logging.getLogger(__name__)
+
+
+def run_worker(shard: int, deployment: Deployment) -> None:
+    """Serve the shard until it is stopped; what a Spark task runs."""
+    logs = deployment.data_path / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    configure_logging(logs / f"worker-{shard}.log")
+    try:
+        uvloop.run(_serve(shard, deployment))
+    except Exception:
+        log.exception("worker %d failed", shard)
+        raise
+
+
+def configure_logging(path: Path) -> None:
+    logging.basicConfig(
+        filename=path,
+        level=logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        force=True,
+    )
+    logging.getLogger("kazoo").setLevel(logging.WARNING)
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+
+
+async def _serve(shard: int, deployment: Deployment) -> None:
+    orphaned = asyncio.ensure_future(_until_orphaned())
+    durability: Durability = "os" if deployment.durability == "os" else "fsync"
+    store = await _open(deployment.data_path / "shards" / str(shard), durability)
+    worker = Worker(shard, deployment.shard_count, store)
+    server, port = await worker.serve(deployment.internal_host, deployment.secret_bytes)
+    registry = Registry(deployment.zookeeper, deployment.root)
+    await asyncio.to_thread(registry.start, 60.0)
+    address = Address(deployment.internal_host, port, os.getpid())
+    await asyncio.to_thread(registry.register_worker, shard, address)
+    # Registered first: a change of the catalog from now on is sent here.
+    catalog = await asyncio.to_thread(registry.load_catalog)
+    worker.learn_tables(catalog.version, {table.id: table.version for table in catalog.tables.values()})
+    gc.freeze()
+    log.info("shard %d serves on port %d at epoch %d", shard, port, store.epoch)
+    following = (
+        None if shard == 0 else asyncio.ensure_future(_follow_coordinator(worker, registry, deployment))
+    )
+    await asyncio.wait(
+        [asyncio.ensure_future(worker.stopped.wait()), orphaned], return_when=asyncio.FIRST_COMPLETED
+    )
+    log.info("shard %d stops", shard)
+    if following is not None:
+        following.cancel()
+    server.close()
+    worker.close()
+    await asyncio.to_thread(registry.stop)
+
+
+async def _open(path: Path, durability: Durability) -> ShardStore:
+    """Open the shard's database, waiting for a predecessor that is still going down."""
+    deadline = asyncio.get_running_loop().time() + LOCK_PATIENCE_S
+    while True:
+        try:
+            return ShardStore(path, durability)
+        except Retryable:
+            if asyncio.get_running_loop().time() > deadline:
+                raise
+            await asyncio.sleep(0.05)
+
+
+async def _until_orphaned() -> None:
+    """Until the process that started this one is gone."""
+    parent = os.getppid()
+    while os.getppid() == parent:
+        await asyncio.sleep(ORPHAN_CHECK_S)
+    log.warning("Spark is gone")
+
+
+async def _follow_coordinator(worker: Worker, registry: Registry, deployment: Deployment) -> None:
+    """Keep a connection to shard 0, wherever it is."""
+    while True:
+        lost = asyncio.Event()
+
+        def on_lost(peer: Peer, lost: asyncio.Event = lost) -> None:
+            worker.coordinator_lost(peer)
+            lost.set()
+
+        try:
+            addresses = await asyncio.to_thread(registry.workers)
+            if 0 in addresses:
+                peer = await connect(
+                    addresses[0].host,
+                    addresses[0].port,
+                    deployment.secret_bytes,
+                    worker.from_coordinator,
+                    on_lost=on_lost,
+                )
+                worker.coordinator_found(peer)
+                await lost.wait()
+        except OSError as error:
+            log.info("no coordinator yet: %s", error)
+        except Exception as error:  # ZooKeeper may be away for a while
+            log.info("looking for the coordinator: %s", error)
+        await asyncio.sleep(RECONNECT_S)
+
+
+if __name__ == "__main__":
+    run_worker(int(sys.argv[1]), Deployment.load(sys.argv[2]))

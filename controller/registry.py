@@ -1,0 +1,291 @@
+"""What the cluster knows about itself, in ZooKeeper: members, leader, catalog.
+
+    /<root>/shards              how many shards there are; fixed when the cluster is made
+    /<root>/workers/<shard>     ephemeral: where the shard is served
+    /<root>/adapters/<name>     ephemeral: where an adapter listens
+    /<root>/leader              ephemeral: the controller that acts
+    /<root>/catalog             its version; every change sets it in the same transaction
+    /<root>/catalog/d…, t…      one database or table each
+
+Invariants
+- A catalog change happens only on the version it was planned for, so a leader that has been
+  replaced without knowing can do no harm.
+- What a process registered is registered again whenever its session had to be replaced.
+
+The calls block; asyncio code runs them in threads. Callbacks come on kazoo's threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from kazoo.client import KazooClient, KazooState
+from kazoo.exceptions import (
+    BadVersionError,
+    ConnectionClosedError,
+    KazooException,
+    NodeExistsError,
+    NoNodeError,
+    SessionExpiredError,
+)
+from kazoo.handlers.threading import KazooTimeoutError
+
+from controller.catalog import (
+    Catalog,
+    CatalogChange,
+    decode_database,
+    decode_table,
+    encode_database,
+    encode_table,
+)
+from dataflow.errors import Condition, InvalidStatement, Retryable
+
+SESSION_TIMEOUT_S = 4.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    host: str
+    port: int
+    process: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _CatalogHead:
+    version: int
+    next_table_id: int
+
+
+_decode_address = msgspec.json.Decoder(Address).decode
+_decode_head = msgspec.json.Decoder(_CatalogHead).decode
+
+
+class Registry:
+    """One process's session with ZooKeeper."""
+
+    def __init__(self, hosts: str, root: str = "millrace") -> None:
+        # The tick of an ensemble bounds the timeout that it grants from below.
+        self._client = KazooClient(
+            hosts=hosts, timeout=SESSION_TIMEOUT_S, connection_retry={"max_tries": -1, "max_delay": 1}
+        )
+        self._root = "/" + root.strip("/")
+        self._registered: dict[str, bytes] = {}
+        self._lock = threading.Lock()
+        self._session_lost = False
+        self._on_new_session: list[Callable[[], None]] = []
+        self._client.add_listener(self._state_changed)
+
+    def start(self, timeout_s: float = 20.0) -> None:
+        try:
+            self._client.start(timeout=timeout_s)
+        except KazooTimeoutError as error:
+            raise Retryable(Condition.UNKNOWN_ERROR, "no answer from ZooKeeper") from error
+        for path in ("workers", "adapters", "catalog"):
+            self._client.ensure_path(f"{self._root}/{path}")
+
+    def stop(self) -> None:
+        with contextlib.suppress(KazooException):
+            self._client.stop()
+        self._client.close()
+
+    @property
+    def connected(self) -> bool:
+        return bool(self._client.connected)
+
+    # --- members -------------------------------------------------------------------------------
+
+    def fix_shard_count(self, count: int) -> int:
+        """Set the number of shards if the cluster is new; returns the number it has."""
+        with contextlib.suppress(NodeExistsError):
+            self._client.create(f"{self._root}/shards", str(count).encode())
+        return int(self._client.get(f"{self._root}/shards")[0])
+
+    def register_worker(self, shard: int, address: Address) -> None:
+        """Say where a shard is served, in place of whoever served it before."""
+        self._register(f"{self._root}/workers/{shard}", msgspec.json.encode(address))
+
+    def register_adapter(self, name: str, address: Address) -> None:
+        self._register(f"{self._root}/adapters/{name}", msgspec.json.encode(address))
+
+    def workers(self) -> dict[int, Address]:
+        return {int(name): address for name, address in self._members("workers").items()}
+
+    def adapters(self) -> dict[str, Address]:
+        return self._members("adapters")
+
+    def watch_workers(self, callback: Callable[[dict[int, Address]], None]) -> None:
+        """Call back now and whenever a worker comes, moves or goes."""
+
+        def changed(_: object = None) -> None:
+            try:
+                shards = self._client.get_children(f"{self._root}/workers", watch=changed)
+                found: dict[int, Address] = {}
+                for shard in shards:
+                    with contextlib.suppress(NoNodeError):
+                        data, _stat = self._client.get(f"{self._root}/workers/{shard}", watch=changed)
+                        found[int(shard)] = _decode_address(data)
+            except (KazooException, KazooTimeoutError) as error:
+                log.info("watch of the workers is broken until the session is back: %s", error)
+                return
+            callback(found)
+
+        self._on_new_session.append(changed)
+        changed()
+
+    def _members(self, kind: str) -> dict[str, Address]:
+        found: dict[str, Address] = {}
+        for name in self._client.get_children(f"{self._root}/{kind}"):
+            with contextlib.suppress(NoNodeError):
+                found[name] = _decode_address(self._client.get(f"{self._root}/{kind}/{name}")[0])
+        return found
+
+    def _register(self, path: str, data: bytes) -> None:
+        with self._lock:
+            self._registered[path] = data
+        with contextlib.suppress(NoNodeError):
+            self._client.delete(path)
+        try:
+            self._client.create(path, data, ephemeral=True)
+        except NodeExistsError:
+            self._register(path, data)
+
+    # --- leadership --------------------------------------------------------------------------
+
+    def try_to_lead(self, address: Address) -> bool:
+        """Become the leader if there is none; True if this process is it now."""
+        path = f"{self._root}/leader"
+        try:
+            self._client.create(path, msgspec.json.encode(address), ephemeral=True)
+            return True
+        except NodeExistsError:
+            pass
+        try:
+            _, stat = self._client.get(path)
+        except NoNodeError:
+            return self.try_to_lead(address)
+        return bool(stat.ephemeralOwner == self._client.client_id[0])
+
+    def wait_without_leader(self, callback: Callable[[], None]) -> None:
+        """Call back once, when there is no leader (now, or when the present one goes)."""
+        if self._client.exists(f"{self._root}/leader", watch=lambda _: callback()) is None:
+            callback()
+
+    def leader(self) -> Address | None:
+        try:
+            return _decode_address(self._client.get(f"{self._root}/leader")[0])
+        except NoNodeError:
+            return None
+
+    # --- catalog -----------------------------------------------------------------------------
+
+    def load_catalog(self) -> Catalog:
+        """The catalog as of now (what was acknowledged to anyone before is in it)."""
+        path = f"{self._root}/catalog"
+        self._client.sync(path)
+        while True:
+            head, stat = self._client.get(path)
+            databases, tables = [], []
+            try:
+                for name in self._client.get_children(path):
+                    data, _ = self._client.get(f"{path}/{name}")
+                    if name[0] == "d":
+                        databases.append(decode_database(data))
+                    else:
+                        tables.append(decode_table(data))
+            except NoNodeError:
+                continue
+            if self._client.get(path)[1].version == stat.version:
+                known = _decode_head(head) if head else _CatalogHead(0, 1)
+                return Catalog.of(tuple(databases), tuple(tables), known.version, known.next_table_id)
+
+    def catalog_version(self) -> int:
+        """The version as of now, cheaper than the catalog."""
+        self._client.sync(f"{self._root}/catalog")
+        head = self._client.get(f"{self._root}/catalog")[0]
+        return _decode_head(head).version if head else 0
+
+    def change_catalog(self, catalog: Catalog, change: CatalogChange) -> Catalog:
+        """Make `change` to `catalog` durable; Retryable if it is not the newest any more."""
+        path = f"{self._root}/catalog"
+        after = catalog.apply(change)
+        head, stat = self._client.get(path)
+        if (_decode_head(head).version if head else 0) != catalog.version:
+            raise Retryable(Condition.DEADLOCK)
+        transaction = self._client.transaction()
+        new_head = _CatalogHead(after.version, after.next_table_id)
+        transaction.set_data(path, msgspec.json.encode(new_head), version=stat.version)
+        for database in change.databases_put:
+            self._put(
+                transaction,
+                f"{path}/d{_escape(database.name)}",
+                encode_database(database),
+                database.name in catalog.databases,
+            )
+        for name in change.databases_dropped:
+            transaction.delete(f"{path}/d{_escape(name)}")
+        for table in change.tables_put:
+            self._put(transaction, f"{path}/t{table.id}", encode_table(table), table.id in catalog.tables)
+        for table_id in change.tables_dropped:
+            transaction.delete(f"{path}/t{table_id}")
+        for result in transaction.commit():
+            if isinstance(result, BadVersionError):
+                raise Retryable(Condition.DEADLOCK)
+            if isinstance(result, Exception):
+                raise InvalidStatement(
+                    Condition.UNKNOWN_ERROR, f"the catalog was not changed: {type(result).__name__}"
+                )
+        return after
+
+    def _put(self, transaction: Any, path: str, data: bytes, exists: bool) -> None:
+        if exists:
+            transaction.set_data(path, data)
+        else:
+            transaction.create(path, data)
+
+    def watch_catalog(self, callback: Callable[[], None]) -> None:
+        """Call back whenever the catalog may have changed."""
+
+        def changed(_: object = None) -> None:
+            try:
+                self._client.get(f"{self._root}/catalog", watch=changed)
+            except (KazooException, KazooTimeoutError) as error:
+                log.info("watch of the catalog is broken until the session is back: %s", error)
+                return
+            callback()
+
+        self._on_new_session.append(changed)
+        changed()
+
+    # --- sessions ----------------------------------------------------------------------------
+
+    def _state_changed(self, state: str) -> None:
+        if state == KazooState.LOST:
+            self._session_lost = True
+        elif state == KazooState.CONNECTED and self._session_lost:
+            self._session_lost = False
+            threading.Thread(target=self._restore, name="registry-restore", daemon=True).start()
+
+    def _restore(self) -> None:
+        """A new session: what was ephemeral and what was watched is gone."""
+        with self._lock:
+            registered = dict(self._registered)
+        try:
+            for path, data in registered.items():
+                self._register(path, data)
+            for callback in list(self._on_new_session):
+                callback()
+        except (SessionExpiredError, ConnectionClosedError, KazooException) as error:
+            log.info("session lost again while restoring: %s", error)
+
+
+def _escape(name: str) -> str:
+    """A database's name as part of a znode's: any character may stand in it."""
+    return name.encode().hex()
