@@ -6,7 +6,7 @@ checks every field when it decodes. The epoch messages are those of `dataflow`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from dataflow.epoch_messages import (
     CloseEpoch,
@@ -127,7 +127,9 @@ class Define:
 
     sql: str
     database: str | None
-    settings: dict[str, str] = field(default_factory=dict)
+    sql_mode: tuple[str, ...]
+    collation: str
+    foreign_key_checks: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,11 @@ class Defined:
 
     catalog_version: int
     warnings: list[tuple[str, int, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class NotLeading:
+    """The controller asked does not lead (yet, or any more)."""
 
 
 Message = (
@@ -154,6 +161,7 @@ Message = (
     | Stop
     | Define
     | Defined
+    | NotLeading
     | Stage
     | Inquire
     | Committed
@@ -187,6 +195,7 @@ MESSAGES: tuple[type[Message], ...] = (
     Stop,
     Define,
     Defined,
+    NotLeading,
     Stage,
     Inquire,
     Committed,

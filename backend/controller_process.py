@@ -1,0 +1,162 @@
+"""A controller process: stands by until it leads, then carries out DDL statements one by one.
+
+All it knows is in ZooKeeper, so a standby needs nothing handed over. A leader that lost its
+session notices at its next change at the latest, which ZooKeeper then refuses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from typing import Any
+
+from backend.execution.definition import carry_out, finish_builds, unfinished_builds
+from backend.messages import Define, Defined, Message, NotLeading, SetTables
+from backend.node import Node
+from backend.settings import Deployment
+from backend.transport import Peer, answer_with, listen
+from backend.worker_process import configure_logging
+from controller.catalog import Catalog, CatalogChange
+from controller.registry import Address
+from controller.sql.definition import plan_definition
+from controller.sql.settings import Settings
+from dataflow.errors import Condition, MillraceError, Retryable
+
+LEADERSHIP_CHECK_S = 0.5
+PLAN_TRIES_MAX = 20
+
+log = logging.getLogger(__name__)
+
+
+class PublishedCatalog:
+    """The catalog in ZooKeeper, with every worker told of a change before it counts as made."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    async def load(self) -> Catalog:
+        return await asyncio.to_thread(self._node.registry.load_catalog)
+
+    async def replace(self, old_version: int, change: CatalogChange) -> Catalog:
+        catalog = await self.load()
+        if catalog.version != old_version:
+            raise Retryable(Condition.DEADLOCK)
+        catalog = await asyncio.to_thread(self._node.registry.change_catalog, catalog, change)
+        await self.tell_workers(catalog)
+        return catalog
+
+    async def tell_workers(self, catalog: Catalog) -> None:
+        message = SetTables(catalog.version, {table.id: table.version for table in catalog.tables.values()})
+        cluster = self._node.cluster
+        results = await asyncio.gather(
+            *(cluster.ask(shard, message) for shard in range(cluster.shard_count)), return_exceptions=True
+        )
+        for shard, result in enumerate(results):
+            if isinstance(result, BaseException):
+                # It is down, accepts nothing, and reads the catalog when it is back.
+                log.warning("shard %d was not told of catalog version %d: %s", shard, catalog.version, result)
+
+
+class Controller:
+    def __init__(self, node: Node, address: Address) -> None:
+        self._node = node
+        self._address = address
+        self._catalog = PublishedCatalog(node)
+        self._one_at_a_time = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.leads = False
+
+    def handle(self, peer: Peer, request: int, message: Any) -> None:
+        if isinstance(message, Define):
+            answer_with(self._define(message), peer, request, self._tasks)
+
+    async def _define(self, message: Define) -> Message:
+        if not self.leads:
+            return NotLeading()
+        settings = Settings(frozenset(message.sql_mode), message.collation, message.foreign_key_checks)
+        async with self._one_at_a_time:
+            for _ in range(PLAN_TRIES_MAX):
+                before = await self._catalog.load()
+                change = plan_definition(message.sql, before, message.database, settings)
+                try:
+                    after = await carry_out(change, self._catalog, self._node.cluster)
+                    break
+                except Retryable as error:
+                    log.info("%s; planned again", error)
+            else:
+                raise Retryable(Condition.DEADLOCK)
+        log.info("catalog version %d after: %.200s", after.version, message.sql)
+        notes = [(note.level, note.condition.code, note.message) for note in change.notes]
+        return Defined(after.version, notes)
+
+    async def lead_when_possible(self) -> None:
+        """Stand by, lead, and stand by again if the session was lost."""
+        while True:
+            try:
+                leads = await asyncio.to_thread(self._node.registry.try_to_lead, self._address)
+                if leads and not self.leads:
+                    await self._take_over()
+                self.leads = leads
+                if not leads:
+                    await self._until_no_leader()
+                    continue
+            except Exception as error:  # ZooKeeper may be away for a while
+                log.info("leadership is uncertain: %s", error)
+                self.leads = False
+            await asyncio.sleep(LEADERSHIP_CHECK_S)
+
+    async def _until_no_leader(self) -> None:
+        loop = asyncio.get_running_loop()
+        vacant = asyncio.Event()
+
+        def on_vacant() -> None:
+            loop.call_soon_threadsafe(vacant.set)
+
+        await asyncio.to_thread(self._node.registry.wait_without_leader, on_vacant)
+        await vacant.wait()
+
+    async def _take_over(self) -> None:
+        """Finish what a predecessor left half done."""
+        log.info("controller %d leads", os.getpid())
+        catalog = await self._catalog.load()
+        builds = unfinished_builds(catalog)
+        if builds:
+            task = asyncio.ensure_future(self._finish(builds, catalog))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _finish(self, builds: tuple[tuple[int, int], ...], catalog: Catalog) -> None:
+        async with self._one_at_a_time:
+            try:
+                await self._catalog.tell_workers(catalog)
+                await finish_builds(builds, self._catalog, self._node.cluster)
+            except MillraceError as error:
+                log.error("indexes %s are still being built: %s", builds, error)
+
+
+async def serve(deployment: Deployment) -> None:
+    node = Node(deployment)
+    await node.start()
+    controller: Controller | None = None
+
+    def handle(peer: Peer, request: int, message: Any) -> None:
+        assert controller is not None
+        controller.handle(peer, request, message)
+
+    _, port = await listen(deployment.internal_host, 0, deployment.secret_bytes, handle)
+    controller = Controller(node, Address(deployment.internal_host, port, os.getpid()))
+    leading = asyncio.ensure_future(controller.lead_when_possible())
+    stopped = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
+    await stopped.wait()
+    leading.cancel()
+    await node.stop()
+
+
+if __name__ == "__main__":
+    deployment = Deployment.load(sys.argv[2])
+    configure_logging(deployment.data_path / "logs" / f"controller-{sys.argv[1]}.log")
+    asyncio.run(serve(deployment))

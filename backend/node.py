@@ -1,0 +1,106 @@
+"""What a process needs to take part in a cluster: its registry session, the cluster, the catalog.
+
+The catalog here is a replica: it follows ZooKeeper with a short delay, and `refresh_catalog`
+brings it up to date at once. Acting on an old one does no harm, because workers refuse
+commits that were planned for another version of a table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+
+from backend.cluster import Cluster
+from backend.messages import Define, Defined, NotLeading
+from backend.settings import Deployment
+from backend.transport import connect
+from controller.catalog import Catalog
+from controller.registry import Address, Registry
+from dataflow.errors import Condition, MillraceError, Retryable
+
+LEADER_PATIENCE_S = 20.0
+LEADER_POLL_S = 0.1
+
+log = logging.getLogger(__name__)
+
+
+class Node:
+    """One process's part in the cluster, from `start` to `stop`."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self.deployment = deployment
+        self.registry = Registry(deployment.zookeeper, deployment.root)
+        self.cluster = Cluster(deployment.shard_count, deployment.secret_bytes)
+        self.catalog = Catalog()
+        self._refreshing = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def on_loop(callback: Callable[..., object], *arguments: object) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the process ends
+                loop.call_soon_threadsafe(callback, *arguments)
+
+        def moved(workers: dict[int, Address]) -> None:
+            on_loop(self.cluster.set_addresses, workers)
+
+        await asyncio.to_thread(self.registry.start, 60.0)
+        await asyncio.to_thread(self.registry.watch_workers, moved)
+        await self.refresh_catalog()
+        await asyncio.to_thread(self.registry.watch_catalog, lambda: on_loop(self._catalog_changed))
+
+    async def stop(self) -> None:
+        self.cluster.close()
+        await asyncio.to_thread(self.registry.stop)
+
+    def _catalog_changed(self) -> None:
+        task = asyncio.ensure_future(self.refresh_catalog())
+        self._tasks.add(task)
+        task.add_done_callback(self._refreshed)
+
+    def _refreshed(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.warning("the catalog could not be read: %s", task.exception())
+
+    async def refresh_catalog(self) -> None:
+        """Make `catalog` at least as new as any change acknowledged before this call."""
+        async with self._refreshing:
+            version = await asyncio.to_thread(self.registry.catalog_version)
+            if version != self.catalog.version:
+                self.catalog = await asyncio.to_thread(self.registry.load_catalog)
+
+    async def define(self, define: Define) -> Defined:
+        """Have the leading controller carry out a DDL statement; its effect is visible here after."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + LEADER_PATIENCE_S
+        while True:
+            address = await asyncio.to_thread(self.registry.leader)
+            defined = await self._ask_leader(address, define) if address is not None else None
+            if defined is not None:
+                break
+            if loop.time() > deadline:
+                raise Retryable(Condition.UNKNOWN_ERROR, "no controller leads at the moment; try again")
+            await asyncio.sleep(LEADER_POLL_S)
+        await self.refresh_catalog()
+        return defined
+
+    async def _ask_leader(self, address: Address, define: Define) -> Defined | None:
+        """None if the statement did not reach a leader."""
+        try:
+            peer = await connect(address.host, address.port, self.deployment.secret_bytes)
+        except (OSError, TimeoutError):
+            return None
+        try:
+            answer: Defined | NotLeading = await peer.ask(define)
+        except ConnectionError as error:
+            raise MillraceError(
+                Condition.UNKNOWN_ERROR,
+                "the controller was lost during the statement; it may or may not have happened",
+            ) from error
+        finally:
+            peer.close()
+        return answer if isinstance(answer, Defined) else None
