@@ -1,0 +1,58 @@
+"""Checksums and compression. AES_ENCRYPT and other ciphers are left out: the standard library has none."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+
+from dataflow.functions.registry import Domain, function
+from dataflow.types import BIGINT, BLOB, Kind, SqlType, text
+
+
+@function("md5", arguments=(Domain.BYTES,), result=text(32))
+def md5(value: bytes) -> str:
+    return hashlib.md5(value, usedforsecurity=False).hexdigest()
+
+
+@function("sha", "sha1", arguments=(Domain.BYTES,), result=text(40))
+def sha1(value: bytes) -> str:
+    return hashlib.sha1(value, usedforsecurity=False).hexdigest()
+
+
+_SHA2 = {0: hashlib.sha256, 224: hashlib.sha224, 256: hashlib.sha256, 384: hashlib.sha384, 512: hashlib.sha512}
+
+
+@function("sha2", arguments=(Domain.BYTES, Domain.INTEGER), result=text(128))
+def sha2(value: bytes, bits: int) -> str | None:
+    return _SHA2[bits](value).hexdigest() if bits in _SHA2 else None
+
+
+@function("crc32", arguments=(Domain.BYTES,), result=SqlType(Kind.INT, unsigned=True))
+def crc32(value: bytes) -> int:
+    return zlib.crc32(value)
+
+
+@function("compress", arguments=(Domain.BYTES,), result=BLOB)
+def compress(value: bytes) -> bytes:
+    """The length in four bytes, then zlib's format; a final space is kept from being cut off by a dot."""
+    if not value:
+        return b""
+    packed = len(value).to_bytes(4, "little") + zlib.compress(value)
+    return packed + b"." if packed.endswith(b" ") else packed
+
+
+@function("uncompress", arguments=(Domain.BYTES,), result=BLOB)
+def uncompress(value: bytes) -> bytes | None:
+    if not value:
+        return b""
+    length = int.from_bytes(value[:4], "little") & 0x3FFFFFFF
+    try:
+        plain = zlib.decompressobj().decompress(value[4:], length + 1)
+    except zlib.error:
+        return None
+    return plain if len(value) > 4 and len(plain) <= length else None
+
+
+@function("uncompressed_length", arguments=(Domain.BYTES,), result=BIGINT)
+def uncompressed_length(value: bytes) -> int:
+    return int.from_bytes(value[:4], "little") & 0x3FFFFFFF if len(value) > 4 else 0

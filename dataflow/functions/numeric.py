@@ -1,0 +1,311 @@
+"""Arithmetic functions: signs, rounding, powers, logarithms, angles, bits.
+
+Integers stay exact, decimals stay decimals, everything else (text too) is a double. A double
+that leaves its range is error 1690; a value outside a function's domain gives NULL. The
+operators and MOD are in other modules.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
+from typing import TYPE_CHECKING
+
+from dataflow import conversion
+from dataflow.errors import Condition, InvalidStatement
+from dataflow.expression import Call, Expression, Literal
+from dataflow.functions.registry import Domain, Fragment, function, special
+from dataflow.types import (
+    BIGINT,
+    BIGINT_UNSIGNED,
+    BLOBS,
+    DOUBLE,
+    INTEGERS,
+    Kind,
+    SqlType,
+    decimal,
+    text,
+)
+
+if TYPE_CHECKING:
+    from dataflow.compile import Emitter
+
+Arguments = tuple[Expression, ...]
+Number = int | float | Decimal
+
+SIGNED_MAX = (1 << 63) - 1
+UNSIGNED_MAX = (1 << 64) - 1
+DECIMAL_DIGITS_MAX = 65
+EXACT = Context(prec=130)
+"""Wide enough that no DECIMAL loses a digit on the way."""
+
+
+def number_type(arguments: Arguments) -> SqlType:
+    """BIGINT, DECIMAL or DOUBLE, as the first argument is one or the other."""
+    given = conversion.number_type(arguments[0].type)
+    if given.kind in INTEGERS:
+        return BIGINT_UNSIGNED if given.unsigned else BIGINT
+    return given if given.kind is Kind.DECIMAL else DOUBLE
+
+
+def in_range(number: int, unsigned: bool, source: str) -> int:
+    if not (0 <= number <= UNSIGNED_MAX if unsigned else -SIGNED_MAX - 1 <= number <= SIGNED_MAX):
+        raise InvalidStatement(Condition.VALUE_OUT_OF_RANGE, "BIGINT UNSIGNED" if unsigned else "BIGINT", source)
+    return number
+
+
+def finite(number: float, source: str) -> float:
+    if math.isinf(number) or math.isnan(number):
+        raise InvalidStatement(Condition.VALUE_OUT_OF_RANGE, "DOUBLE", source)
+    return number
+
+
+@function("abs", arguments=(Domain.NUMBER,), result=number_type, specialise=True)
+def absolute(arguments: Arguments) -> Callable[[Number], Number]:
+    match number_type(arguments).kind:
+        case Kind.BIGINT:
+            return lambda value: int(value) if value >= 0 else in_range(-int(value), False, f"abs({value})")
+        case Kind.DECIMAL:
+            return lambda value: Decimal(value).copy_abs()
+        case _:
+            return lambda value: abs(float(value))
+
+
+@function("sign", arguments=(Domain.NUMBER,), result=BIGINT)
+def sign(value: Number) -> int:
+    return (value > 0) - (value < 0)
+
+
+def _whole_type(arguments: Arguments) -> SqlType:
+    given = number_type(arguments)
+    if given.kind is not Kind.DECIMAL:
+        return given
+    digits = (given.length or 10) - given.scale
+    if digits < 18:  # with the sign and a digit for rounding, it still fits a BIGINT
+        return BIGINT_UNSIGNED if given.unsigned else BIGINT
+    return decimal(min(digits + 1, DECIMAL_DIGITS_MAX), 0, given.unsigned)
+
+
+def _whole(real: Callable[[float], int], mode: str) -> Callable[[Arguments], Callable[[Number], Number]]:
+    def specialise(arguments: Arguments) -> Callable[[Number], Number]:
+        result = _whole_type(arguments).kind
+
+        def apply(value: Number) -> Number:
+            if result is Kind.DOUBLE:
+                return math.copysign(float(real(value)), value)
+            rounded = Decimal(value).quantize(Decimal(1), mode, EXACT)
+            return rounded if result is Kind.DECIMAL else int(rounded)
+
+        return apply
+
+    return specialise
+
+
+function("ceiling", "ceil", arguments=(Domain.NUMBER,), result=_whole_type, specialise=True)(
+    _whole(math.ceil, ROUND_CEILING)
+)
+function("floor", arguments=(Domain.NUMBER,), result=_whole_type, specialise=True)(_whole(math.floor, ROUND_FLOOR))
+
+
+def _constant_digits(arguments: Arguments) -> int | None:
+    """The second argument of ROUND or TRUNCATE if it is known when planning; 0 if missing."""
+    if len(arguments) < 2:
+        return 0
+    digits = arguments[1]
+    if isinstance(digits, Literal) and isinstance(digits.value, int):
+        return digits.value
+    if isinstance(digits, Call) and digits.function == "negate":
+        inner = _constant_digits((digits, digits.arguments[0]))
+        return None if inner is None else -inner
+    return None
+
+
+def _rounded_type(extra_digit: int) -> Callable[[Arguments], SqlType]:
+    def infer(arguments: Arguments) -> SqlType:
+        given = number_type(arguments)
+        digits = _constant_digits(arguments)
+        if given.kind is not Kind.DECIMAL or digits is None or digits >= given.scale:
+            return given
+        scale = max(digits, 0)
+        precision = (given.length or 10) - (given.scale - scale) + extra_digit
+        return decimal(min(max(precision, 1), DECIMAL_DIGITS_MAX), scale, given.unsigned)
+
+    return infer
+
+
+_round_type = _rounded_type(1)
+_truncate_type = _rounded_type(0)
+
+
+def round_double(value: float, digits: int, truncate: bool = False) -> float:
+    """Scales, rounds half to even, scales back: the very doubles that MySQL computes."""
+    if digits < -308:
+        return 0.0
+    scale = float(10 ** abs(digits)) if abs(digits) <= 308 else math.inf
+    scaled = value / scale if digits < 0 else value * scale
+    if not math.isfinite(scaled):
+        return value
+    whole = math.copysign(float(math.trunc(scaled) if truncate else round(scaled)), value)
+    return whole * scale if digits < 0 else whole / scale
+
+
+def round_integer(value: int, digits: int, truncate: bool = False) -> int:
+    if digits >= 0:
+        return value
+    if digits < -19:
+        return 0
+    unit = int(10**-digits)
+    size = abs(value)
+    rounded = size // unit * unit if truncate else (size + unit // 2) // unit * unit
+    return -rounded if value < 0 else rounded
+
+
+def round_decimal(value: Decimal, digits: int, scale: int, truncate: bool = False) -> Decimal:
+    """Rounds at `digits`, half away from zero; the result is written with `scale` digits."""
+    mode = ROUND_DOWN if truncate else ROUND_HALF_UP
+    digits = max(min(digits, scale), -DECIMAL_DIGITS_MAX - 1)
+    rounded = value.quantize(Decimal(1).scaleb(-digits), mode, EXACT).quantize(Decimal(1).scaleb(-scale), context=EXACT)
+    return rounded if rounded else rounded.copy_abs()
+
+
+def _rounding(result: Callable[[Arguments], SqlType], truncate: bool, name: str) -> Callable[[Arguments], Callable[..., Number]]:
+    def specialise(arguments: Arguments) -> Callable[..., Number]:
+        kind = result(arguments)
+
+        def apply(value: Number, digits: int = 0) -> Number:
+            if kind.kind is Kind.DECIMAL:
+                return round_decimal(Decimal(value), digits, kind.scale, truncate)
+            if kind.kind is Kind.BIGINT:
+                return in_range(round_integer(int(value), digits, truncate), kind.unsigned, f"{name}({value},{digits})")
+            return round_double(float(value), digits, truncate)
+
+        return apply
+
+    return specialise
+
+
+function("round", arguments=(Domain.NUMBER, Domain.INTEGER), optional=1, result=_round_type, specialise=True)(
+    _rounding(_round_type, False, "round")
+)
+function("truncate", arguments=(Domain.NUMBER, Domain.INTEGER), result=_truncate_type, specialise=True)(
+    _rounding(_truncate_type, True, "truncate")
+)
+
+
+@function("format", arguments=(Domain.NUMBER, Domain.INTEGER, Domain.TEXT), optional=1, nulls=True, result=text(65))
+def format_number(value: Number | None, digits: int | None, locale: str | None = "en_US") -> str | None:
+    if value is None or digits is None:
+        return None
+    places = min(max(digits, 0), 30)
+    exact = Decimal(round_double(value, places)) if isinstance(value, float) else Decimal(value)
+    rounded = exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, Context(prec=400))
+    point, separator = _LOCALES.get((locale or "en_US").lower(), (".", ","))
+    return f"{rounded:,f}".translate({ord("."): point, ord(","): separator})
+
+
+_LOCALES = {
+    **dict.fromkeys(("de_de", "de_lu", "es_es", "id_id", "is_is", "it_it", "nl_nl", "da_dk", "tr_tr", "el_gr", "pt_br", "vi_vn", "ro_ro", "gl_es"), (",", ".")),
+    **dict.fromkeys(("fr_fr", "de_at", "pt_pt", "pl_pl", "bg_bg", "hr_hr", "sl_si", "fr_be", "fr_ch", "ca_es", "eu_es", "it_ch"), (",", "")),
+    **dict.fromkeys(("ru_ru", "cs_cz", "uk_ua", "sv_se", "nb_no", "no_no", "fi_fi", "sk_sk", "be_by", "hu_hu"), (",", " ")),
+    "de_ch": (".", "'"),
+}  # fmt: skip
+
+
+@function("pow", "power", arguments=(Domain.REAL, Domain.REAL), result=DOUBLE)
+def power(base: float, exponent: float) -> float:
+    try:
+        return finite(math.pow(base, exponent), f"pow({base!r},{exponent!r})")
+    except (OverflowError, ValueError):
+        return finite(math.inf, f"pow({base!r},{exponent!r})")
+
+
+@function("exp", arguments=(Domain.REAL,), result=DOUBLE)
+def exponential(value: float) -> float:
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return finite(math.inf, f"exp({value!r})")
+
+
+@function("sqrt", arguments=(Domain.REAL,), result=DOUBLE)
+def square_root(value: float) -> float | None:
+    return math.sqrt(value) if value >= 0 else None
+
+
+@function("ln", arguments=(Domain.REAL,), result=DOUBLE)
+def natural_logarithm(value: float) -> float | None:
+    return math.log(value) if value > 0 else None
+
+
+@function("log", arguments=(Domain.REAL, Domain.REAL), optional=1, result=DOUBLE)
+def logarithm(base: float, value: float | None = None) -> float | None:
+    if value is None:
+        return natural_logarithm(base)
+    if base <= 0 or base == 1 or value <= 0:
+        return None
+    return math.log(value) / math.log(base)
+
+
+@function("log2", arguments=(Domain.REAL,), result=DOUBLE)
+def binary_logarithm(value: float) -> float | None:
+    return math.log(value) / math.log(2) if value > 0 else None
+
+
+@function("log10", arguments=(Domain.REAL,), result=DOUBLE)
+def decimal_logarithm(value: float) -> float | None:
+    return math.log10(value) if value > 0 else None
+
+
+@function("pi", result=SqlType(Kind.DOUBLE, scale=6))
+def pi() -> float:
+    return math.pi
+
+
+function("sin", arguments=(Domain.REAL,), result=DOUBLE)(math.sin)
+function("cos", arguments=(Domain.REAL,), result=DOUBLE)(math.cos)
+function("tan", arguments=(Domain.REAL,), result=DOUBLE)(math.tan)
+function("atan2", arguments=(Domain.REAL, Domain.REAL), result=DOUBLE)(math.atan2)
+function("radians", arguments=(Domain.REAL,), result=DOUBLE)(lambda value: value * (math.pi / 180))
+
+
+@function("degrees", arguments=(Domain.REAL,), result=DOUBLE)
+def degrees(value: float) -> float:
+    return finite(value * (180 / math.pi), f"degrees({value!r})")
+
+
+@function("atan", arguments=(Domain.REAL, Domain.REAL), optional=1, result=DOUBLE)
+def arc_tangent(value: float, across: float | None = None) -> float:
+    return math.atan(value) if across is None else math.atan2(value, across)
+
+
+@function("cot", arguments=(Domain.REAL,), result=DOUBLE)
+def cotangent(value: float) -> float:
+    tangent = math.tan(value)
+    return finite(1 / tangent if tangent else math.inf, f"cot({value!r})")
+
+
+@function("asin", arguments=(Domain.REAL,), result=DOUBLE)
+def arc_sine(value: float) -> float | None:
+    return math.asin(value) if -1 <= value <= 1 else None
+
+
+@function("acos", arguments=(Domain.REAL,), result=DOUBLE)
+def arc_cosine(value: float) -> float | None:
+    return math.acos(value) if -1 <= value <= 1 else None
+
+
+def _bits_of_integer(value: int) -> int:
+    return (value & UNSIGNED_MAX).bit_count()
+
+
+def _bits_of_bytes(value: bytes) -> int:
+    return int.from_bytes(value, "big").bit_count()
+
+
+@special("bit_count", least=1, most=1, result=BIGINT)
+def bit_count(emitter: Emitter, node: Call) -> Fragment:
+    """Of all bytes of a binary string, else of the argument as a 64-bit integer."""
+    binary = node.arguments[0].type.kind in BLOBS
+    fragment = emitter.convert(node.arguments[0], Domain.BYTES if binary else Domain.INTEGER)
+    return emitter.apply(_bits_of_bytes if binary else _bits_of_integer, [fragment], nulls=False)

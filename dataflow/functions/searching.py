@@ -1,0 +1,193 @@
+"""Functions that look for texts in texts, or choose among texts, and what a text's collation is.
+
+Texts are equal as their collation says. As in MySQL, a part of a text matches only if it has
+as many bytes as what is looked for, so INSTR('é', 'e') is 0 although 'é' = 'e'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, AnyStr
+
+from dataflow.collation.coercion import IGNORABLE, coercibility, collation_of, merged_collation
+from dataflow.collation.keys import character_key, collation_key
+from dataflow.collation.names import collation as collation_named
+from dataflow.expression import Call, Expression
+from dataflow.functions.registry import Domain, Fragment, function, special
+from dataflow.functions.strings import Arguments, Infer, display_length, string_function, string_type
+from dataflow.types import BIGINT, BLOBS, INT, NUMBERS, STRINGS, Kind, SqlType, text
+
+if TYPE_CHECKING:
+    from dataflow.compile import Emitter
+
+Finder = Callable[[Any, Any, int], int]
+Key = Callable[[Any], bytes]
+
+
+def _key(arguments: Arguments, name: str, inside: bool = False) -> tuple[Domain, Key]:
+    """The domain in which texts are compared and the key that is equal for equal ones."""
+    if any(argument.type.kind in BLOBS for argument in arguments):
+        return Domain.BYTES, bytes
+    collation = merged_collation(arguments, name)
+    return Domain.TEXT, character_key(collation) if inside else collation_key(collation)
+
+
+def _finder(key: Key) -> Finder:
+    """A function like `str.find` in which texts are equal if their keys are."""
+
+    def find(whole: str, part: str, start: int) -> int:
+        wanted = key(part)
+        if whole.isascii() and part.isascii():
+            keys = key(whole)
+            if len(keys) == len(whole) and len(wanted) == len(part):  # no character is ignored
+                return keys.find(wanted, start)
+        size = len(part.encode("utf-8", "surrogatepass"))
+        ends = list(accumulate((len(c.encode("utf-8", "surrogatepass")) for c in whole), initial=0))
+        positions = {offset: position for position, offset in enumerate(ends)}
+        for first in range(start, len(whole)):
+            last = positions.get(ends[first] + size)
+            if last is not None and key(whole[first:last]) == wanted:
+                return first
+        return -1
+
+    return find
+
+
+def _locate(find: Finder, part: Any, whole: Any, position: int) -> int:
+    if not 1 <= position <= len(whole) + 1:
+        return 0
+    return find(whole, part, position - 1) + 1 if part else position
+
+
+def _emit_locate(emitter: Emitter, part: Expression, whole: Expression, *position: Expression) -> Fragment:
+    domain, key = _key((part, whole), "locate", inside=True)
+    find: Finder = bytes.find if domain is Domain.BYTES else _finder(key)
+    fragments = [emitter.convert(part, domain), emitter.convert(whole, domain)]
+    if position:
+        fragments.append(emitter.convert(position[0], Domain.INTEGER))
+    return emitter.apply(lambda part, whole, position=1: _locate(find, part, whole, position), fragments, nulls=False)
+
+
+@special("locate", "position", least=2, most=3, result=BIGINT)
+def locate(emitter: Emitter, node: Call) -> Fragment:
+    return _emit_locate(emitter, *node.arguments)
+
+
+@special("instr", least=2, most=2, result=BIGINT)
+def instr(emitter: Emitter, node: Call) -> Fragment:
+    return _emit_locate(emitter, node.arguments[1], node.arguments[0])
+
+
+@special("strcmp", least=2, most=2, result=INT)
+def strcmp(emitter: Emitter, node: Call) -> Fragment:
+    domain, key = _key(node.arguments, "strcmp")
+
+    def compare(left: Any, right: Any) -> int:
+        first, second = key(left), key(right)
+        return (first > second) - (first < second)
+
+    return emitter.apply(compare, [emitter.convert(argument, domain) for argument in node.arguments], nulls=False)
+
+
+@special("find_in_set", least=2, most=2, result=INT)
+def find_in_set(emitter: Emitter, node: Call) -> Fragment:
+    domain, key = _key(node.arguments, "find_in_set")
+    comma: str | bytes = b"," if domain is Domain.BYTES else ","
+
+    def find(wanted: Any, members: Any) -> int:
+        if not members or comma in wanted:
+            return 0
+        wanted_key = key(wanted)
+        for position, member in enumerate(members.split(comma), 1):
+            if key(member) == wanted_key:
+                return position
+        return 0
+
+    return emitter.apply(find, [emitter.convert(argument, domain) for argument in node.arguments], nulls=False)
+
+
+@special("field", least=2, most=None, result=INT)
+def field(emitter: Emitter, node: Call) -> Fragment:
+    """Compares texts if all arguments are, numbers if all are, else doubles."""
+    kinds = {argument.type.kind for argument in node.arguments} - {Kind.NULL}
+    key: Callable[[Any], Any]
+    if kinds <= STRINGS | BLOBS:
+        domain, key = _key(node.arguments, "field")
+    else:
+        domain, key = Domain.NUMBER if kinds <= NUMBERS else Domain.REAL, lambda number: number
+
+    def position_of(wanted: Any, *choices: Any) -> int:
+        if wanted is None:
+            return 0
+        wanted_key = key(wanted)
+        for position, choice in enumerate(choices, 1):
+            if choice is not None and key(choice) == wanted_key:
+                return position
+        return 0
+
+    return emitter.apply(position_of, [emitter.convert(argument, domain) for argument in node.arguments], nulls=True)
+
+
+def _longest(start: int) -> Infer:
+    def infer(arguments: Arguments) -> SqlType:
+        lengths = [display_length(argument.type) for argument in arguments[start:]]
+        known = [length for length in lengths if length is not None]
+        return string_type(arguments[start:], max(known) if len(known) == len(lengths) else None)
+
+    return infer
+
+
+@string_function("elt", arguments=(Domain.INTEGER, Domain.TEXT), rest=Domain.TEXT, nulls=True, result=_longest(1))
+def elt(number: int | None, *choices: AnyStr | None) -> AnyStr | None:
+    return choices[number - 1] if number is not None and 1 <= number <= len(choices) else None
+
+
+@special("make_set", least=2, most=None, result=lambda arguments: string_type(arguments[1:], None))
+def make_set(emitter: Emitter, node: Call) -> Fragment:
+    binary = node.type.kind in BLOBS
+    comma: Any = b"," if binary else ","
+
+    def choose(bits: int | None, *choices: Any) -> Any:
+        if bits is None:
+            return None
+        return comma.join([choice for at, choice in enumerate(choices) if choice is not None and bits >> at & 1])
+
+    domains = [Domain.INTEGER] + [Domain.BYTES if binary else Domain.TEXT] * (len(node.arguments) - 1)
+    return emitter.apply(choose, list(map(emitter.convert, node.arguments, domains)), nulls=True)
+
+
+@string_function(
+    "export_set",
+    arguments=(Domain.INTEGER, Domain.TEXT, Domain.TEXT, Domain.TEXT, Domain.INTEGER),
+    optional=2,
+    result=lambda arguments: string_type(arguments[1:4], None),
+)
+def export_set(bits: int, on: AnyStr, off: AnyStr, separator: AnyStr | None = None, count: int = 64) -> AnyStr:
+    if not 0 <= count <= 64:
+        count = 64
+    between = (b"," if isinstance(on, bytes) else ",") if separator is None else separator
+    return between.join([on if bits >> at & 1 else off for at in range(count)])
+
+
+def _effective_collation(expression: Expression) -> str:
+    return collation_of(expression) if expression.type.kind in STRINGS else "binary"
+
+
+@function("charset", arguments=(Domain.ANY,), nulls=True, result=text(64), specialise=True)
+def charset(arguments: Arguments) -> Callable[[object], str]:
+    name = collation_named(_effective_collation(arguments[0])).charset
+    return lambda value: name
+
+
+@function("collation", arguments=(Domain.ANY,), nulls=True, result=text(64), specialise=True)
+def collation(arguments: Arguments) -> Callable[[object], str]:
+    name = _effective_collation(arguments[0])
+    return lambda value: name
+
+
+@function("coercibility", arguments=(Domain.ANY,), nulls=True, result=INT, specialise=True)
+def coercibility_(arguments: Arguments) -> Callable[[object], int]:
+    given = coercibility(arguments[0])
+    rank = 5 if given == IGNORABLE and arguments[0].type.kind is not Kind.NULL else given
+    return lambda value: rank

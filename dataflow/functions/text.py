@@ -1,0 +1,236 @@
+"""Functions that cut, join, pad and change texts.
+
+Positions start at 1, as in SQL, and count characters of text or bytes of binary strings (see
+`string_function`). TRIM(LEADING x FROM y) and its TRAILING form are the calls
+`trim_leading(y, x)` and `trim_trailing(y, x)`; TRIM(BOTH x FROM y) is `trim(y, x)`.
+"""
+
+from __future__ import annotations
+
+from typing import AnyStr
+
+from dataflow.functions.registry import Domain, function
+from dataflow.functions.strings import (
+    RESULT_LENGTH_MAX,
+    Arguments,
+    display_length,
+    joined_type,
+    like_first,
+    string_function,
+    string_type,
+    unbounded,
+)
+from dataflow.types import BIGINT, SqlType, text
+
+
+@string_function("concat", arguments=(Domain.TEXT,), rest=Domain.TEXT, result=joined_type)
+def concat(*parts: AnyStr) -> AnyStr:
+    return parts[0][:0].join(parts)
+
+
+def _separated_type(arguments: Arguments) -> SqlType:
+    joined = joined_type(arguments[1:])
+    separator = display_length(arguments[0].type)
+    if joined.length is None or separator is None:
+        return string_type(arguments, None)
+    return string_type(arguments, joined.length + separator * (len(arguments) - 2))
+
+
+@string_function(
+    "concat_ws", arguments=(Domain.TEXT, Domain.TEXT), rest=Domain.TEXT, nulls=True, result=_separated_type
+)
+def concat_ws(separator: AnyStr | None, *parts: AnyStr | None) -> AnyStr | None:
+    if separator is None:
+        return None
+    return separator.join([part for part in parts if part is not None])
+
+
+@string_function("length", "octet_length", arguments=(Domain.TEXT,), result=BIGINT)
+def length(value: str | bytes) -> int:
+    return len(value) if isinstance(value, bytes) or value.isascii() else len(value.encode())
+
+
+@string_function("char_length", "character_length", arguments=(Domain.TEXT,), result=BIGINT)
+def char_length(value: str | bytes) -> int:
+    return len(value)
+
+
+@string_function("bit_length", arguments=(Domain.TEXT,), result=BIGINT)
+def bit_length(value: str | bytes) -> int:
+    return length(value) * 8
+
+
+# MySQL maps one character to one character, so 'ß' has no upper case; Python's title case
+# holds the single-character mapping of what has several characters in upper case.
+
+
+def _upper_character(character: str) -> str:
+    for mapped in (character.upper(), character.title()):
+        if len(mapped) == 1:
+            return mapped
+    return character
+
+
+def _lower_character(character: str) -> str:
+    return character.lower() if character != "İ" else "i"
+
+
+@string_function("upper", "ucase", arguments=(Domain.TEXT,), result=like_first)
+def upper(value: AnyStr) -> AnyStr:
+    if isinstance(value, bytes):
+        return value
+    return value.upper() if value.isascii() else "".join(map(_upper_character, value))
+
+
+@string_function("lower", "lcase", arguments=(Domain.TEXT,), result=like_first)
+def lower(value: AnyStr) -> AnyStr:
+    if isinstance(value, bytes):
+        return value
+    return value.lower() if value.isascii() else "".join(map(_lower_character, value))
+
+
+@string_function(
+    "substring", "substr", "mid",
+    arguments=(Domain.TEXT, Domain.INTEGER, Domain.INTEGER), optional=1, result=like_first,
+)  # fmt: skip
+def substring(value: AnyStr, position: int, count: int = 1 << 63) -> AnyStr:
+    start = position - 1 if position > 0 else len(value) + position
+    if position == 0 or start < 0 or count <= 0:
+        return value[:0]
+    return value[start : start + count]
+
+
+@string_function("left", arguments=(Domain.TEXT, Domain.INTEGER), result=like_first)
+def left(value: AnyStr, count: int) -> AnyStr:
+    return value[: max(count, 0)]
+
+
+@string_function("right", arguments=(Domain.TEXT, Domain.INTEGER), result=like_first)
+def right(value: AnyStr, count: int) -> AnyStr:
+    return value[max(len(value) - count, 0) :] if count > 0 else value[:0]
+
+
+@string_function("substring_index", arguments=(Domain.TEXT, Domain.TEXT, Domain.INTEGER), result=like_first)
+def substring_index(value: AnyStr, delimiter: AnyStr, count: int) -> AnyStr:
+    if not delimiter or count == 0:
+        return value[:0]
+    if count > 0:
+        return delimiter.join(value.split(delimiter, min(count, len(value)))[:count])
+    # Occurrences in text are found from the left, even when counted from the right.
+    parts = value.split(delimiter) if isinstance(value, str) else value.rsplit(delimiter, min(-count, len(value)))
+    return delimiter.join(parts[count:])
+
+
+def _padding(value: AnyStr, count: int, pad: AnyStr) -> AnyStr | None:
+    """What makes `value` as long as `count`, which it is not yet; None if nothing can."""
+    if not pad or count > RESULT_LENGTH_MAX:
+        return None
+    missing = count - len(value)
+    return (pad * (missing // len(pad) + 1))[:missing]
+
+
+@string_function("lpad", arguments=(Domain.TEXT, Domain.INTEGER, Domain.TEXT), result=unbounded(0, 2))
+def lpad(value: AnyStr, count: int, pad: AnyStr) -> AnyStr | None:
+    if count <= len(value):
+        return value[:count] if count >= 0 else None
+    padding = _padding(value, count, pad)
+    return None if padding is None else padding + value
+
+
+@string_function("rpad", arguments=(Domain.TEXT, Domain.INTEGER, Domain.TEXT), result=unbounded(0, 2))
+def rpad(value: AnyStr, count: int, pad: AnyStr) -> AnyStr | None:
+    if count <= len(value):
+        return value[:count] if count >= 0 else None
+    padding = _padding(value, count, pad)
+    return None if padding is None else value + padding
+
+
+@string_function("trim_leading", arguments=(Domain.TEXT, Domain.TEXT), result=like_first)
+def trim_leading(value: AnyStr, mark: AnyStr) -> AnyStr:
+    start = 0
+    while mark and value.startswith(mark, start):
+        start += len(mark)
+    return value[start:]
+
+
+@string_function("trim_trailing", arguments=(Domain.TEXT, Domain.TEXT), result=like_first)
+def trim_trailing(value: AnyStr, mark: AnyStr) -> AnyStr:
+    end = len(value)
+    while mark and value.endswith(mark, 0, end):
+        end -= len(mark)
+    return value[:end]
+
+
+@string_function("trim", arguments=(Domain.TEXT, Domain.TEXT), optional=1, result=like_first)
+def trim(value: AnyStr, mark: AnyStr | None = None) -> AnyStr:
+    if mark is None:
+        return rtrim(ltrim(value))
+    return trim_trailing(trim_leading(value, mark), mark)
+
+
+@string_function("ltrim", arguments=(Domain.TEXT,), result=like_first)
+def ltrim(value: AnyStr) -> AnyStr:
+    return value.lstrip(" ") if isinstance(value, str) else value.lstrip(b" ")
+
+
+@string_function("rtrim", arguments=(Domain.TEXT,), result=like_first)
+def rtrim(value: AnyStr) -> AnyStr:
+    return value.rstrip(" ") if isinstance(value, str) else value.rstrip(b" ")
+
+
+@string_function("replace", arguments=(Domain.TEXT, Domain.TEXT, Domain.TEXT), result=unbounded())
+def replace(value: AnyStr, old: AnyStr, new: AnyStr) -> AnyStr:
+    return value.replace(old, new) if old else value
+
+
+@string_function(
+    "insert", arguments=(Domain.TEXT, Domain.INTEGER, Domain.INTEGER, Domain.TEXT), result=unbounded(0, 3)
+)
+def insert(value: AnyStr, position: int, count: int, new: AnyStr) -> AnyStr:
+    if position < 1 or position > len(value):
+        return value
+    end = position - 1 + count if count >= 0 else len(value)
+    return value[: position - 1] + new + value[end:]
+
+
+@string_function("reverse", arguments=(Domain.TEXT,), result=like_first)
+def reverse(value: AnyStr) -> AnyStr:
+    return value[::-1]
+
+
+@string_function("repeat", arguments=(Domain.TEXT, Domain.INTEGER), result=unbounded(0))
+def repeat(value: AnyStr, count: int) -> AnyStr | None:
+    if not value or count <= 0:
+        return value[:0]
+    return value * count if len(value) * count <= RESULT_LENGTH_MAX else None
+
+
+@function("space", arguments=(Domain.INTEGER,), result=text())
+def space(count: int) -> str | None:
+    return repeat(" ", count)
+
+
+_QUOTED = str.maketrans({"\\": "\\\\", "'": "\\'", "\0": "\\0", "\x1a": "\\Z"})
+
+
+@function("quote", arguments=(Domain.TEXT,), nulls=True, result=text())
+def quote(value: str | None) -> str:
+    return "NULL" if value is None else "'" + value.translate(_QUOTED) + "'"
+
+
+_SOUNDEX = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "01230120022455012623010202"))
+
+
+@function("soundex", arguments=(Domain.TEXT,), result=unbounded(0))
+def soundex(value: str) -> str:
+    """The original algorithm: vowels go first, then repeated codes; not cut to four characters."""
+    letters = [c for c in upper(value) if "A" <= c <= "Z" or c >= "\u00c0"]
+    if not letters:
+        return ""
+    result, last = letters[0], _SOUNDEX.get(letters[0], "0")
+    for letter in letters[1:]:
+        code = _SOUNDEX.get(letter, "0")
+        if code not in ("0", last):
+            result += code
+            last = code
+    return result.ljust(4, "0")
