@@ -1,226 +1,205 @@
-"""Regular expressions as MySQL 8 (ICU) writes them, run by Python's engine; REGEXP_REPLACE, _SUBSTR, _INSTR.
+"""LIKE and REGEXP.
 
-The two agree on nearly everything; what differs in spelling is translated: POSIX classes,
-\\h, \\R, \\z, \\Q…\\E, $1 in replacements. Unicode properties (\\p{…}) beyond letters, digits and
-case are refused, as are sets of sets ([a&&b]).
+LIKE compares character by character under the collation. Both texts are folded, each character
+to one that stands for all it equals, and the pattern becomes the cheapest test that decides it.
+REGEXP uses Python's engine; the collation decides only whether case matters.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
 from dataflow.collation.coercion import merged_collation
-from dataflow.collation.keys import is_case_sensitive
+from dataflow.collation.keys import character_key, is_case_sensitive
+from dataflow.conversion import Domain
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expression import Expression
-from dataflow.functions.registry import Domain, function
-from dataflow.functions.strings import unbounded
-from dataflow.types import BIGINT
+from dataflow.expression import Call, Literal
+from dataflow.functions.registry import Arguments, Fragment, special
+from dataflow.types import BOOLEAN, SqlType
 
-Arguments = tuple[Expression, ...]
+if TYPE_CHECKING:
+    from dataflow.compile import Emitter
 
-_POSIX = {
-    "alpha": r"^\W\d_", "digit": r"\d", "alnum": r"^\W_", "upper": r"A-ZÀ-ÖØ-Þ", "lower": r"a-zß-öø-ÿ",
-    "space": r"\s", "blank": r" \t", "punct": r"!-/:-@\[-`{-~", "xdigit": "0-9A-Fa-f", "word": r"\w",
-    "cntrl": r"\x00-\x1f\x7f", "print": r"\x20-\x7e\u00a0-\U0010ffff", "graph": r"\x21-\x7e\u00a1-\U0010ffff",
-    "ascii": r"\x00-\x7f",
-}  # fmt: skip
-_PROPERTIES = {"L": "alpha", "Letter": "alpha", "Alphabetic": "alpha", "N": "digit", "Nd": "digit", "Lu": "upper",
-               "Ll": "lower", "P": "punct", "Z": "space", "Alpha": "alpha", "Upper": "upper", "Lower": "lower"}  # fmt: skip
-_ESCAPES = {"h": r"[ \t]", "H": r"[^ \t]", "R": r"(?:\r\n|[\n\v\f\r\x85\u2028\u2029])", "z": r"\Z", "Z": r"(?=\n?\Z)",
-            "A": r"\A", "e": r"\x1b", "G": "", "X": "."}  # fmt: skip
+Match = Callable[[str], bool]
 
 
-def _refused(detail: str) -> InvalidStatement:
-    return InvalidStatement(Condition.REGULAR_EXPRESSION_SYNTAX, detail)
+class _Folding(dict[int, str]):
+    """For `str.translate`: each character to the first one found equal to it."""
 
+    def __init__(self, key: Callable[[str], bytes]) -> None:
+        super().__init__()
+        self._key = key
+        self._chosen: dict[bytes, str] = {}
+        for point in range(128):
+            character = chr(point).lower()
+            self._chosen.setdefault(key(character), character)
+            self[point] = character
 
-def _class_item(name: str, negated: bool, detail: str) -> str:
-    """A named class as the inside of a Python set."""
-    items = _POSIX.get(name)
-    if items is None:
-        raise _refused(detail)
-    if items.startswith("^") or negated:
-        # Python has no set inside a set; these three are the ones it can say otherwise.
-        known = {("alpha", False): r"a-zA-Zª-ɏͰ-῿Ⰰ-퟿豈-﷿𐀀-𯿿", ("alnum", False): r"0-9a-zA-Zª-ɏͰ-῿Ⰰ-퟿豈-﷿𐀀-𯿿",
-                 ("digit", True): r"\D", ("space", True): r"\S", ("word", True): r"\W"}  # fmt: skip
-        found = known.get((name, negated))
-        if found is None:
-            raise _refused(detail)
+    def __missing__(self, point: int) -> str:
+        character = chr(point)
+        found = self[point] = self._chosen.setdefault(self._key(character), character)
         return found
-    return items
 
 
-def _translate_set(pattern: str, at: int) -> tuple[str, int]:
-    """The set that starts at `pattern[at]` in Python's spelling, and where it ends."""
-    out, start = "[", at
-    at += 1
-    if pattern[at : at + 1] == "^":
-        out, at = out + "^", at + 1
-    if pattern[at : at + 1] == "]":
-        out, at = out + r"\]", at + 1
-    while at < len(pattern) and pattern[at] != "]":
-        posix = re.compile(r"\[:(\^?)(\w+):\]").match(pattern, at)
-        if posix is not None:
-            out, at = out + _class_item(posix[2], bool(posix[1]), posix[0]), posix.end()
-        elif pattern[at] == "[" or pattern[at : at + 2] in ("&&", "--"):
-            raise _refused(pattern[start : at + 2])
-        elif pattern[at] == "\\" and at + 1 < len(pattern):
-            out, at = out + pattern[at : at + 2], at + 2
-        else:
-            out, at = out + pattern[at], at + 1
-    if at >= len(pattern):
-        raise _refused(pattern[start:])
-    return out + "]", at + 1
+@cache
+def folding(collation: str) -> Callable[[str], str] | None:
+    """Maps texts so that equal characters become the same; None if all are different."""
+    if collation == "binary" or collation.endswith(("_bin", "_as_cs")):
+        return None
+    table = _Folding(character_key(collation))
+
+    def fold(text: str) -> str:
+        return text.lower() if text.isascii() else text.translate(table)
+
+    return fold
 
 
-def translate(pattern: str) -> str:
-    """An ICU pattern in Python's spelling."""
-    out, at = "", 0
+def like_parts(pattern: str, escape: str) -> list[str | None]:
+    """Literal texts, "%" as None, and "_" as the empty text."""
+    parts: list[str | None] = []
+    literal = ""
+    at = 0
     while at < len(pattern):
         character = pattern[at]
-        if character == "[":
-            piece, at = _translate_set(pattern, at)
-            out += piece
-        elif character == "\\" and at + 1 < len(pattern):
-            letter = pattern[at + 1]
-            if letter == "Q":
-                end = pattern.find("\\E", at)
-                end = len(pattern) if end < 0 else end
-                out, at = out + re.escape(pattern[at + 2 : end]), end + 2
-            elif letter in "pP" and (named := re.compile(r"\{(\w+)\}").match(pattern, at + 2)):
-                items = _class_item(_PROPERTIES.get(named[1], named[1]), False, named[0])
-                out, at = out + ("[^" if letter == "P" else "[") + items + "]", named.end()
-            else:
-                out, at = out + _ESCAPES.get(letter, character + letter), at + 2
+        if character == escape and escape and at + 1 < len(pattern):
+            at += 1
+            literal += pattern[at]
+        elif character in "%_":
+            if literal:
+                parts.append(literal)
+                literal = ""
+            if character == "_":
+                parts.append("")
+            elif not parts or parts[-1] is not None:
+                parts.append(None)
         else:
-            out, at = out + character, at + 1
-    return out
+            literal += character
+        at += 1
+    if literal:
+        parts.append(literal)
+    return parts
+
+
+@lru_cache(maxsize=4096)
+def like_matcher(pattern: str, escape: str, collation: str) -> Match:
+    """The test that `text LIKE pattern ESCAPE escape` is."""
+    fold = folding(collation)
+    test = _like_test(like_parts(fold(pattern) if fold is not None else pattern, escape))
+    if fold is None:
+        return test
+    return lambda text: test(fold(text))
+
+
+def _like_test(parts: list[str | None]) -> Match:
+    match parts:
+        case []:
+            return lambda text: not text
+        case [None]:
+            return lambda text: True
+        case [str(only)] if only:
+            return lambda text: text == only
+        case [str(start), None] if start:
+            return lambda text: text.startswith(start)
+        case [None, str(end)] if end:
+            return lambda text: text.endswith(end)
+        case [None, str(inner), None] if inner:
+            return lambda text: inner in text
+    source = "".join(".*?" if part is None else re.escape(part) if part else "." for part in parts)
+    found = re.compile(source, re.DOTALL).fullmatch
+    return lambda text: found(text) is not None
+
+
+def like_prefix(pattern: str, escape: str = "\\") -> str:
+    """The text every match starts with (up to collation); for index ranges."""
+    parts = like_parts(pattern, escape)
+    return parts[0] if parts and parts[0] else ""
+
+
+def _like_type(arguments: Arguments) -> SqlType:
+    merged_collation(arguments[:2], "like")
+    return BOOLEAN
+
+
+def _like(emitter: Emitter, call: Call, negated: bool) -> Fragment:
+    collation = merged_collation(call.arguments[:2], "like")
+    text = emitter.convert(call.arguments[0], Domain.TEXT)
+    outcomes = "0 if {} else 1" if negated else "1 if {} else 0"
+    escape = call.arguments[2] if len(call.arguments) > 2 else Literal("\\", call.arguments[1].type)
+    pattern = call.arguments[1]
+    if isinstance(pattern, Literal) and isinstance(pattern.value, str) and isinstance(escape, Literal):
+        matcher = emitter.constant(like_matcher(pattern.value, str(escape.value or ""), collation))
+        return emitter.propagate([text], lambda value: outcomes.format(f"{matcher}({value})"))
+    name = emitter.constant(like_matcher)
+    sides = [text, emitter.convert(pattern, Domain.TEXT), emitter.convert(escape, Domain.TEXT)]
+    return emitter.propagate(
+        sides, lambda value, like, sign: outcomes.format(f"{name}({like}, {sign}, {collation!r})({value})")
+    )
+
+
+@special("like", least=2, most=3, result=_like_type)
+def like(emitter: Emitter, call: Call) -> Fragment:
+    return _like(emitter, call, negated=False)
+
+
+@special("not like", least=2, most=3, result=_like_type)
+def not_like(emitter: Emitter, call: Call) -> Fragment:
+    return _like(emitter, call, negated=True)
+
+
+_CLASSES = {
+    "alnum": "a-zA-Z0-9", "alpha": "a-zA-Z", "blank": " \\t", "cntrl": "\\x00-\\x1f\\x7f", "digit": "0-9",
+    "graph": "\\x21-\\x7e", "lower": "a-z", "print": "\\x20-\\x7e", "punct": "!-/:-@\\[-`{-~", "space": "\\s",
+    "upper": "A-Z", "xdigit": "0-9A-Fa-f", "word": "\\w",
+}  # fmt: skip
+_CLASS = re.compile(r"\[:(\w+):\]")
 
 
 @lru_cache(maxsize=1024)
-def compile_pattern(pattern: str, match_type: str, case_sensitive: bool) -> re.Pattern[str]:
-    """`match_type` holds MySQL's letters: c, i, m, n, u; the last of c and i wins."""
-    flags = re.NOFLAG
-    for letter in match_type:
-        match letter:
+def compile_regex(pattern: str, collation: str, flags: str = "") -> re.Pattern[str]:
+    """`flags` are REGEXP_LIKE's match type: c, i, m, n, u."""
+    options = re.RegexFlag(0) if is_case_sensitive(collation) else re.IGNORECASE
+    for flag in flags:
+        match flag:
             case "c":
-                case_sensitive = True
+                options &= ~re.IGNORECASE
             case "i":
-                case_sensitive = False
+                options |= re.IGNORECASE
             case "m":
-                flags |= re.MULTILINE
+                options |= re.MULTILINE
             case "n":
-                flags |= re.DOTALL
+                options |= re.DOTALL
             case "u":
                 pass
             case _:
                 raise InvalidStatement(Condition.WRONG_ARGUMENTS, "regexp_like")
-    if not case_sensitive:
-        flags |= re.IGNORECASE
-    if not pattern:
-        raise InvalidStatement(Condition.INVALID_REGULAR_EXPRESSION)
+    source = pattern.replace("[[:<:]]", r"\b(?=\w)").replace("[[:>:]]", r"\b(?<=\w)")
+    source = _CLASS.sub(lambda found: _CLASSES.get(found[1], found[0]), source)
     try:
-        return re.compile(translate(pattern), flags)
-    except re.error as error:
-        raise _refused(str(error)) from None
+        return re.compile(source, options)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise InvalidStatement(Condition.REGEXP_ERROR, error) from None
 
 
-def is_sensitive(arguments: Arguments) -> bool:
-    return is_case_sensitive(merged_collation(arguments[:2], "regexp"))
+def _regexp(emitter: Emitter, call: Call, negated: bool) -> Fragment:
+    collation = merged_collation(call.arguments[:2], "regexp")
+    name = emitter.constant(compile_regex)
+    sides = [emitter.convert(argument, Domain.TEXT) for argument in call.arguments]
+    outcome = "+({} is None)" if negated else "+({} is not None)"
+
+    def body(value: str, pattern: str, flags: str = "''") -> str:
+        return outcome.format(f"{name}({pattern}, {collation!r}, {flags}).search({value})")
+
+    return emitter.propagate(sides, body)
 
 
-def _start(value: str, position: int) -> int:
-    if not 1 <= position <= len(value) + 1:
-        raise InvalidStatement(Condition.REGULAR_EXPRESSION_INDEX)
-    return position - 1
+@special("regexp", "rlike", "regexp_like", least=2, most=3, result=BOOLEAN)
+def regexp(emitter: Emitter, call: Call) -> Fragment:
+    return _regexp(emitter, call, negated=False)
 
 
-def _occurrence(pattern: re.Pattern[str], value: str, position: int, number: int) -> re.Match[str] | None:
-    start = _start(value, position)
-    for count, match in enumerate(pattern.finditer(value, start), 1):
-        if count >= number:
-            return match
-    return None
-
-
-_SEARCH = (Domain.TEXT, Domain.TEXT, Domain.INTEGER, Domain.INTEGER)
-
-
-@function("regexp_substr", arguments=(*_SEARCH, Domain.TEXT), optional=3, result=unbounded(0), specialise=True)
-def regexp_substr(arguments: Arguments) -> Callable[..., str | None]:
-    sensitive = is_sensitive(arguments)
-
-    def apply(value: str, pattern: str, position: int = 1, occurrence: int = 1, match_type: str = "") -> str | None:
-        match = _occurrence(compile_pattern(pattern, match_type, sensitive), value, position, occurrence)
-        return match[0] if match else None
-
-    return apply
-
-
-@function("regexp_instr", arguments=(*_SEARCH, Domain.INTEGER, Domain.TEXT), optional=4, result=BIGINT, specialise=True)
-def regexp_instr(arguments: Arguments) -> Callable[..., int]:
-    """With `return_option` 1 the position after the match."""
-    sensitive = is_sensitive(arguments)
-
-    def apply(
-        value: str, pattern: str, position: int = 1, occurrence: int = 1, return_option: int = 0, match_type: str = ""
-    ) -> int:
-        if return_option not in (0, 1):
-            raise InvalidStatement(Condition.WRONG_ARGUMENTS, "regexp_instr: return_option must be 1 or 0.")
-        match = _occurrence(compile_pattern(pattern, match_type, sensitive), value, position, occurrence)
-        return match.span()[return_option] + 1 if match else 0
-
-    return apply
-
-
-@lru_cache(maxsize=256)
-def _replacement(layout: str, groups: int) -> Callable[[re.Match[str]], str]:
-    """$1 is a group, \\$ a dollar sign."""
-    pieces: list[str | int] = []
-    for escaped, digits, name, plain in re.findall(r"\\(.)|\$(\d+)|\$\{(\w+)\}|([^\\$]+)", layout, re.DOTALL):
-        if digits:
-            number = int(digits[0])
-            kept = 1
-            while kept < len(digits) and int(digits[: kept + 1]) <= groups:
-                kept += 1
-                number = int(digits[:kept])
-            if number > groups:
-                raise InvalidStatement(Condition.REGULAR_EXPRESSION_INDEX)
-            pieces += [number, digits[kept:]]
-        elif name:
-            raise _refused(name)
-        else:
-            pieces.append(escaped or plain)
-    return lambda match: "".join([piece if isinstance(piece, str) else match[piece] or "" for piece in pieces])
-
-
-@function(
-    "regexp_replace",
-    arguments=(Domain.TEXT, Domain.TEXT, Domain.TEXT, Domain.INTEGER, Domain.INTEGER, Domain.TEXT),
-    optional=3,
-    result=unbounded(0),
-    specialise=True,
-)
-def regexp_replace(arguments: Arguments) -> Callable[..., str]:
-    """`occurrence` 0 replaces all of them."""
-    sensitive = is_sensitive(arguments)
-
-    def apply(
-        value: str, pattern: str, new: str, position: int = 1, occurrence: int = 0, match_type: str = ""
-    ) -> str:
-        compiled = compile_pattern(pattern, match_type, sensitive)
-        replacement = _replacement(new, compiled.groups)
-        start = _start(value, position)
-        if occurrence > 0:
-            match = _occurrence(compiled, value, position, occurrence)
-            return value[: match.start()] + replacement(match) + value[match.end() :] if match else value
-        pieces, last = [], 0
-        for match in compiled.finditer(value, start):
-            pieces += [value[last : match.start()], replacement(match)]
-            last = match.end()
-        return "".join(pieces) + value[last:]
-
-    return apply
+@special("not regexp", "not rlike", least=2, most=2, result=BOOLEAN)
+def not_regexp(emitter: Emitter, call: Call) -> Fragment:
+    return _regexp(emitter, call, negated=True)

@@ -1,0 +1,35 @@
+"""& | ^ ~ << >> on unsigned integers of 64 bits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dataflow.conversion import Domain
+from dataflow.expression import Call
+from dataflow.functions.registry import Fragment, special
+from dataflow.numerals import UINT64_MAX
+from dataflow.types import BIGINT_UNSIGNED
+
+if TYPE_CHECKING:
+    from dataflow.compile import Emitter
+
+
+def _operation(symbol: str, body: str) -> None:
+    @special(symbol, least=2, most=2, result=BIGINT_UNSIGNED)
+    def emit(emitter: Emitter, call: Call) -> Fragment:
+        sides = [emitter.convert(argument, Domain.INTEGER) for argument in call.arguments]
+        return emitter.propagate(sides, lambda left, right: body.format(left, right, UINT64_MAX), repeat=True)
+
+
+_operation("&", "({0} & {1}) & {2}")
+_operation("|", "({0} | {1}) & {2}")
+_operation("^", "({0} ^ {1}) & {2}")
+_operation("<<", "({0} << {1}) & {2} if 0 <= {1} < 64 else 0")
+_operation(">>", "({0} & {2}) >> {1} if 0 <= {1} < 64 else 0")
+
+
+@special("~", least=1, most=1, result=BIGINT_UNSIGNED)
+def invert(emitter: Emitter, call: Call) -> Fragment:
+    return emitter.propagate(
+        [emitter.convert(call.arguments[0], Domain.INTEGER)], lambda value: f"~{value} & {UINT64_MAX}"
+    )

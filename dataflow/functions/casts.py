@@ -1,0 +1,247 @@
+"""CAST and CONVERT to every target, COLLATE, BINARY, and bringing a value to another type.
+
+The target of a cast is the type of its second argument, a literal NULL; `cast` and `collate`
+build such calls.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from dataflow import documents, numerals, temporal
+from dataflow.collation.names import canonical
+from dataflow.conversion import Domain, conversion
+from dataflow.errors import Condition, InvalidStatement
+from dataflow.expression import Call, Expression, Literal
+from dataflow.functions.registry import Arguments, Fragment, call, special
+from dataflow.inference import domain_of
+from dataflow.numerals import INT64_MAX, INT64_MIN, UINT64_MAX
+from dataflow.types import BLOBS, DATES, INTEGERS, NULL, REALS, STRINGS, TEXTS, Kind, SqlType, text
+
+if TYPE_CHECKING:
+    from dataflow.compile import Emitter
+
+
+def cast(expression: Expression, target: SqlType) -> Call:
+    return call("cast", expression, Literal(None, target))
+
+
+def collate(expression: Expression, collation: str) -> Call:
+    return call("collate", expression, Literal(collation, text()))
+
+
+def coerced(emitter: Emitter, expression: Expression, target: SqlType) -> Fragment:
+    """The value of a branch as a value of the whole expression's type."""
+    source = expression.type
+    if source.kind is target.kind and (source.kind is not Kind.DECIMAL or source.scale == target.scale):
+        return emitter.emit(expression)
+    if source.kind in DATES and target.kind in DATES:
+        return emitter.emit(expression)
+    if target.kind is Kind.DECIMAL:
+        unit = numerals.quantum(target.scale)
+        return emitter.convert(expression, Domain.DECIMAL, lambda value: numerals.settle(value, unit))
+    return emitter.convert(expression, domain_of(target))
+
+
+def _cast_type(arguments: Arguments) -> SqlType:
+    target = arguments[1].type
+    if target.kind in TEXTS and target.collation is None:
+        return SqlType(target.kind, target.length, collation=text().collation)
+    return target
+
+
+@special("cast", "convert", least=2, most=2, result=_cast_type)
+def emit_cast(emitter: Emitter, node: Call) -> Fragment:
+    expression = node.arguments[0]
+    function, nullable = caster(expression.type, node.type)
+    inner = emitter.settled(expression)
+    if function is None or inner.source == "None":
+        return inner
+    return emitter.apply(function, [inner], result_nullable=nullable)
+
+
+def caster(source: SqlType, target: SqlType) -> tuple[Callable[[Any], Any] | None, bool]:
+    """What CAST does to a value of `source` that is not NULL, and whether the result may be NULL."""
+    if target.kind in INTEGERS:
+        return (_to_unsigned if target.unsigned else _to_signed)(source), False
+    if target.kind is Kind.DECIMAL:
+        return _then(conversion(source, Domain.DECIMAL).function, _decimal_limiter(target)), False
+    if target.kind in REALS:
+        function = conversion(source, Domain.REAL).function
+        return (_then(function, numerals.single) if target.kind is Kind.FLOAT else function), False
+    if target.kind in TEXTS or target.kind in BLOBS:
+        return _to_string(source, target), False
+    match target.kind:
+        case Kind.DATE:
+            return _then(conversion(source, Domain.DATETIME).function, temporal.date_part), True
+        case Kind.DATETIME | Kind.TIMESTAMP:
+            digits = target.scale
+            return _then(conversion(source, Domain.DATETIME).function, lambda v: temporal.round_datetime(v, digits)), True
+        case Kind.TIME:
+            digits = target.scale
+            return _then(conversion(source, Domain.TIME).function, lambda v: temporal.round_time(v, digits)), True
+        case Kind.YEAR:
+            return _to_year(source), True
+        case Kind.JSON:
+            return _to_json(source), False
+    raise AssertionError(f"no cast to {target.kind}")
+
+
+def _then(first: Callable[[Any], Any] | None, second: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    if first is None:
+        return second
+
+    def both(value: Any) -> Any:
+        converted = first(value)
+        return None if converted is None else second(converted)
+
+    return both
+
+
+_INTEGER_TEXT = re.compile(r"[ \t\n\v\f\r]*([+-]?)([0-9]+)")
+
+
+def _whole_number(source: SqlType) -> Callable[[Any], int]:
+    """The integer a value is cast to, before it is fitted into 64 bits."""
+    match source.kind:
+        case kind if kind in REALS:
+            return lambda value: int(numerals.EXACT.create_decimal_from_float(value).to_integral_value())
+        case Kind.DECIMAL:
+            return numerals.round_decimal
+        case kind if kind in STRINGS and kind not in (Kind.ENUM, Kind.SET, Kind.JSON):
+            return _integer_text
+        case kind if kind in BLOBS:
+            return lambda value: _integer_text(value.decode("utf-8", "surrogateescape"))
+        case Kind.NULL:
+            return _unknown_integer
+    function = conversion(source, Domain.INTEGER).function
+    return function if function is not None else int
+
+
+def _integer_text(value: str) -> int:
+    found = _INTEGER_TEXT.match(value)
+    return int(found[1] + found[2]) if found else 0
+
+
+def _unknown_integer(value: Any) -> int:
+    if isinstance(value, str | bytes):
+        return _integer_text(value if isinstance(value, str) else value.decode("utf-8", "surrogateescape"))
+    return round(value) if isinstance(value, float) else numerals.round_decimal(value) if isinstance(value, Decimal) else value
+
+
+def _to_signed(source: SqlType) -> Callable[[Any], int] | None:
+    if source.kind in INTEGERS and not (source.unsigned and source.kind is Kind.BIGINT):
+        return None
+    whole = _whole_number(source)
+    wraps = source.kind in INTEGERS or source.kind in STRINGS or source.kind in BLOBS or source.kind in (Kind.NULL, Kind.BIT)
+
+    def signed(value: Any) -> int:
+        number = whole(value)
+        if wraps and INT64_MAX < number <= UINT64_MAX:
+            return number - (1 << 64)
+        if wraps and number > UINT64_MAX:
+            return -1
+        return max(INT64_MIN, min(number, INT64_MAX))
+
+    return signed
+
+
+def _to_unsigned(source: SqlType) -> Callable[[Any], int] | None:
+    if source.kind in INTEGERS and source.unsigned:
+        return None
+    whole = _whole_number(source)
+
+    def unsigned(value: Any) -> int:
+        number = whole(value)
+        if number < 0:
+            return max(number, INT64_MIN) + (1 << 64)
+        return min(number, UINT64_MAX)
+
+    def clipped(value: Any) -> int:
+        return max(0, min(whole(value), UINT64_MAX))
+
+    return clipped if source.kind is Kind.DECIMAL else unsigned
+
+
+def _decimal_limiter(target: SqlType) -> Callable[[Decimal], Decimal]:
+    digits, scale = target.length or 10, target.scale
+    unit = numerals.quantum(scale)
+    largest = (Decimal(10) ** digits - 1).scaleb(-scale)
+
+    def limited(value: Decimal) -> Decimal:
+        found = numerals.settle(value, unit) if abs(value) <= largest else value
+        if found > largest:
+            return largest
+        return -largest if found < -largest else found
+
+    return limited
+
+
+def _to_string(source: SqlType, target: SqlType) -> Callable[[Any], Any] | None:
+    binary = target.kind in BLOBS
+    function = conversion(source, Domain.BYTES if binary else Domain.TEXT).function
+    length = target.length
+    if length is None:
+        return function
+    if target.kind is Kind.BINARY:
+        return _then(function, lambda value: value[:length].ljust(length, b"\0"))
+    return _then(function, lambda value: value[:length])
+
+
+def _to_year(source: SqlType) -> Callable[[Any], int | None]:
+    if source.kind in DATES:
+        return lambda value: temporal.unpack(value)[0]
+    function = conversion(source, Domain.INTEGER).function
+
+    def year(value: Any) -> int | None:
+        number = value if function is None else function(value)
+        if 1 <= number <= 69:
+            return int(number) + 2000
+        if 70 <= number <= 99:
+            return int(number) + 1900
+        return int(number) if number == 0 or 1901 <= number <= 2155 else None
+
+    return year
+
+
+def _to_json(source: SqlType) -> Callable[[Any], str] | None:
+    if source.kind in TEXTS:
+        return _parsed
+    return conversion(source, Domain.JSON_VALUE).function
+
+
+def _parsed(value: str) -> str:
+    try:
+        return documents.normalise(value)
+    except documents.NotJson as error:
+        raise InvalidStatement(
+            Condition.INVALID_JSON_ARGUMENT, 1, "cast_as_json", error.reason, error.position
+        ) from None
+
+
+def _collated_type(arguments: Arguments) -> SqlType:
+    name = arguments[1]
+    assert isinstance(name, Literal) and isinstance(name.value, str)
+    source = arguments[0].type
+    collation = canonical(name.value)
+    if source.kind in TEXTS:
+        return SqlType(source.kind, source.length, collation=collation)
+    return text(source.length if source.kind in STRINGS else None, collation)
+
+
+@special("collate", least=2, most=2, result=_collated_type)
+def emit_collate(emitter: Emitter, node: Call) -> Fragment:
+    return emitter.convert(node.arguments[0], Domain.TEXT)
+
+
+def _binary_type(arguments: Arguments) -> SqlType:
+    source = arguments[0].type
+    return source if source.kind in BLOBS else SqlType(Kind.LONGBLOB) if source.kind is not Kind.NULL else NULL
+
+
+@special("binary", least=1, most=1, result=_binary_type)
+def binary(emitter: Emitter, node: Call) -> Fragment:
+    return emitter.convert(node.arguments[0], Domain.BYTES)

@@ -1,0 +1,107 @@
+"""CASE, IF, IFNULL, NULLIF, COALESCE, GREATEST, LEAST, INTERVAL: choosing among arguments.
+
+`case` is the searched form: condition, value, …, [else]. Each branch is brought to the type of
+the whole.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from dataflow.collation.coercion import merged_collation
+from dataflow.collation.keys import collation_key
+from dataflow.comparison import operands
+from dataflow.conversion import Domain
+from dataflow.expression import Call, Expression
+from dataflow.functions.casts import coerced
+from dataflow.functions.registry import Arguments, Fragment, function, special
+from dataflow.inference import merged_type
+from dataflow.types import BIGINT, BLOBS, STRINGS, TEMPORALS, Kind, SqlType, text
+
+if TYPE_CHECKING:
+    from dataflow.compile import Emitter
+
+
+def _branches(arguments: Arguments) -> tuple[Expression, ...]:
+    values = arguments[1::2]
+    return (*values, arguments[-1]) if len(arguments) % 2 else values
+
+
+@special("case", least=2, most=None, result=lambda arguments: merged_type(_branches(arguments)))
+def case(emitter: Emitter, call: Call) -> Fragment:
+    pieces = []
+    nullable = not len(call.arguments) % 2
+    for condition, value in zip(call.arguments[0:-1:2], call.arguments[1::2]):
+        branch = coerced(emitter, value, call.type)
+        nullable = nullable or branch.nullable
+        pieces.append(f"{branch.source} if {emitter.truth(condition)} else ")
+    last = coerced(emitter, call.arguments[-1], call.type) if len(call.arguments) % 2 else emitter.literal(None)
+    return Fragment(f"({''.join(pieces)}{last.source})", nullable or last.nullable)
+
+
+@special("if", least=3, most=3, result=lambda arguments: merged_type(arguments[1:]))
+def if_(emitter: Emitter, call: Call) -> Fragment:
+    return case(emitter, call)
+
+
+def _first_known(emitter: Emitter, call: Call) -> Fragment:
+    pieces: list[str] = []
+    for argument in call.arguments[:-1]:
+        branch = coerced(emitter, argument, call.type)
+        if not branch.nullable:
+            return Fragment(f"({''.join(pieces)}{branch.source})", nullable=False)
+        name = branch.source if branch.atomic else emitter.temporary()
+        bound = name if branch.atomic else f"({name} := {branch.source})"
+        pieces.append(f"{name} if {bound} is not None else ")
+    last = coerced(emitter, call.arguments[-1], call.type)
+    return Fragment(f"({''.join(pieces)}{last.source})", last.nullable)
+
+
+special("ifnull", least=2, most=2, result=merged_type)(_first_known)
+special("coalesce", least=1, most=None, result=merged_type)(_first_known)
+
+
+def _nullif_type(arguments: Arguments) -> SqlType:
+    first = arguments[0].type
+    return merged_type(arguments[:1]) if first.kind in STRINGS else first
+
+
+@special("nullif", least=2, most=2, result=_nullif_type)
+def nullif(emitter: Emitter, call: Call) -> Fragment:
+    left, right = operands(emitter, *call.arguments, operation="nullif")
+    value = emitter.settled(call.arguments[0])
+    if left.source == "None" or right.source == "None":
+        return value
+    return Fragment(f"(None if ({left.source}) == ({right.source}) else {value.source})")
+
+
+def _extreme_type(arguments: Arguments) -> SqlType:
+    kinds = {argument.type.kind for argument in arguments if argument.type.kind is not Kind.NULL}
+    texts = kinds & (STRINGS | BLOBS)
+    if texts and kinds - texts and not kinds & BLOBS and not kinds & TEMPORALS:
+        return text(collation=merged_collation(arguments, "greatest"))
+    return merged_type(arguments)
+
+
+def _extreme(name: str, pick: str) -> None:
+    @special(name, least=2, most=None, result=_extreme_type)
+    def emit(emitter: Emitter, call: Call) -> Fragment:
+        values = [coerced(emitter, argument, call.type) for argument in call.arguments]
+        key = collation_key(call.type.collation) if call.type.collation and call.type.kind in STRINGS else None
+        option = f", key={emitter.constant(key)}" if key is not None else ""
+        return emitter.propagate(values, lambda *names: f"{pick}({', '.join(names)}{option})")
+
+
+_extreme("greatest", "max")
+_extreme("least", "min")
+
+
+@function("interval", arguments=(Domain.NUMBER, Domain.NUMBER), rest=Domain.NUMBER, nulls=True, result=BIGINT)
+def interval(value: float | None, *bounds: float | None) -> int:
+    """How many of the ascending `bounds` are no larger than `value`; -1 for NULL."""
+    if value is None:
+        return -1
+    return bisect_right([bound if bound is not None else float("-inf") for bound in bounds], value)
+
+
