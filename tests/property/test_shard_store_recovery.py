@@ -24,8 +24,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(prefix="millrace-store-"))
-        self.openings = 0
-        self.store = ShardStore(self.folder / "0")
+        self.store = ShardStore(self.folder)
         self.epoch = 0
         self.rows: dict[bytes, tuple[int, bytes]] = {}
         self.states: list[tuple[int, dict[bytes, tuple[int, bytes]]]] = []
@@ -88,15 +87,11 @@ class StoreAgainstModel(RuleBasedStateMachine):
 
     @rule(cleanly=st.booleans())
     def restart(self, cleanly: bool) -> None:
-        before = self.store
         if cleanly:
-            before.close()
-        self.openings += 1
-        path = self.folder / str(self.openings)
-        shutil.copytree(before.path, path)
-        if not cleanly:
-            before.abort()
-        self.store = ShardStore(path)
+            self.store.close()
+        else:
+            self.store.abort()
+        self.store = ShardStore(self.folder)
         self.states.clear()
 
     @invariant()

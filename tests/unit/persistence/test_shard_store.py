@@ -1,13 +1,11 @@
-"""What survives in a shard's store, whatever interrupts it.
-
-A crash is a copy of the LevelDB directory taken while the store is open: just the files that
-a killed process would leave behind.
-"""
+"""What survives in a shard's store, whatever interrupts it."""
 
 from __future__ import annotations
 
 import multiprocessing
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from dataflow.errors import CorruptState, Retryable
 from persistence.shard_store import ShardStore
 
 CLIENT = b"client-1"
+ROOT = Path(__file__).parents[3]
 
 
 def epoch(
@@ -37,11 +36,10 @@ def store(tmp_path: Path) -> Iterator[ShardStore]:
     store.abort()
 
 
-def crashed(store: ShardStore, tmp_path: Path) -> ShardStore:
-    """The store as it would open after a kill at this moment."""
-    copy = tmp_path / f"crashed-{len(list(tmp_path.iterdir()))}"
-    shutil.copytree(store.path, copy)
-    return ShardStore(copy)
+def crashed(store: ShardStore) -> ShardStore:
+    """The store as it opens after its process ended without closing it."""
+    store.abort()
+    return ShardStore(store.path)
 
 
 def test_what_an_epoch_wrote_carries_its_version(store: ShardStore) -> None:
@@ -61,9 +59,9 @@ def test_a_deleted_key_is_absent(store: ShardStore) -> None:
     assert store.version_of(b"a") == ABSENT
 
 
-def test_a_crash_keeps_every_applied_epoch(store: ShardStore, tmp_path: Path) -> None:
+def test_a_crash_keeps_every_applied_epoch(store: ShardStore) -> None:
     store.persist_epoch(epoch(3, {b"a": b"1"}, [(CLIENT, 7)], decision=((CLIENT, 7),)))
-    after = crashed(store, tmp_path)
+    after = crashed(store)
     assert after.epoch == 3
     assert after.get(b"a") == (3, b"1")
     assert after.epoch_of_transaction((CLIENT, 7)) == 3
@@ -72,19 +70,18 @@ def test_a_crash_keeps_every_applied_epoch(store: ShardStore, tmp_path: Path) ->
     after.abort()
 
 
-def test_a_prepared_epoch_survives_until_it_is_applied(store: ShardStore, tmp_path: Path) -> None:
+def test_a_prepared_epoch_survives_until_it_is_applied(store: ShardStore) -> None:
     record = PreparedEpoch(4, {b"a": b"1", b"b": None}, [(CLIENT, 1)], [((CLIENT, 2), {b"c": b"\0\xff"})])
     assert store.prepared() is None
     store.persist_prepared(record)
-    after = crashed(store, tmp_path)
+    after = crashed(store)
     assert after.prepared() == record
     assert after.epoch == 0
     after.persist_epoch(epoch(4, record.writes))
     assert after.prepared() is None
-    again = crashed(after, tmp_path)
+    again = crashed(after)
     assert again.prepared() is None
     assert again.get(b"a") == (4, b"1")
-    after.abort()
     again.abort()
 
 
@@ -140,12 +137,12 @@ def test_an_index_entry_without_its_row_is_corrupt(store: ShardStore) -> None:
         list(store.view().scan(b"i", b"j", resolve=b"r"))
 
 
-def test_outcomes_are_kept_until_their_client_settles_them(store: ShardStore, tmp_path: Path) -> None:
+def test_outcomes_are_kept_until_their_client_settles_them(store: ShardStore) -> None:
     for number in range(1, 5):
         store.persist_epoch(epoch(number, {}, [(CLIENT, number * 10)], {CLIENT: (number - 1) * 10}))
     known = [store.epoch_of_transaction((CLIENT, number * 10)) for number in range(1, 5)]
     assert known == [None, None, 3, 4]
-    after = crashed(store, tmp_path)
+    after = crashed(store)
     assert [after.epoch_of_transaction((CLIENT, number * 10)) for number in range(1, 5)] == known
     after.abort()
 
@@ -166,10 +163,10 @@ def test_discarded_decisions_are_gone(store: ShardStore) -> None:
     assert store.decision(3) is None
 
 
-def test_a_counter_never_repeats_a_number_after_a_crash(store: ShardStore, tmp_path: Path) -> None:
+def test_a_counter_never_repeats_a_number_after_a_crash(store: ShardStore) -> None:
     assert store.allocate(b"t1", 3) == 1
     assert store.allocate(b"t1", 1) == 4
-    after = crashed(store, tmp_path)
+    after = crashed(store)
     assert after.allocate(b"t1", 1) > 4
     after.abort()
 
@@ -186,10 +183,10 @@ def test_a_counter_skips_nothing_after_a_clean_close(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_raised_counter_stays_raised_after_a_crash(store: ShardStore, tmp_path: Path) -> None:
+def test_a_raised_counter_stays_raised_after_a_crash(store: ShardStore) -> None:
     store.allocate(b"t1", 0, floor=5000)
     assert store.counter_next(b"t1") == 5000
-    after = crashed(store, tmp_path)
+    after = crashed(store)
     assert after.allocate(b"t1", 1) >= 5000
     after.abort()
 
@@ -208,9 +205,9 @@ def test_a_range_is_deleted_in_slices(store: ShardStore) -> None:
     assert list(store.view().scan(b"a", b"z")) == [[(b"l", 1, b"")]]
 
 
-def test_facts_survive_a_crash(store: ShardStore, tmp_path: Path) -> None:
+def test_facts_survive_a_crash(store: ShardStore) -> None:
     store.put_meta(b"shard", b"3 of 4")
-    after = crashed(store, tmp_path)
+    after = crashed(store)
     assert after.meta(b"shard") == b"3 of 4"
     assert after.meta(b"other") is None
     after.abort()
@@ -237,15 +234,57 @@ def test_a_store_in_use_by_another_process_is_refused(store: ShardStore) -> None
     process.join()
 
 
-def test_a_store_of_another_format_is_refused(store: ShardStore, tmp_path: Path) -> None:
+def test_a_store_of_another_format_is_refused(store: ShardStore) -> None:
     store._database.put(b"\0format", b"99")
     with pytest.raises(CorruptState, match="format"):
-        crashed(store, tmp_path)
+        crashed(store)
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from dataflow.epoch_messages import PersistEpoch
+from persistence import shard_store
+
+shard_store.WRITE_BUFFER_BYTES = 64 << 10  # so that kills hit compactions too
+store = shard_store.ShardStore(Path(sys.argv[1]))
+while True:
+    number = store.epoch + 1
+    writes = {b"a%d" % (number * 7919 % 500): b"%d" % number * 200, b"last": b"%d" % number}
+    store.persist_epoch(PersistEpoch(number, writes, [], {}, None, durable=True))
+    print(number, store.allocate(b"counter", 1), flush=True)
+"""
+
+
+def test_a_killed_process_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
+    path = tmp_path / "shard"
+    expected: dict[bytes, tuple[int, bytes]] = {}
+    numbers: list[int] = []
+    for lines in (1, 37, 700, 5, 300):
+        command = [sys.executable, "-c", WRITER, str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+            assert process.stdout is not None
+            acknowledged = [tuple(map(int, next(process.stdout).split())) for _ in range(lines)]
+            process.kill()
+        numbers += [number for _, number in acknowledged]
+        store = ShardStore(path)
+        assert store.epoch >= acknowledged[-1][0]
+        for epoch_number in range(acknowledged[0][0], store.epoch + 1):
+            text = b"%d" % epoch_number
+            expected[b"a%d" % (epoch_number * 7919 % 500)] = (epoch_number, text * 200)
+            expected[b"last"] = (epoch_number, text)
+        found = {
+            key: (version, value) for chunk in store.view().scan(b"a", b"z") for key, version, value in chunk
+        }
+        assert found == expected
+        store.abort()
+    assert numbers == sorted(set(numbers))
 
 
 def test_a_log_that_was_cut_off_gives_a_prefix_of_the_epochs(store: ShardStore, tmp_path: Path) -> None:
     for number in range(1, 30):
         store.persist_epoch(epoch(number, {b"a%d" % number: b"x" * 50, b"last": b"%d" % number}))
+    store.abort()
     log = next(store.path.glob("*.log"))
     size = log.stat().st_size
     for cut in range(0, size, size // 13):
