@@ -2,17 +2,19 @@
 
 Expressions read the row of the one table involved, at the positions of `Table.columns`
 (hidden columns included). `parameters` of the statement come first in the parameter vector;
-after them the session facts listed in `facts`, in order, e.g. ("now",) for NOW().
+after them the session facts listed in `facts`, in order, e.g. ("now:0",) for NOW(); see
+`controller.sql.facts` for their names and values.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from dataflow.expression import Expression
 from dataflow.schema import Table
-from dataflow.types import SqlType
+from dataflow.types import SqlType, Value
 
 
 class OnDuplicate(Enum):
@@ -92,12 +94,21 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """`function` in count, count_star, sum, avg, min, max, …; its argument reads the table's row."""
+    """`function` in count, count_star, sum, avg, min, max, group_concat, bit_and, bit_or, bit_xor,
+    stddev_pop, stddev_samp, var_pop, var_samp, json_arrayagg, json_objectagg, any_value.
+
+    Its arguments read the table's row. `rest` are further ones: COUNT(DISTINCT a, b, …) counts
+    rows without a NULL among them, JSON_OBJECTAGG(key, value) has its value there.
+    `order_by` and `separator` are GROUP_CONCAT's.
+    """
 
     function: str
     argument: Expression | None
     type: SqlType
     distinct: bool = False
+    rest: tuple[Expression, ...] = ()
+    order_by: tuple[OrderItem, ...] = ()
+    separator: str = ","
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +116,9 @@ class Select:
     """A SELECT over at most one table.
 
     Without `aggregates` and `group_by`, `outputs`, `order_by` read the table's row. With
-    them, they and `having` read the row (group_by values…, aggregate values…).
+    them, they and `having` read the row (group_by values…, aggregate values…). Without
+    `group_by`, aggregates over no rows still give one row. `count_found_rows` is
+    SQL_CALC_FOUND_ROWS: FOUND_ROWS() then tells how many there were without LIMIT.
     """
 
     table: Table | None
@@ -120,6 +133,7 @@ class Select:
     limit: Expression | None = None
     offset: Expression | None = None
     for_update: bool = False
+    count_found_rows: bool = False
 
 
 Statement = Insert | Update | Delete | Select
@@ -127,8 +141,24 @@ Statement = Insert | Update | Delete | Select
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One statement, planned. `parameter_types` are what PREPARE reports for each `?`."""
+    """One statement, planned. `parameter_types` are what PREPARE reports for each `?`.
+
+    `batch` is (first parameter, parameters per row) of an Insert whose one row stands for any
+    number of them: the parameters given then hold so many values for each row, one row
+    after the other. `vectors` has the parameter vector of each.
+    """
 
     statement: Statement
     parameter_types: tuple[SqlType, ...] = ()
     facts: tuple[str, ...] = ()
+    batch: tuple[int, int] | None = None
+
+    def vectors(self, parameters: Sequence[Value], facts: Sequence[Value] = ()) -> list[tuple[Value, ...]]:
+        """What the statement's expressions are to be evaluated with, once for each vector."""
+        if self.batch is None:
+            return [(*parameters, *facts)]
+        start, width = self.batch
+        tail = len(self.parameter_types) - start - width
+        end = len(parameters) - tail
+        head, rest = tuple(parameters[:start]), (*parameters[end:], *facts)
+        return [(*head, *parameters[at : at + width], *rest) for at in range(start, end, width)]

@@ -1,0 +1,93 @@
+"""Session facts: functions and variables whose value the session knows, not the row.
+
+Each becomes a parameter after the statement's own, named in `Plan.facts`; whoever runs the
+plan gives its value. The clock stands still within a statement, as in MySQL.
+
+| fact                          | value                                                     |
+|-------------------------------|-----------------------------------------------------------|
+| now:N, utc_now:N, sysdate:N   | packed DATETIME with N digits, in the session's zone or UTC|
+| today, utc_today              | packed DATE                                               |
+| time:N, utc_time:N            | TIME, microseconds                                        |
+| unix_timestamp                | int                                                       |
+| user, current_user, database, version, charset… | str, or None                            |
+| connection_id, last_insert_id, found_rows, row_count | int                                |
+| user_variable:NAME            | str, or None                                              |
+| system_variable:SCOPE.NAME    | int for those in `NUMERIC_VARIABLES`, else str; SCOPE is session or global |
+"""
+
+from __future__ import annotations
+
+from dataflow.types import BIGINT, BIGINT_UNSIGNED, DATE, Kind, SqlType, text
+
+_CLOCKS = {
+    "now": ("now", Kind.DATETIME),
+    "current_timestamp": ("now", Kind.DATETIME),
+    "localtime": ("now", Kind.DATETIME),
+    "localtimestamp": ("now", Kind.DATETIME),
+    "sysdate": ("sysdate", Kind.DATETIME),
+    "utc_timestamp": ("utc_now", Kind.DATETIME),
+    "curtime": ("time", Kind.TIME),
+    "current_time": ("time", Kind.TIME),
+    "utc_time": ("utc_time", Kind.TIME),
+}
+_PLAIN = {
+    "curdate": ("today", DATE),
+    "current_date": ("today", DATE),
+    "utc_date": ("utc_today", DATE),
+    "unix_timestamp": ("unix_timestamp", BIGINT),
+    "user": ("user", text(288)),
+    "session_user": ("user", text(288)),
+    "system_user": ("user", text(288)),
+    "current_user": ("current_user", text(288)),
+    "database": ("database", text(64)),
+    "schema": ("database", text(64)),
+    "version": ("version", text(60)),
+    "connection_id": ("connection_id", BIGINT_UNSIGNED),
+    "last_insert_id": ("last_insert_id", BIGINT_UNSIGNED),
+    "found_rows": ("found_rows", BIGINT),
+    "row_count": ("row_count", BIGINT),
+}
+WITHOUT_PARENTHESES = frozenset(
+    {
+        "current_timestamp",
+        "current_date",
+        "current_time",
+        "current_user",
+        "localtime",
+        "localtimestamp",
+        "utc_date",
+        "utc_time",
+        "utc_timestamp",
+    }
+)
+
+NUMERIC_VARIABLES = frozenset(
+    """auto_increment_increment auto_increment_offset autocommit big_tables connect_timeout foreign_key_checks
+    group_concat_max_len hostname_cache_size innodb_lock_wait_timeout interactive_timeout last_insert_id
+    lock_wait_timeout lower_case_table_names max_allowed_packet max_connections max_heap_table_size max_sp_recursion_depth
+    net_buffer_length net_read_timeout net_write_timeout performance_schema port protocol_version pseudo_thread_id
+    query_cache_size read_only server_id sql_auto_is_null sql_big_selects sql_log_bin sql_notes sql_quote_show_create
+    sql_safe_updates sql_select_limit super_read_only tmp_table_size transaction_read_only tx_read_only unique_checks
+    wait_timeout thread_cache_size table_open_cache max_join_size max_execution_time warning_count error_count
+    innodb_file_per_table local_infile offline_mode query_cache_limit net_retry_count max_user_connections""".split()  # noqa: SIM905
+)
+
+
+def fact_of(function: str, digits: int | None, argument_count: int) -> tuple[str, SqlType] | None:
+    """The fact that a call of `function` stands for; `digits` is a literal argument."""
+    if function in _CLOCKS and (argument_count == 0 or digits is not None):
+        name, kind = _CLOCKS[function]
+        return f"{name}:{digits or 0}", SqlType(kind, scale=digits or 0)
+    if function in _PLAIN and argument_count == 0:
+        return _PLAIN[function]
+    return None
+
+
+def user_variable(name: str) -> tuple[str, SqlType]:
+    return f"user_variable:{name.lower()}", text()
+
+
+def system_variable(scope: str, name: str) -> tuple[str, SqlType]:
+    scope = "global" if scope.lower() == "global" else "session"
+    lowered = name.lower()
+    return f"system_variable:{scope}.{lowered}", BIGINT if lowered in NUMERIC_VARIABLES else text(1024)

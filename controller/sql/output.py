@@ -1,0 +1,128 @@
+"""The columns of a result as MySQL describes them to clients: names, origins, flags."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from controller.sql.aggregation import AGGREGATE_OFFSET
+from controller.sql.plan import OutputColumn
+from controller.sql.scope import Scope
+from dataflow import expression
+from dataflow.expression import Expression
+from dataflow.schema import Column, Index, Table
+from dataflow.types import BLOBS, NUMBERS, TEXTS, Kind, SqlType
+
+NOT_NULL = 1
+PRIMARY_KEY = 2
+UNIQUE_KEY = 4
+MULTIPLE_KEY = 8
+BLOB = 16
+UNSIGNED = 32
+ZEROFILL = 64
+BINARY = 128
+ENUM = 256
+AUTO_INCREMENT = 512
+TIMESTAMP = 1024
+SET = 2048
+NO_DEFAULT = 4096
+ON_UPDATE_NOW = 8192
+NUMBER = 32768
+
+_LONG = frozenset(
+    {kind for kind in TEXTS if kind.value.endswith("text")} | {kind for kind in BLOBS if kind.value.endswith("blob")} | {Kind.JSON}
+)
+
+
+def type_flags(found: SqlType) -> int:
+    flags = 0
+    kind = found.kind
+    if kind in NUMBERS and kind is not Kind.BIT:
+        flags |= NUMBER
+    if found.unsigned or kind in (Kind.BIT, Kind.YEAR):
+        flags |= UNSIGNED
+    if found.zerofill or kind is Kind.YEAR:
+        flags |= ZEROFILL
+    if kind in _LONG:
+        flags |= BLOB
+    if kind in BLOBS or kind is Kind.JSON or kind not in TEXTS | {Kind.ENUM, Kind.SET} or (found.collation or "").endswith("_bin"):
+        flags |= BINARY
+    if kind is Kind.ENUM:
+        flags |= ENUM
+    if kind is Kind.SET:
+        flags |= SET
+    if kind is Kind.TIMESTAMP:
+        flags |= TIMESTAMP
+    return flags
+
+
+def column_flags(table: Table, column: Column) -> int:
+    flags = type_flags(column.type)
+    if not column.nullable:
+        flags |= NOT_NULL
+        if not (column.has_default or column.default_now or column.default_expression or column.auto_increment):
+            flags |= NO_DEFAULT
+    if column.auto_increment:
+        flags |= AUTO_INCREMENT
+    if column.on_update_now:
+        flags |= ON_UPDATE_NOW
+    if _contains(table.primary_key, column):
+        flags |= PRIMARY_KEY
+    for index in table.indexes:
+        if index.parts[0].column_id == column.id:
+            flags |= UNIQUE_KEY if index.unique and len(index.parts) == 1 else MULTIPLE_KEY
+    return flags
+
+
+def _contains(index: Index, column: Column) -> bool:
+    return any(part.column_id == column.id for part in index.parts)
+
+
+def table_column(scope: Scope, index: int, name: str) -> OutputColumn:
+    """A result column that is a table's column."""
+    found = scope.column_at(index)
+    assert found is not None
+    source, column = found
+    return OutputColumn(
+        name,
+        column.type,
+        column.nullable,
+        source.alias,
+        source.table.name,
+        column.name,
+        source.table.database,
+        column_flags(source.table, column),
+    )
+
+
+def output_column(scope: Scope, node: Any, value: Expression) -> OutputColumn:
+    """The result column of one item of the SELECT list; `value` reads the table's row."""
+    name = node.alias if isinstance(node, exp.Alias) else _default_name(node)
+    if isinstance(value, expression.Column) and value.index < AGGREGATE_OFFSET:
+        return table_column(scope, value.index, name)
+    nullable = _is_nullable(value)
+    return OutputColumn(name, value.type, nullable, flags=type_flags(value.type) | (0 if nullable else NOT_NULL))
+
+
+def _default_name(node: Any) -> str:
+    """What MySQL calls an item without an alias: a column's name, a string's value, or its text."""
+    if isinstance(node, exp.Column):
+        return str(node.name)
+    if isinstance(node, exp.Literal) and node.is_string:
+        return str(node.this)
+    return str(node.meta.get("text") or node.sql("mysql"))
+
+
+def _is_nullable(value: Expression) -> bool:
+    match value:
+        case expression.Literal(value=None):
+            return True
+        case expression.Literal():
+            return False
+        case expression.Column(index=index, type=found) if index >= AGGREGATE_OFFSET:
+            return found.kind is not Kind.BIGINT
+        case expression.Call(function=function, arguments=arguments):
+            return function not in ("<=>", "is null", "is not null") and any(_is_nullable(each) for each in arguments)
+        case _:
+            return True

@@ -1,0 +1,438 @@
+"""sqlglot's expressions as ours: names resolved, types known, one row in sight.
+
+Operators map by node class, functions by the name they were called by; session facts become
+parameters (see `facts`). Aggregates are given to a collector, where the clause allows any;
+subqueries and window functions are refused here until the planner brings them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
+
+from sqlglot import exp
+
+from controller.sql import facts
+from controller.sql.column_types import type_of_text
+from controller.sql.parse import syntax_error
+from controller.sql.scope import FIELD_LIST, Scope, read
+from controller.sql.settings import Settings
+from dataflow.collation import canonical
+from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.expression import Call, Expression, Literal, Parameter
+from dataflow.functions import call, is_function
+from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, NULL, SqlType, Value, decimal, text
+from dataflow.types import Kind as TypeKind
+
+_BINARY: dict[Any, str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "<=>",
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.IntDiv: "div",
+    exp.Mod: "%",
+    exp.And: "and",
+    exp.Or: "or",
+    exp.Xor: "xor",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "^",
+    exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>",
+    exp.Like: "like",
+    exp.RegexpLike: "regexp",
+}
+_COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
+_UNARY: dict[Any, str] = {exp.Not: "not", exp.Neg: "negate", exp.BitwiseNot: "~"}
+_NO_PARENTHESES: dict[Any, str] = {
+    exp.CurrentTimestamp: "current_timestamp",
+    exp.CurrentDate: "current_date",
+    exp.CurrentTime: "current_time",
+    exp.CurrentUser: "current_user",
+    exp.Localtime: "localtime",
+    exp.Localtimestamp: "localtimestamp",
+}
+_UNIT_FIRST = frozenset({"timestampadd", "timestampdiff", "get_format"})
+_DATE_ARITHMETIC = {"date_add": "date_add", "adddate": "date_add", "date_sub": "date_sub", "subdate": "date_sub"}
+_SUBQUERIES = (exp.Query, exp.Exists, exp.Any, exp.All)
+
+AGGREGATES = frozenset(
+    """count sum avg min max group_concat bit_and bit_or bit_xor std stddev stddev_pop stddev_samp variance var_pop
+    var_samp json_arrayagg json_objectagg any_value""".split()  # noqa: SIM905
+)
+
+Collector = Callable[[str, Any, "Translator"], Expression]
+"""Given an aggregate's name and node, the expression that reads its value."""
+
+
+class Parameters:
+    """The statement's parameters and after them its facts, shared by all its clauses.
+
+    `types` has the type of each parameter's value, or None where that is not known yet (a
+    statement being prepared): then the place where it stands decides.
+    """
+
+    def __init__(self, types: Sequence[SqlType | None]) -> None:
+        self.types = list(types)
+        self.facts: list[str] = []
+
+    def parameter(self, index: int, hint: SqlType | None) -> Parameter:
+        found = self.types[index]
+        if found is None:
+            found = self.types[index] = hint or text()
+        return Parameter(index, found)
+
+    def fact(self, name: str, kind: SqlType) -> Parameter:
+        if name not in self.facts:
+            self.facts.append(name)
+        return Parameter(len(self.types) + self.facts.index(name), kind)
+
+
+class Translator:
+    """Translates expressions of one clause.
+
+    `aliases` are names that stand for expressions; they come before columns where
+    `aliases_first`. `values` gives VALUES(column) of ON DUPLICATE KEY UPDATE.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        clause: str,
+        parameters: Parameters,
+        settings: Settings,
+        collect: Collector | None = None,
+        aliases: dict[str, Expression] | None = None,
+        aliases_first: bool = False,
+        values: Callable[[str], Expression] | None = None,
+    ) -> None:
+        self.scope = scope
+        self.clause = clause
+        self.parameters = parameters
+        self.settings = settings
+        self._collect = collect
+        self._aliases = aliases or {}
+        self._aliases_first = aliases_first
+        self._values = values
+
+    def translate(self, node: Any, hint: SqlType | None = None) -> Expression:
+        """`hint` is the type a parameter would have here."""
+        kind = type(node)
+        if kind in _BINARY:
+            return self._binary(node, _BINARY[kind])
+        if kind in _UNARY:
+            return self._unary(node)
+        if kind in _NO_PARENTHESES:
+            return self._function(_NO_PARENTHESES[kind], [], node)
+        method = getattr(self, f"visit_{kind.__name__.lower()}", None)
+        if method is not None:
+            found: Expression = method(node, hint)
+            return found
+        if isinstance(node, _SUBQUERIES):
+            raise Unsupported("subqueries")
+        if isinstance(node, exp.Window):
+            raise Unsupported("window functions")
+        raise Unsupported(f"{kind.__name__} in an expression")
+
+    # -- leaves
+
+    def visit_placeholder(self, node: Any, hint: SqlType | None) -> Expression:
+        return self.parameters.parameter(int(node.this), hint)
+
+    def visit_literal(self, node: Any, hint: SqlType | None) -> Expression:
+        if node.is_string:
+            return self.text(node.this)
+        return number(node.this)
+
+    def visit_null(self, node: Any, hint: SqlType | None) -> Expression:
+        return Literal(None, NULL)
+
+    def visit_boolean(self, node: Any, hint: SqlType | None) -> Expression:
+        return Literal(int(node.this), BIGINT)
+
+    def visit_hexstring(self, node: Any, hint: SqlType | None) -> Expression:
+        digits = node.this
+        return binary(bytes.fromhex(digits if len(digits) % 2 == 0 else "0" + digits))
+
+    def visit_bitstring(self, node: Any, hint: SqlType | None) -> Expression:
+        return binary(int(node.this or "0", 2).to_bytes((len(node.this) + 7) // 8, "big"))
+
+    def visit_national(self, node: Any, hint: SqlType | None) -> Expression:
+        return self.text(node.this)
+
+    def visit_introducer(self, node: Any, hint: SqlType | None) -> Expression:
+        inner = self.translate(node.expression)
+        if node.this.lower() == "_binary" and isinstance(inner, Literal) and isinstance(inner.value, str):
+            return binary(inner.value.encode("utf-8", "surrogateescape"))
+        return inner
+
+    def visit_column(self, node: Any, hint: SqlType | None) -> Expression:
+        name, table, database = node.name, node.table, node.text("db")
+        if not table and not node.this.args.get("quoted") and name.lower() in facts.WITHOUT_PARENTHESES:
+            return self._function(name.lower(), [], node)
+        alias = None if table else self._aliases.get(name.lower())
+        if alias is not None and (self._aliases_first or not self.scope.find(name)):
+            return alias
+        if isinstance(node.this, exp.Star):
+            raise syntax_error("*", 0)
+        return read(*self.scope.resolve(name, table, database, self.clause))
+
+    def visit_identifier(self, node: Any, hint: SqlType | None) -> Expression:
+        return read(*self.scope.resolve(node.name, "", "", self.clause))
+
+    def visit_parameter(self, node: Any, hint: SqlType | None) -> Expression:
+        return self.parameters.fact(*facts.user_variable(node.name or node.this.name))
+
+    def visit_sessionparameter(self, node: Any, hint: SqlType | None) -> Expression:
+        return self.parameters.fact(*facts.system_variable(node.text("kind"), node.name))
+
+    def text(self, value: str) -> Expression:
+        return Literal(value, text(len(value), self.settings.collation))
+
+    # -- operators
+
+    def visit_paren(self, node: Any, hint: SqlType | None) -> Expression:
+        return self.translate(node.this, hint)
+
+    def visit_alias(self, node: Any, hint: SqlType | None) -> Expression:
+        return self.translate(node.this, hint)
+
+    def visit_tuple(self, node: Any, hint: SqlType | None) -> Expression:
+        return call("row", *(self.translate(each) for each in node.expressions))
+
+    def _unary(self, node: Any) -> Expression:
+        inner = node.this
+        if type(node) is exp.Not:
+            return self._negated(inner)
+        return call(_UNARY[type(node)], self.translate(inner))
+
+    def _negated(self, inner: Any) -> Expression:
+        """NOT, as the negated operator where there is one."""
+        found = self.translate(inner)
+        if isinstance(found, Call) and not isinstance(inner, exp.Paren):
+            opposite = f"not {found.function}"
+            if found.function.startswith("is ") and not found.function.startswith("is not "):
+                opposite = "is not " + found.function[3:]
+            if is_function(opposite):
+                return call(opposite, *found.arguments)
+        return call("not", found)
+
+    def _binary(self, node: Any, operator: str) -> Expression:
+        left, right = node.this, node.expression
+        if operator in ("+", "-") and (isinstance(left, exp.Interval) or isinstance(right, exp.Interval)):
+            interval, date = (left, right) if isinstance(left, exp.Interval) else (right, left)
+            return self._shifted("date_add" if operator == "+" else "date_sub", date, interval)
+        if operator in _COMPARISONS or operator in ("+", "-", "*", "/", "%", "div", "like"):
+            return call(operator, *self._alike([left, right]))
+        if operator in ("and", "or"):
+            return call(operator, *(self.translate(each) for each in _flattened(node)))
+        return call(operator, self.translate(left), self.translate(right))
+
+    def _alike(self, nodes: list[Any]) -> list[Expression]:
+        """Translate operands of one operator; a parameter of no known type takes the others'."""
+        found: dict[int, Expression] = {}
+        hint: SqlType | None = None
+        for index, node in enumerate(nodes):
+            if not isinstance(node, exp.Placeholder):
+                found[index] = self.translate(node)
+                hint = hint or found[index].type
+        if hint is not None and hint.kind is TypeKind.NULL:
+            hint = None
+        for index, node in enumerate(nodes):
+            if index not in found:
+                found[index] = self.translate(node, hint)
+        return [found[index] for index in range(len(nodes))]
+
+    def visit_escape(self, node: Any, hint: SqlType | None) -> Expression:
+        pattern = node.this
+        return call(_BINARY[type(pattern)], *self._alike([pattern.this, pattern.expression]), self.translate(node.expression))
+
+    def visit_between(self, node: Any, hint: SqlType | None) -> Expression:
+        return call("between", *self._alike([node.this, node.args["low"], node.args["high"]]))
+
+    def visit_in(self, node: Any, hint: SqlType | None) -> Expression:
+        if node.args.get("query") is not None:
+            raise Unsupported("subqueries")
+        if not node.expressions:
+            raise syntax_error(")", 0)
+        return call("in", *self._alike([node.this, *node.expressions]))
+
+    def visit_is(self, node: Any, hint: SqlType | None) -> Expression:
+        value = self.translate(node.this)
+        test = node.expression
+        negated = isinstance(test, exp.Not)
+        test = test.this if negated else test
+        if isinstance(test, exp.Null):
+            name = "null"
+        elif isinstance(test, exp.Boolean):
+            name = "true" if test.this else "false"
+        elif isinstance(test, exp.Column) and test.name.upper() == "UNKNOWN":
+            name = "unknown"
+        else:
+            raise syntax_error(test.sql("mysql"), 0)
+        return call(f"is not {name}" if negated else f"is {name}", value)
+
+    def visit_collate(self, node: Any, hint: SqlType | None) -> Expression:
+        name = canonical(node.expression.name)
+        value = self.translate(node.this)
+        return call("collate", value, Literal(name, text(len(name))))
+
+    def visit_case(self, node: Any, hint: SqlType | None) -> Expression:
+        arguments: list[Expression] = []
+        operand = node.this
+        for branch in node.args["ifs"]:
+            condition = exp.EQ(this=operand.copy(), expression=branch.this) if operand is not None else branch.this
+            arguments += [self.translate(condition), self.translate(branch.args["true"], hint)]
+        otherwise = node.args.get("default")
+        arguments.append(Literal(None, NULL) if otherwise is None else self.translate(otherwise, hint))
+        return call("case", *arguments)
+
+    # -- functions with a syntax of their own
+
+    def visit_cast(self, node: Any, hint: SqlType | None) -> Expression:
+        """DATE '…', TIMESTAMP '…' and BINARY x: the casts that sqlglot makes by itself."""
+        names = {"TIMESTAMPTZ": "DATETIME(6)", "TIMESTAMP": "DATETIME(6)", "TIME": "TIME(6)"}
+        to = node.args["to"].this.name
+        return self.cast(self.translate(node.this), names.get(to, to))
+
+    def cast(self, value: Expression, type_text: str) -> Expression:
+        declared = type_of_text(type_text)
+        collation = value.type.collation if value.type.kind is not TypeKind.NULL else None
+        found = declared.resolve("", collation or self.settings.collation)
+        return Call("cast", (value,), found)
+
+    def visit_extract(self, node: Any, hint: SqlType | None) -> Expression:
+        return call("extract", unit(node.name), self.translate(node.expression))
+
+    def visit_interval(self, node: Any, hint: SqlType | None) -> Expression:
+        raise syntax_error(node.sql("mysql"), 0)
+
+    def _shifted(self, function: str, date: Any, interval: Any) -> Expression:
+        return call(function, self.translate(date), self.translate(interval.this), unit(interval.args["unit"].name))
+
+    def visit_trim(self, node: Any, hint: SqlType | None) -> Expression:
+        value = self.translate(node.this)
+        marks = [self.translate(node.expression)] if node.expression is not None else []
+        position = (node.args.get("position") or "").upper()
+        if position in ("LEADING", "TRAILING"):
+            name = f"trim_{position.lower()}" if marks else ("ltrim" if position == "LEADING" else "rtrim")
+            return call(name, value, *marks)
+        return call("trim", value, *marks)
+
+    def visit_substring(self, node: Any, hint: SqlType | None) -> Expression:
+        parts = [node.this, node.args.get("start"), node.args.get("length")]
+        return call("substring", *(self.translate(part) for part in parts if part is not None))
+
+    def visit_strposition(self, node: Any, hint: SqlType | None) -> Expression:
+        return call("locate", self.translate(node.args["substr"]), self.translate(node.this))
+
+    def visit_matchagainst(self, node: Any, hint: SqlType | None) -> Expression:
+        raise Unsupported("MATCH … AGAINST")
+
+    def visit_groupconcat(self, node: Any, hint: SqlType | None) -> Expression:
+        return self._aggregate("group_concat", node)
+
+    def visit_jsonarraycontains(self, node: Any, hint: SqlType | None) -> Expression:
+        return call("member of", self.translate(node.this), self.translate(node.expression))
+
+    def visit_soundex(self, node: Any, hint: SqlType | None) -> Expression:
+        return call("soundex", self.translate(node.this))
+
+    def visit_propertyeq(self, node: Any, hint: SqlType | None) -> Expression:
+        raise Unsupported("assignments to user variables")
+
+    def visit_anonymous(self, node: Any, hint: SqlType | None) -> Expression:
+        return self._function(str(node.this).lower(), node.expressions, node)
+
+    def _function(self, name: str, arguments: list[Any], node: Any) -> Expression:
+        if name in AGGREGATES:
+            return self._aggregate(name, node)
+        digits = None
+        if len(arguments) == 1 and isinstance(arguments[0], exp.Literal) and not arguments[0].is_string:
+            digits = int(arguments[0].this) if arguments[0].this.isdigit() else None
+        fact = facts.fact_of(name, digits, len(arguments))
+        if fact is not None:
+            return self.parameters.fact(*fact)
+        if name == "cast":
+            return self.cast(self.translate(arguments[0]), arguments[1].this)
+        if name == "values" and self._values is not None:
+            return self._values(arguments[0].name)
+        if name in _DATE_ARITHMETIC and len(arguments) == 2:
+            amount = arguments[1]
+            if not isinstance(amount, exp.Interval):
+                if name in ("date_add", "date_sub"):
+                    raise syntax_error(amount.sql("mysql") + ")", 0)
+                amount = exp.Interval(this=amount, unit=exp.var("DAY"))
+            return self._shifted(_DATE_ARITHMETIC[name], arguments[0], amount)
+        if name in _UNIT_FIRST and arguments:
+            return call(name, unit(arguments[0].name), *(self.translate(each) for each in arguments[1:]))
+        if name == "last_insert_id":
+            raise Unsupported("LAST_INSERT_ID(expression)")
+        for argument in arguments:
+            if isinstance(argument, exp.Distinct | exp.Star):
+                raise syntax_error(argument.sql("mysql"), 0)
+        if not is_function(name):
+            raise InvalidStatement(Condition.UNKNOWN_FUNCTION, node.sql("mysql").partition("(")[0])
+        return call(name, *(self.translate(each) for each in arguments))
+
+    def _aggregate(self, name: str, node: Any) -> Expression:
+        if self._collect is None:
+            raise InvalidStatement(Condition.INVALID_GROUP_FUNCTION)
+        return self._collect(name, node, self)
+
+    def without_aggregates(self) -> Translator:
+        """For the arguments of an aggregate: another one in there is an error."""
+        return Translator(
+            self.scope, FIELD_LIST if self.clause == FIELD_LIST else self.clause, self.parameters, self.settings
+        )
+
+
+def _flattened(node: Any) -> list[Any]:
+    """The operands of nested calls of the same operator, left to right, however deep."""
+    kind = type(node)
+    found: list[Any] = []
+    pending = [node]
+    while pending:
+        each = pending.pop()
+        if type(each) is kind:
+            pending += (each.expression, each.this)
+        else:
+            found.append(each)
+    return found
+
+
+def unit(name: str) -> Literal:
+    return Literal(name.upper(), text(len(name)))
+
+
+def binary(value: bytes) -> Literal:
+    return Literal(value, SqlType(TypeKind.VARBINARY, length=len(value)))
+
+
+def number(digits: str) -> Literal:
+    """A numeric literal with the type MySQL gives it."""
+    if digits.isdigit():
+        value: Value = int(digits)
+        assert isinstance(value, int)
+        if value < 1 << 63:
+            return Literal(value, BIGINT)
+        if value < 1 << 64:
+            return Literal(value, BIGINT_UNSIGNED)
+        return Literal(Decimal(digits), decimal(len(digits), 0))
+    if "e" in digits or "E" in digits:
+        return Literal(float(digits), DOUBLE)
+    return Literal(Decimal(digits), decimal_type(Decimal(digits)))
+
+
+def decimal_type(value: Decimal) -> SqlType:
+    _, digits, exponent = value.as_tuple()
+    scale = -exponent if isinstance(exponent, int) and exponent < 0 else 0
+    return decimal(max(len(digits), scale, 1), scale)

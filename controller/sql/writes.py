@@ -1,0 +1,188 @@
+"""INSERT, REPLACE, UPDATE and DELETE over one table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from controller.catalog import Catalog
+from controller.sql.parse import syntax_error
+from controller.sql.plan import Assignment, Delete, Insert, OnDuplicate, OrderItem, Select, Update
+from controller.sql.scope import FIELD_LIST, ORDER_CLAUSE, WHERE_CLAUSE, Scope, Source, read
+from controller.sql.select import SelectPlanner, limits, order_items, table_source
+from controller.sql.settings import Settings
+from controller.sql.translate import Parameters, Translator
+from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.expression import Expression, Literal
+from dataflow.schema import Table
+from dataflow.types import NULL
+
+
+class WritePlanner:
+    """Plans the statements that change one table."""
+
+    def __init__(self, catalog: Catalog, database: str | None, settings: Settings, parameters: Parameters) -> None:
+        self._catalog = catalog
+        self._database = database
+        self._settings = settings
+        self._parameters = parameters
+
+    def _translator(self, scope: Scope, clause: str, **options: Any) -> Translator:
+        return Translator(scope, clause, self._parameters, self._settings, **options)
+
+    def _target(self, node: Any) -> Source:
+        source = table_source(node, self._catalog, self._database)
+        if source is None:
+            raise InvalidStatement(Condition.NO_TABLES_USED)
+        return source
+
+    # -- INSERT and REPLACE
+
+    def insert(self, node: Any) -> Insert:
+        target, names = node.this, None
+        if isinstance(target, exp.Schema):
+            target, names = target.this, [each.name for each in target.expressions]
+        if node.args.get("returning"):
+            raise Unsupported("RETURNING")
+        source = self._target(target)
+        table = source.table
+        columns = self._columns(table, names)
+        given = node.expression
+        rows: tuple[tuple[Expression | None, ...], ...] = ()
+        select: Select | None = None
+        if isinstance(given, exp.Values):
+            rows = tuple(
+                self._row(source, columns, each, number) for number, each in enumerate(given.expressions, 1)
+            )
+            if rows and names is None and all(not row for row in rows):
+                columns = ()
+        elif isinstance(given, exp.Query):
+            select = SelectPlanner(self._catalog, self._database, self._settings, self._parameters).plan(given)
+            if len(select.outputs) != len(columns):
+                raise InvalidStatement(Condition.COLUMN_COUNT_MISMATCH, 1)
+        else:
+            raise syntax_error("", 0)
+        ignore = bool(node.args.get("ignore"))
+        on_update = self._on_duplicate(node, source, given)
+        if node.args.get("overwrite"):
+            action = OnDuplicate.REPLACE
+        elif on_update:
+            action = OnDuplicate.UPDATE
+        else:
+            action = OnDuplicate.IGNORE if ignore else OnDuplicate.ERROR
+        return Insert(table, columns, rows, action, on_update, select, ignore)
+
+    def _columns(self, table: Table, names: list[str] | None) -> tuple[int, ...]:
+        if names is None:
+            return tuple(position for position, column in enumerate(table.columns) if not column.invisible)
+        scope = Scope((Source(table.name, table, 0, table.database),))
+        found: list[int] = []
+        for name in names:
+            _, position = scope.resolve(name, "", "", FIELD_LIST)
+            if position in found:
+                raise InvalidStatement(Condition.COLUMN_SPECIFIED_TWICE, name)
+            found.append(position)
+        return tuple(found)
+
+    def _row(self, source: Source, columns: tuple[int, ...], node: Any, number: int) -> tuple[Expression | None, ...]:
+        values = node.expressions if isinstance(node, exp.Tuple) else [node]
+        if not values:
+            return ()
+        if len(values) != len(columns):
+            raise InvalidStatement(Condition.COLUMN_COUNT_MISMATCH, number)
+        translator = self._translator(Scope((source,)), FIELD_LIST)
+        return tuple(
+            self._value(source.table, position, value, translator) for position, value in zip(columns, values)
+        )
+
+    def _value(self, table: Table, position: int, node: Any, translator: Translator) -> Expression | None:
+        """The value for a column, or None for DEFAULT."""
+        column = table.columns[position]
+        if is_default(node):
+            return None
+        if column.generated is not None:
+            raise InvalidStatement(Condition.GENERATED_VALUE, column.name, table.name)
+        return translator.translate(node, column.type)
+
+    def _on_duplicate(self, node: Any, source: Source, given: Any) -> tuple[Assignment, ...]:
+        conflict = node.args.get("conflict")
+        if conflict is None:
+            return ()
+        width = len(source.table.columns)
+        # The row that was to be inserted follows the existing one.
+        inserted = Source("", source.table, width, exact=True)
+        sources = [source, inserted]
+        alias = given.args.get("alias") if isinstance(given, exp.Values) else None
+        if alias is not None and alias.name:
+            names = [each.name for each in alias.args.get("columns") or []]
+            renamed = list(column.name for column in source.table.columns)
+            target = node.this
+            written = [each.name for each in target.expressions] if isinstance(target, exp.Schema) else None
+            for position, name in zip(self._columns(source.table, written), names):
+                renamed[position] = name
+            sources.append(Source(alias.name, source.table, width, names=tuple(renamed), exact=not names))
+        translator = self._translator(
+            Scope(tuple(sources)),
+            FIELD_LIST,
+            values=lambda name: read(*Scope((Source("", source.table, width),)).resolve(name, "", "", FIELD_LIST)),
+        )
+        return self._assignments(source, conflict.expressions, translator)
+
+    # -- UPDATE and DELETE
+
+    def update(self, node: Any) -> Update:
+        source = self._single(node, node.this)
+        scope = Scope((source,))
+        assignments = self._assignments(source, node.expressions, self._translator(scope, FIELD_LIST))
+        where, order_by, limit = self._restriction(node, scope)
+        return Update(source.table, assignments, where, order_by, limit, bool(node.meta.get("ignore")))
+
+    def delete(self, node: Any) -> Delete:
+        if node.args.get("using") or node.args.get("returning"):
+            raise Unsupported("DELETE over several tables")
+        source = self._single(node, node.this)
+        for each in node.args.get("tables") or []:
+            if each.name != source.alias:
+                raise InvalidStatement(Condition.UNKNOWN_TABLE_DROP, each.name)
+        where, order_by, limit = self._restriction(node, Scope((source,)))
+        return Delete(source.table, where, order_by, limit)
+
+    def _single(self, node: Any, table: Any) -> Source:
+        if node.args.get("from_") or node.args.get("with_"):
+            raise Unsupported("joins")
+        return self._target(table)
+
+    def _restriction(self, node: Any, scope: Scope) -> tuple[Expression | None, tuple[OrderItem, ...], Expression | None]:
+        clause = node.args.get("where")
+        where = None if clause is None else self._translator(scope, WHERE_CLAUSE).translate(clause.this)
+        ordering = self._translator(scope, ORDER_CLAUSE)
+        order_by = tuple(
+            OrderItem(ordering.translate(item.this), bool(item.args.get("desc"))) for item in order_items(node)
+        )
+        limit, offset = limits(node, ordering)
+        if offset is not None:
+            raise syntax_error("", 0)
+        return where, order_by, limit
+
+    def _assignments(self, source: Source, nodes: list[Any], translator: Translator) -> tuple[Assignment, ...]:
+        table = source.table
+        found: list[Assignment] = []
+        for node in nodes:
+            if not isinstance(node, exp.EQ) or not isinstance(node.this, exp.Column):
+                raise syntax_error(node.sql("mysql"), 0)
+            target = node.this
+            _, position = Scope((source,)).resolve(target.name, target.table, target.text("db"), FIELD_LIST)
+            value = self._value(table, position, node.expression, translator)
+            if value is None:
+                found.append(Assignment(position, Literal(None, NULL), is_default=True))
+            else:
+                found.append(Assignment(position, value))
+        return tuple(found)
+
+
+def is_default(node: Any) -> bool:
+    """Whether a value is the keyword DEFAULT, which sqlglot reads as a name."""
+    if isinstance(node, exp.Column):
+        return not node.table and not node.this.args.get("quoted") and node.name.upper() == "DEFAULT"
+    return isinstance(node, exp.Var | exp.Default) and node.name.upper() == "DEFAULT"
