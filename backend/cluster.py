@@ -12,12 +12,12 @@ import asyncio
 import logging
 import os
 import random
-import zlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from backend.messages import (
     Allocate,
+    AskEpoch,
     AskStatus,
     EndScan,
     Get,
@@ -32,6 +32,7 @@ from controller.registry import Address
 from dataflow import epoch_messages
 from dataflow.epoch_messages import Committed, Inquire, Outcome, Stage, StaleSchema, Withdrawn
 from dataflow.errors import Condition, MillraceError, Retryable
+from persistence.layout import shard_of
 
 PATIENCE_S = 20.0
 """How long a request waits for a shard that is lost: Spark restarts workers within seconds."""
@@ -123,20 +124,26 @@ class Cluster:
         return self._shard_count
 
     def shard_of(self, key: bytes) -> int:
-        return zlib.crc32(key) % self._shard_count
+        return shard_of(key, self._shard_count)
 
-    async def get(self, keys: Sequence[tuple[int, bytes]]) -> list[Stored | None]:
+    async def read_epoch(self) -> int:
+        if self._shard_count == 1:
+            return 0
+        answer = await self.ask(0, AskEpoch())
+        return int(answer.epoch)
+
+    async def get(self, keys: Sequence[tuple[int, bytes]], epoch: int = 0) -> list[Stored | None]:
         by_shard: dict[int, list[int]] = {}
         for position, (shard, _) in enumerate(keys):
             by_shard.setdefault(shard, []).append(position)
         if len(by_shard) == 1:
             [shard] = by_shard
-            answer = await self.ask(shard, Get([key for _, key in keys]))
+            answer = await self.ask(shard, Get([key for _, key in keys], epoch))
             return list(answer.values)
         found: list[Stored | None] = [None] * len(keys)
 
         async def ask(shard: int, positions: list[int]) -> None:
-            answer = await self.ask(shard, Get([keys[position][1] for position in positions]))
+            answer = await self.ask(shard, Get([keys[position][1] for position in positions], epoch))
             for position, value in zip(positions, answer.values, strict=True):
                 found[position] = value
 
@@ -144,9 +151,16 @@ class Cluster:
         return found
 
     async def scan(
-        self, shard: int, start: bytes, stop: bytes, *, resolve: bytes | None = None, reverse: bool = False
+        self,
+        shard: int,
+        start: bytes,
+        stop: bytes,
+        *,
+        resolve: bytes | None = None,
+        reverse: bool = False,
+        epoch: int = 0,
     ) -> AsyncIterator[list[tuple[bytes, int, bytes]]]:
-        answer = await self.ask(shard, Scan(0, start, stop, resolve, reverse))
+        answer = await self.ask(shard, Scan(0, start, stop, resolve, reverse, epoch))
         peer = self._peers[shard]
         try:
             while answer.scan:

@@ -44,7 +44,10 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Get:
+    """Values as of `epoch`, or of now (0)."""
+
     keys: list[bytes]
+    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +57,24 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A chunk of start ≤ key < stop. `scan` continues one that was begun before (0: begin)."""
+    """A chunk of start ≤ key < stop as of `epoch`, or of now (0).
+
+    `scan` continues one that was begun before (0: begin).
+    """
 
     scan: int
     start: bytes = b""
     stop: bytes = b""
     resolve: bytes | None = None
     reverse: bool = False
-    rows_max: int = 1000
+    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """`scan` is what to ask on with, 0 at the end; `epoch` is the state that is being read."""
+    """`scan` is what to ask on with, 0 at the end."""
 
     scan: int
-    epoch: int
     rows: list[tuple[bytes, int, bytes]]
 
 
@@ -96,6 +101,16 @@ class SetTables:
 
     catalog_version: int
     versions: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class AskEpoch:
+    """Of shard 0: an epoch at which all shards can be read together."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadableEpoch:
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +171,8 @@ Message = (
     | Allocate
     | Allocated
     | SetTables
+    | AskEpoch
+    | ReadableEpoch
     | AskStatus
     | ShardStatus
     | Stop
@@ -190,6 +207,8 @@ MESSAGES: tuple[type[Message], ...] = (
     Allocate,
     Allocated,
     SetTables,
+    AskEpoch,
+    ReadableEpoch,
     AskStatus,
     ShardStatus,
     Stop,

@@ -63,14 +63,29 @@ class Store(Protocol):
 
     def shard_of(self, key: bytes) -> int: ...
 
-    async def get(self, keys: Sequence[tuple[int, bytes]]) -> list[Stored | None]:
-        """The values of (shard, key) pairs, in order."""
+    async def read_epoch(self) -> int:
+        """An epoch for reads of several shards that must fit together; 0 if there is only one shard.
+
+        Everything acknowledged to anyone before this call is in it. It can be read for a
+        limited time; then reads raise `Retryable`, and a newer one has to be asked for.
+        """
+        ...
+
+    async def get(self, keys: Sequence[tuple[int, bytes]], epoch: int = 0) -> list[Stored | None]:
+        """The values of (shard, key) pairs, in order, as of `epoch` or of now (0)."""
         ...
 
     def scan(
-        self, shard: int, start: bytes, stop: bytes, *, resolve: bytes | None = None, reverse: bool = False
+        self,
+        shard: int,
+        start: bytes,
+        stop: bytes,
+        *,
+        resolve: bytes | None = None,
+        reverse: bool = False,
+        epoch: int = 0,
     ) -> AsyncIterator[list[tuple[bytes, int, bytes]]]:
-        """(key, version, value) of start ≤ key < stop in key order, in chunks, as of one epoch.
+        """(key, version, value) of start ≤ key < stop in key order, in chunks, all as of `epoch` or of now (0).
 
         With `resolve`, each entry found is an index entry whose value is a primary key: what
         comes back is (resolve + primary key, version, value) of the row, in index order.

@@ -22,10 +22,12 @@ import psutil
 from backend.messages import (
     Allocate,
     Allocated,
+    AskEpoch,
     AskStatus,
     Done,
     EndScan,
     Get,
+    ReadableEpoch,
     Scan,
     Scanned,
     SetTables,
@@ -60,7 +62,7 @@ from dataflow.epoch_messages import (
 from dataflow.epochs import ShardEpochs
 from dataflow.errors import Condition, InvalidStatement, MillraceError, Retryable
 from persistence.shard_store import ShardStore
-from persistence.view import Entry
+from persistence.view import Entry, View
 
 EPOCH_COUNTER = b"\0epoch"
 SCANS_PER_PEER_MAX = 1000
@@ -78,7 +80,10 @@ class Worker:
         self.coordinator: Coordinator | None = None
         if shard == 0:
             self.coordinator = Coordinator(
-                shard_count, lambda: store.allocate(EPOCH_COUNTER, 1, store.epoch + 1), store.decisions()
+                shard_count,
+                lambda: store.allocate(EPOCH_COUNTER, 1, store.epoch + 1),
+                store.decisions(),
+                store.epoch,
             )
         self.stopped = asyncio.Event()
         self.catalog_version = 0
@@ -91,7 +96,8 @@ class Worker:
         self._coordinator_peer: Peer | None = None
         self._held: list[tuple[Peer, int, Any]] = []
         self._tables_waiting: list[tuple[Peer, int]] = []
-        self._scans: dict[int, tuple[Peer, Iterator[list[Entry]], int]] = {}
+        self._epoch_waiting: list[tuple[Peer, int]] = []
+        self._scans: dict[int, tuple[Peer, Iterator[list[Entry]]]] = {}
         self._next_scan = 1
         self._transactions = 0
         self._reads = 0
@@ -104,6 +110,7 @@ class Worker:
             EndScan: self._end_scan,
             Allocate: self._allocate,
             SetTables: self._set_tables,
+            AskEpoch: self._ask_epoch,
             AskStatus: self._status,
             Stop: self._stop,
         }
@@ -163,30 +170,35 @@ class Worker:
 
     def _get(self, peer: Peer, request: int, message: Get) -> None:
         self._reads += 1
-        get = self.store.get
+        get = self._view(message.epoch).get if message.epoch else self.store.get
         peer.send(Values([get(key) for key in message.keys]), request)
 
     def _scan(self, peer: Peer, request: int, message: Scan) -> None:
         self._reads += 1
         number = message.scan
         if number:
-            owner, chunks, epoch = self._scans.get(number, (None, iter(()), 0))
+            owner, chunks = self._scans.get(number, (None, iter(())))
             if owner is not peer:
                 raise Retryable(Condition.UNKNOWN_ERROR, "the scan is not open any more")
         else:
-            view = self.store.view()
-            if sum(owner is peer for owner, _, _ in self._scans.values()) >= SCANS_PER_PEER_MAX:
+            if sum(owner is peer for owner, _ in self._scans.values()) >= SCANS_PER_PEER_MAX:
                 raise Retryable(Condition.UNKNOWN_ERROR, "too many scans at once")
-            epoch = view.epoch
+            view = self._view(message.epoch)
             chunks = view.scan(message.start, message.stop, resolve=message.resolve, reverse=message.reverse)
             number = self._next_scan
             self._next_scan += 1
-            self._scans[number] = (peer, chunks, epoch)
+            self._scans[number] = (peer, chunks)
         rows = next(chunks, None)
         if rows is None:
             self._scans.pop(number, None)
             number = 0
-        peer.send(Scanned(number, epoch, rows or []), request)
+        peer.send(Scanned(number, rows or []), request)
+
+    def _view(self, epoch: int) -> View:
+        view = self.store.view_at(epoch) if epoch else self.store.view()
+        if view is None:
+            raise Retryable(Condition.UNKNOWN_ERROR, f"epoch {epoch} is not kept any more")
+        return view
 
     def _end_scan(self, peer: Peer, request: int, message: EndScan) -> None:
         if message.scan in self._scans and self._scans[message.scan][0] is peer:
@@ -207,6 +219,17 @@ class Worker:
             return self.epochs.idle
         self.catalog_version = catalog_version
         return self.epochs.set_tables(versions)
+
+    def _ask_epoch(self, peer: Peer, request: int, message: AskEpoch) -> None:
+        self._epoch_waiting.append((peer, request))
+        self._tell_epoch()
+
+    def _tell_epoch(self) -> None:
+        epoch = self.coordinator.readable_epoch if self.coordinator is not None else None
+        if epoch is not None:
+            waiting, self._epoch_waiting = self._epoch_waiting, []
+            for peer, request in waiting:
+                peer.send(ReadableEpoch(epoch), request)
 
     def _status(self, peer: Peer, request: int, message: AskStatus) -> None:
         status = ShardStatus(
@@ -261,6 +284,8 @@ class Worker:
                 self._carry_out(self._effects.popleft())
         finally:
             self._carrying_out = False
+        if self._epoch_waiting:
+            self._tell_epoch()
         if self._held and not self.epochs.in_doubt:
             held, self._held = self._held, []
             for peer, request, message in held:

@@ -80,6 +80,7 @@ class Coordinator:
         shard_count: int,
         next_epoch: Callable[[], int],
         decisions: dict[int, tuple[TransactionId, ...]],
+        closed_epoch: int = 0,
     ) -> None:
         self._next_epoch = next_epoch
         self._live: set[int] = set()
@@ -90,8 +91,7 @@ class Coordinator:
         }
         self._flight: _Flight | None = None
         self._joining: list[ShardJoined] = []
-        self.closed_epoch = 0
-        """The last epoch that every live shard has applied."""
+        self._closed_epoch = closed_epoch
 
     def handle(self, message: ToCoordinator) -> list[Send]:
         match message:
@@ -106,6 +106,16 @@ class Coordinator:
                 return self._closed(message)
             case ShardJoined():
                 return self._joined(message)
+
+    @property
+    def readable_epoch(self) -> int | None:
+        """An epoch that every shard has applied and that holds everything acknowledged so far.
+
+        None for the moment in which some shards have applied, and acknowledged, what others
+        have yet to apply.
+        """
+        closing = self._flight is not None and self._flight.phase is Phase.CLOSING
+        return None if closing else self._closed_epoch
 
     def lost(self, shard: int) -> list[Send]:
         """The connection to a shard is gone, and with it what was staged there."""
@@ -210,7 +220,7 @@ class Coordinator:
 
     def _landed(self, flight: _Flight) -> list[Send]:
         self._flight = None
-        self.closed_epoch = flight.epoch
+        self._closed_epoch = flight.epoch
         sends: list[Send] = []
         joining, self._joining = self._joining, []
         for joined in joining:

