@@ -10,17 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
 from math import sqrt
-from typing import Protocol
+from typing import Any, Protocol
 
-from dataflow.types import REALS, SqlType, Value
+from backend.execution import collection
+from controller.sql.plan import Aggregate
+from dataflow.comparison import equality_key, order_key
+from dataflow.conversion import Domain, conversion
+from dataflow.errors import Unsupported
+from dataflow.expression import Expression, Literal
+from dataflow.functions import call
+from dataflow.types import INT, NUMBERS, REALS, SqlType, Value
 
 EXACT = Context(prec=120, rounding=ROUND_HALF_UP)
 BIGINT_MASK = (1 << 64) - 1
-GROUP_CONCAT_BYTES_MAX = 1024
 
 
 class Accumulator(Protocol):
-    def add(self, value: Value) -> None: ...
+    def add(self, value: Any) -> None: ...
 
     def result(self) -> Value: ...
 
@@ -60,7 +66,7 @@ class ExactSum:
     def add(self, value: Value) -> None:
         if value is not None:
             self.count += 1
-            self.total = self.total + value if type(value) is int else EXACT.add(self.total, value)  # type: ignore[arg-type, operator]
+            self.total = self.total + value if type(value) is int else EXACT.add(self.total, value)  # type: ignore[arg-type]
 
     def result(self) -> Value:
         if not self.count:
@@ -107,14 +113,15 @@ class Extreme:
 
 
 class Bits:
-    def __init__(self, function: str) -> None:
+    def __init__(self, function: str, to_integer: Callable[[Value], int]) -> None:
         self.function = function
+        self.to_integer = to_integer
         self.bits = BIGINT_MASK if function == "bit_and" else 0
 
     def add(self, value: Value) -> None:
         if value is None:
             return
-        number = int(value) & BIGINT_MASK
+        number = self.to_integer(value) & BIGINT_MASK
         if self.function == "bit_and":
             self.bits &= number
         elif self.function == "bit_or":
@@ -184,5 +191,68 @@ class Distinct:
         return self.inner.result()
 
 
-def is_real(type_: SqlType) -> bool:
-    return type_.kind in REALS
+_VARIANCES = {
+    "var_pop": (False, False),
+    "var_samp": (True, False),
+    "stddev_pop": (False, True),
+    "stddev_samp": (True, True),
+}
+
+
+def accumulator(aggregate: Aggregate) -> tuple[tuple[Expression, ...], Callable[[], Accumulator]]:
+    """The arguments to evaluate, brought to the domain the function works in, and how to start a group.
+
+    With several arguments, what is added is the tuple of their values.
+    """
+    argument = aggregate.argument
+    function = aggregate.function
+    if argument is None:
+        return (Literal(1, INT),), CountRows
+    if function == "group_concat":
+        order = tuple(item.expression for item in aggregate.order_by)
+        return (argument, *order), collection.group_concat(aggregate)
+    if function == "json_arrayagg":
+        return (argument,), collection.json_array(argument.type)
+    if function == "json_objectagg":
+        return (argument, *aggregate.rest), collection.json_object(argument.type, aggregate.rest[0].type)
+    if aggregate.rest:
+        arguments = (argument, *aggregate.rest)
+        return arguments, collection.count_distinct_rows([each.type for each in arguments])
+    if function in ("sum", "avg", *_VARIANCES):
+        argument = _number(argument)
+    make = _plain(aggregate, argument)
+    if aggregate.distinct and function not in ("min", "max"):
+        key = equality_key(argument.type) or _itself
+        plain = make
+        make = lambda: Distinct(plain(), key)  # noqa: E731
+    return (argument,), make
+
+
+def _plain(aggregate: Aggregate, argument: Expression) -> Callable[[], Accumulator]:
+    function, type_ = aggregate.function, aggregate.type
+    if function == "count":
+        return Count
+    if function in ("sum", "avg"):
+        divide = function == "avg"
+        return (lambda: FloatSum(divide)) if type_.kind in REALS else (lambda: ExactSum(type_, divide))
+    if function in ("min", "max"):
+        key = order_key(argument.type) or _itself
+        return lambda: Extreme(key, function == "max")
+    if function in ("bit_and", "bit_or", "bit_xor"):
+        to_integer = conversion(argument.type, Domain.INTEGER).function or _itself
+        return lambda: Bits(function, to_integer)
+    if function in _VARIANCES:
+        sample, root = _VARIANCES[function]
+        return lambda: Variance(sample, root)
+    if function == "any_value":
+        return AnyValue
+    raise Unsupported(f"the aggregate function {function}")
+
+
+def _number(argument: Expression) -> Expression:
+    """Text as a float, a date as 20200102: what adding 0 makes of it."""
+    return argument if argument.type.kind in NUMBERS else call("+", argument, Literal(0, INT))
+
+
+def _itself(value: Value) -> Any:
+    return value

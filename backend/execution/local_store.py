@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from zlib import crc32
 
 from backend.store import ANY, CommitResult, Committed, Conflict, Part, StaleSchema, Stored
 from dataflow.epoch_messages import PersistEpoch
+from persistence.layout import shard_of
 from persistence.shard_store import Durability, ShardStore
 
 
@@ -34,7 +34,7 @@ class LocalStore:
         return len(self.shards)
 
     def shard_of(self, key: bytes) -> int:
-        return crc32(key) % len(self.shards)
+        return shard_of(key, len(self.shards))
 
     async def get(self, keys: Sequence[tuple[int, bytes]]) -> list[Stored | None]:
         return [self.shards[shard].get(key) for shard, key in keys]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controller.sql.plan import OutputColumn
-from dataflow.errors import Condition
 from dataflow.types import Row
 
 
@@ -18,15 +17,14 @@ class Warning:
     message: str
 
 
-def warn(condition: Condition, *arguments: object) -> Warning:
-    return Warning("Warning", condition.code, condition.template.format(*arguments))
-
-
 @dataclass(frozen=True, slots=True)
 class ResultSet:
+    """`found_rows` is what FOUND_ROWS() becomes after SQL_CALC_FOUND_ROWS; None: the number of rows."""
+
     columns: tuple[OutputColumn, ...]
     rows: list[Row]
     warnings: tuple[Warning, ...] = ()
+    found_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

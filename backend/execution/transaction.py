@@ -27,7 +27,14 @@ Pending = tuple[int, bytes | None]
 OWN = -3
 """The version reported for a value that this transaction has written and not committed."""
 
-SIZE_BYTES_MAX = 64 << 20
+SIZE_BYTES_MAX = 256 << 20
+
+
+class SchemaChanged(Retryable):
+    """The statement was planned for another version of its table: plan again with a fresh catalog."""
+
+    def __init__(self) -> None:
+        super().__init__(Condition.TABLE_DEFINITION_CHANGED)
 
 
 class State(Enum):

@@ -1,0 +1,161 @@
+"""Which index finds the rows of a WHERE, and which of its keys.
+
+The choice is made once for each plan, from the conjuncts that compare a column with a
+constant; their values are bound at run time. Every row that fulfils the WHERE is among those
+found. The reverse is not promised: whoever reads the rows evaluates the whole WHERE again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from backend.execution.lookup_value import UNUSABLE, Lookup, lookup_value
+from dataflow.compile import Parameters, compile_scalar
+from dataflow.expression import Call, Column, Expression, columns_of
+from dataflow.schema import Index, Table
+from dataflow.types import Row, Value
+from persistence.key_range import Operator
+
+COMBINATIONS_MAX = 2_000
+"""Beyond so many keys of IN lists, reading everything is no worse."""
+
+Scalar = Callable[[Row, Parameters], Value]
+_MIRRORED = {"=": "=", "<=>": "<=>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """`column operator constant`; an equality may have several constants (IN)."""
+
+    column: int
+    operator: str
+    constants: tuple[Scalar, ...]
+    lookup: Lookup
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """The leading parts of `index` that equalities fix, and comparisons of the part after them.
+
+    Without any it is a scan of the whole table by primary key.
+    """
+
+    index: Index
+    equalities: tuple[Term, ...] = ()
+    comparisons: tuple[Term, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the equalities name whole keys of an index without duplicates."""
+        return self.index.unique and len(self.equalities) == len(self.index.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A path with its values: alternatives for the leading parts, and comparisons common to all."""
+
+    path: Path
+    alternatives: list[tuple[Value, ...]]
+    comparisons: list[tuple[Operator, Value]]
+
+
+def choose(table: Table, where: Expression | None) -> Path:
+    """The most selective path by the number of parts it fixes; the primary key wins ties."""
+    best, best_score = Path(table.primary_key), (0, 0)
+    if where is None:
+        return best
+    positions = {column.id: position for position, column in enumerate(table.columns)}
+    equalities: dict[int, Term] = {}
+    comparisons: dict[int, list[Term]] = {}
+    for term in _terms(where):
+        if term.operator == "=" or term.operator == "<=>":
+            shorter = equalities.get(term.column)
+            if shorter is None or len(term.constants) < len(shorter.constants):
+                equalities[term.column] = term
+        else:
+            comparisons.setdefault(term.column, []).append(term)
+    for index in (table.primary_key, *table.indexes):
+        if index.building or index.kind not in ("BTREE", "HASH"):
+            continue
+        fixed: list[Term] = []
+        compared: list[Term] = []
+        for part in index.parts:
+            position = positions[part.column_id]
+            if part.prefix is not None:
+                break
+            if position not in equalities:
+                compared = comparisons.get(position, [])
+                break
+            fixed.append(equalities[position])
+        complete = index.unique and len(fixed) == len(index.parts)
+        score = (1000 if complete else 2 * len(fixed), 1 if compared else 0)
+        if score > best_score:
+            best, best_score = Path(index, tuple(fixed), tuple(compared)), score
+    return best
+
+
+def bind(path: Path, parameters: Sequence[Value]) -> Bound | None:
+    """The path with this execution's values; None if one of them rules the index out."""
+    lists: list[list[Value]] = []
+    combinations = 1
+    for term in path.equalities:
+        values: list[Value] = []
+        for constant in term.constants:
+            value = term.lookup(constant((), parameters))
+            if value is UNUSABLE:
+                return None
+            if value is not None or term.operator == "<=>":
+                values.append(value)  # type: ignore[arg-type]
+        lists.append(values)
+        combinations *= len(values)
+    if combinations > COMBINATIONS_MAX:
+        return None
+    compared: list[tuple[Operator, Value]] = []
+    for term in path.comparisons:
+        value = term.lookup(term.constants[0]((), parameters))
+        if value is UNUSABLE:
+            return None
+        if value is None:
+            return Bound(path, [], [])
+        compared.append((term.operator, value))  # type: ignore[arg-type]
+    return Bound(path, list(product(*lists)), compared)
+
+
+def _terms(where: Expression) -> Iterator[Term]:
+    match where:
+        case Call("and", arguments):
+            for argument in arguments:
+                yield from _terms(argument)
+        case Call("between", (Column() as column, low, high)):
+            yield from _comparison(column, ">=", low)
+            yield from _comparison(column, "<=", high)
+        case Call("in", (Column() as column, *constants)):
+            yield from _equality(column, "=", constants)
+        case Call("is null" | "isnull", (Column() as column,)):
+            yield Term(column.index, "<=>", (lambda row, parameters: None,), lambda value: value)
+        case Call("=" | "<=>" as operator, (Column() as column, constant)):
+            yield from _equality(column, operator, [constant])
+        case Call("=" | "<=>" as operator, (constant, Column() as column)):
+            yield from _equality(column, operator, [constant])
+        case Call("<" | "<=" | ">" | ">=" as operator, (Column() as column, constant)):
+            yield from _comparison(column, operator, constant)
+        case Call("<" | "<=" | ">" | ">=" as operator, (constant, Column() as column)):
+            yield from _comparison(column, _MIRRORED[operator], constant)
+
+
+def _equality(column: Column, operator: str, constants: Sequence[Expression]) -> Iterator[Term]:
+    lookups = [lookup_value(column, constant, equality=True) for constant in constants]
+    if any(lookup is None for lookup in lookups) or any(columns_of(constant) for constant in constants):
+        return
+    first = lookups[0]
+    assert first is not None
+    if len(set(lookups)) == 1:
+        yield Term(column.index, operator, tuple(compile_scalar(constant) for constant in constants), first)
+
+
+def _comparison(column: Column, operator: str, constant: Expression) -> Iterator[Term]:
+    lookup = lookup_value(column, constant, equality=False)
+    if lookup is not None and not columns_of(constant):
+        yield Term(column.index, operator, (compile_scalar(constant),), lookup)

@@ -1,0 +1,182 @@
+"""Values into columns: conversion, defaults, NOT NULL, generated columns, CHECK constraints.
+
+What a row to be stored has gone through, for INSERT and UPDATE alike. Without strict mode, and
+under IGNORE, most of what would be an error is a warning and the nearest value that fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from backend.execution.execution import Execution
+from controller.sql.plan import Assignment
+from dataflow.compile import compile_predicate, compile_scalar
+from dataflow.errors import Condition, InvalidStatement
+from dataflow.expression import Expression, Literal, Parameter
+from dataflow.functions import call
+from dataflow.modes import Modes
+from dataflow.schema import ROW_ID_NAME, Column, Table
+from dataflow.storing import Report, column_storer
+from dataflow.temporal import date_part, from_utc
+from dataflow.types import BLOBS, REALS, STRINGS, Kind, Row, SqlType, Value
+
+Scalar = Callable[[Row, Sequence[Value]], Value]
+
+
+class Target:
+    """One column of a table that is written to."""
+
+    def __init__(self, column: Column) -> None:
+        self.column = column
+        self._default = None if column.default_expression is None else compile_scalar(column.default_expression)
+        self._storers: dict[tuple[SqlType, Modes], Callable[[Value, Report], Value]] = {}
+
+    def store(self, value: Value, source: SqlType, execution: Execution) -> Value:
+        """The value as the column keeps it. NULL stays NULL, whatever the column says."""
+        if value is None:
+            return None
+        storer = self._storers.get((source, execution.modes))
+        if storer is None:
+            storer = column_storer(self.column.type, source, self.column.name, execution.modes)
+            self._storers[source, execution.modes] = storer
+        stored: Value = storer(value, execution.report)
+        return stored
+
+    def default(self, execution: Execution, row: Row) -> Value:
+        """What DEFAULT stands for; 1364 if the column has none."""
+        column = self.column
+        if column.default_now:
+            return self.now(execution)
+        if self._default is not None:
+            assert column.default_expression is not None
+            value = self._default(row, execution.parameters)
+            return self.store(value, column.default_expression.type, execution)
+        if column.has_default or column.nullable:
+            return column.default
+        if column.type.kind is Kind.ENUM:
+            return implicit_default(column.type)
+        if execution.modes.strict:
+            raise InvalidStatement(Condition.NO_DEFAULT, column.name)
+        execution.warn(Condition.NO_DEFAULT, column.name)
+        return implicit_default(column.type)
+
+    def now(self, execution: Execution) -> Value:
+        """CURRENT_TIMESTAMP with the column's precision; a TIMESTAMP is kept in UTC."""
+        type_ = self.column.type
+        now = execution.now
+        if type_.kind is not Kind.TIMESTAMP:
+            now = from_utc(now, execution.modes.time_zone)
+        if type_.kind is Kind.DATE:
+            return date_part(now)
+        fraction = now & 0xFFFFFF
+        return now - fraction + fraction // 10 ** (6 - type_.scale) * 10 ** (6 - type_.scale)
+
+    def replace_null(self, execution: Execution, always_error: bool) -> Value:
+        """What becomes of a NULL in a NOT NULL column."""
+        if execution.modes.strict or always_error:
+            raise InvalidStatement(Condition.COLUMN_NOT_NULL, self.column.name)
+        execution.warn(Condition.COLUMN_NOT_NULL, self.column.name)
+        return implicit_default(self.column.type)
+
+
+def implicit_default(type_: SqlType) -> Value:
+    """What a NOT NULL column without a default gets where nothing else is allowed to happen."""
+    kind = type_.kind
+    if kind is Kind.ENUM:
+        return type_.members[0]
+    if kind is Kind.DECIMAL:
+        return Decimal(0).scaleb(-type_.scale)
+    if kind in REALS:
+        return 0.0
+    if kind is Kind.JSON:
+        return "null"
+    if kind in STRINGS:
+        return ""
+    if kind in BLOBS:
+        return bytes(type_.length or 1) if kind is Kind.BINARY else b""
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Generated:
+    position: int
+    value: Scalar
+    source: SqlType
+
+
+class Columns:
+    """All columns of a table, as INSERT and UPDATE write them."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.targets = tuple(Target(column) for column in table.columns)
+        self.row_id = next((n for n, column in enumerate(table.columns) if column.name == ROW_ID_NAME), None)
+        self.auto_increment = next((n for n, column in enumerate(table.columns) if column.auto_increment), None)
+        self.on_update = tuple(n for n, column in enumerate(table.columns) if column.on_update_now)
+        self._generated = tuple(
+            _Generated(position, compile_scalar(column.generated), column.generated.type)
+            for position, column in enumerate(table.columns)
+            if column.generated is not None
+        )
+        self.generated = frozenset(each.position for each in self._generated)
+        self._checks = tuple((check.name, compile_predicate(call("not", check.expression))) for check in table.checks if check.enforced)
+
+    def complete(self, row: list[Value], execution: Execution) -> Row:
+        """Fill in the generated columns."""
+        for each in self._generated:
+            value = each.value(tuple(row), execution.parameters)
+            row[each.position] = self.targets[each.position].store(value, each.source, execution)
+        return tuple(row)
+
+    def violated(self, row: Row) -> str | None:
+        """The name of a CHECK constraint that the row does not fulfil."""
+        return next((name for name, violates in self._checks if violates(row, ())), None)
+
+
+def scalar_of(expression: Expression) -> Scalar:
+    """As `compile_scalar`, without compiling what is just a value: most of what INSERT is given."""
+    if isinstance(expression, Literal):
+        value = expression.value
+        return lambda row, parameters: value
+    if isinstance(expression, Parameter):
+        index = expression.index
+        return lambda row, parameters: parameters[index]
+    return compile_scalar(expression)
+
+
+class Assignments:
+    """SET of an UPDATE or of ON DUPLICATE KEY UPDATE: left to right, each sees the ones before."""
+
+    def __init__(self, columns: Columns, assignments: Sequence[Assignment]) -> None:
+        self._columns = columns
+        self._assignments = tuple(
+            (each.column, None if each.is_default else scalar_of(each.expression), each.expression) for each in assignments
+        )
+        assigned = {each.column for each in assignments}
+        self._on_update = tuple(position for position in columns.on_update if position not in assigned)
+
+    def apply(self, old: Row, extra: Row, execution: Execution) -> Row:
+        """The new row; the same object if nothing changes. `extra` follows it in what is read."""
+        targets = self._columns.targets
+        row = list(old)
+        for position, scalar, expression in self._assignments:
+            target = targets[position]
+            if scalar is None:
+                row[position] = target.default(execution, tuple(row))
+                continue
+            value = scalar((*row, *extra), execution.parameters)
+            value = target.store(value, expression.type, execution)
+            if value is None and not target.column.nullable:
+                value = target.replace_null(execution, always_error=False)
+            row[position] = value
+        new = self._columns.complete(row, execution)
+        if new == old:
+            return old
+        if self._on_update:
+            row = list(new)
+            for position in self._on_update:
+                row[position] = targets[position].now(execution)
+            new = self._columns.complete(row, execution)
+        return new

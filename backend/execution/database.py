@@ -1,0 +1,183 @@
+"""The database as one process of the MySQL face sees it: plans run, transactions, definitions.
+
+A statement of its own is a transaction that is tried again when it loses a race, so clients
+only ever see its result; inside BEGIN … COMMIT a lost race is error 1213 at the commit.
+Plans are compiled once and kept as long as their caller keeps the plan.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+
+from backend.execution.execution import Execution
+from backend.execution.insert import CompiledInsert
+from backend.execution.numbers import Numbers
+from backend.execution.outcome import Done, Outcome, ResultSet
+from backend.execution.select import CompiledSelect
+from backend.execution.transaction import SchemaChanged, Transaction
+from backend.execution.update import CompiledDelete, CompiledUpdate
+from backend.store import Committed, Conflict, Store
+from controller.catalog import Catalog
+from controller.sql.plan import Delete, Insert, Plan, Select, Update
+from controller.sql.settings import Settings
+from dataflow.errors import Condition, Retryable
+from dataflow.modes import DEFAULT_MODES, Modes
+from dataflow.temporal import from_datetime
+from dataflow.types import Row, Value
+
+PLANS_MAX = 2_000
+TRIES_MAX = 50
+PAUSE_SECONDS = 0.001
+PAUSE_SECONDS_MAX = 0.1
+
+Compiled = CompiledSelect | CompiledInsert | CompiledUpdate | CompiledDelete
+LoadCatalog = Callable[[], Awaitable[Catalog]]
+Define = Callable[[str, str | None, Settings], Awaitable[tuple[Done, Catalog]]]
+"""Has a definition statement carried out; what it answers, and the catalog that shows it."""
+
+
+class Database:
+    def __init__(self, store: Store, catalog: Catalog, load_catalog: LoadCatalog, define: Define) -> None:
+        self.store = store
+        self._catalog = catalog
+        self._load_catalog = load_catalog
+        self._define = define
+        self._numbers = Numbers(store)
+        self._compiled: OrderedDict[int, tuple[Plan, Compiled]] = OrderedDict()
+
+    # The catalog
+
+    @property
+    def catalog(self) -> Catalog:
+        """The newest snapshot known here; `refresh_catalog` asks for a newer one."""
+        return self._catalog
+
+    def learn_catalog(self, catalog: Catalog) -> None:
+        """A snapshot was heard of; an older one changes nothing."""
+        if catalog.version > self._catalog.version:
+            self._catalog = catalog
+
+    async def refresh_catalog(self) -> None:
+        self.learn_catalog(await self._load_catalog())
+
+    async def define(self, sql: str, database: str | None, settings: Settings) -> Done:
+        done, catalog = await self._define(sql, database, settings)
+        self.learn_catalog(catalog)
+        return done
+
+    # Statements
+
+    def begin(self) -> Transaction:
+        return Transaction(self.store)
+
+    async def execute(
+        self,
+        plan: Plan,
+        parameters: Sequence[Value] = (),
+        transaction: Transaction | None = None,
+        modes: Modes = DEFAULT_MODES,
+    ) -> Outcome:
+        """Run `plan`; `parameters` are the statement's, then one value for each of `plan.facts`.
+
+        Without `transaction` the statement is one of its own and durable when this returns.
+        `SchemaChanged` asks the caller to plan again with a fresh catalog.
+        """
+        run = _Run(self._compile(plan), self._vectors(plan, parameters), modes, self._numbers)
+        if transaction is None:
+            return await self._run_alone(run)
+        mark = transaction.mark()
+        try:
+            return await run(transaction)
+        except BaseException:
+            transaction.rollback_to_mark(mark)
+            raise
+
+    def evaluate(
+        self, plan: Plan, parameters: Sequence[Value], rows: Sequence[Row], modes: Modes = DEFAULT_MODES
+    ) -> ResultSet:
+        """Run a SELECT over `rows` in place of its table's."""
+        compiled = self._compile(plan)
+        assert isinstance(compiled, CompiledSelect)
+        execution = Execution(self.begin(), tuple(parameters), modes, utc_now(), self._numbers)
+        return compiled.evaluate(rows, execution)
+
+    async def _run_alone(self, run: _Run) -> Outcome:
+        assume_absent = run.may_assume_absent
+        for attempt in range(TRIES_MAX):
+            transaction = self.begin()
+            outcome = await run(transaction, assume_absent)
+            result = await transaction.try_commit()
+            if isinstance(result, Committed):
+                return outcome
+            if not isinstance(result, Conflict):
+                raise SchemaChanged()
+            if assume_absent:
+                assume_absent = False  # now look which key is there
+            else:
+                await asyncio.sleep(random.uniform(0, min(PAUSE_SECONDS * 2**attempt, PAUSE_SECONDS_MAX)))
+        raise Retryable(Condition.DEADLOCK)
+
+    def _vectors(self, plan: Plan, parameters: Sequence[Value]) -> list[tuple[Value, ...]]:
+        if plan.batch is None:
+            return [tuple(parameters)]
+        own = len(parameters) - len(plan.facts)
+        return plan.vectors(parameters[:own], parameters[own:])
+
+    def _compile(self, plan: Plan) -> Compiled:
+        kept = self._compiled.get(id(plan))
+        if kept is not None:  # the plan is kept too, so its id is not another's
+            self._compiled.move_to_end(id(plan))
+            return kept[1]
+        compiled = compile_statement(plan)
+        self._compiled[id(plan)] = (plan, compiled)
+        if len(self._compiled) > PLANS_MAX:
+            self._compiled.popitem(last=False)
+        return compiled
+
+
+class _Run:
+    """One statement with its values, to be run once or until it wins its race."""
+
+    def __init__(
+        self, compiled: Compiled, vectors: list[tuple[Value, ...]], modes: Modes, numbers: Numbers
+    ) -> None:
+        self._compiled = compiled
+        self._vectors = vectors
+        self._modes = modes
+        self._now = utc_now()
+        self._numbers = numbers
+        self._numbering = compiled.numbering(numbers, vectors) if isinstance(compiled, CompiledInsert) else None
+
+    @property
+    def may_assume_absent(self) -> bool:
+        return isinstance(self._compiled, CompiledInsert) and self._compiled.may_assume_absent
+
+    async def __call__(self, transaction: Transaction, assume_absent: bool = False) -> Outcome:
+        execution = Execution(
+            transaction, self._vectors[0], self._modes, self._now, self._numbers, assume_absent=assume_absent
+        )
+        if isinstance(self._compiled, CompiledInsert):
+            assert self._numbering is not None
+            return await self._compiled.run(execution, self._vectors, self._numbering)
+        return await self._compiled.run(execution)
+
+
+def compile_statement(plan: Plan) -> Compiled:
+    match plan.statement:
+        case Select() as select:
+            return CompiledSelect(select)
+        case Insert() as insert:
+            return CompiledInsert(insert)
+        case Update() as update:
+            return CompiledUpdate(update)
+        case Delete() as delete:
+            return CompiledDelete(delete)
+
+
+def utc_now() -> int:
+    """The time as packed DATETIME in UTC, with microseconds."""
+    return from_datetime(datetime.now(UTC))

@@ -1,0 +1,172 @@
+"""What the leading controller does with a planned DDL statement.
+
+A change of the catalog is published at once; statements planned before find a stale schema
+at their commit and are planned again. Dropping and truncating is just that: ids are never
+reused, and what is left of old tables is removed elsewhere.
+
+A new index is built online. It is published as `building`, so every write from then on
+maintains it and none reads it; then the rows stored before get their entries, in small
+commits that each check that the rows are still what was read; then `building` is cleared.
+If a unique index turns out to have duplicates, the tables of the statement become what they
+were before it. A controller that takes over finishes what is still building (`finish_builds`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from backend.execution.duplicates import duplicate_entry
+from backend.store import ABSENT, ANY, Committed, Conflict, Part, Store
+from controller.catalog import Catalog, CatalogChange
+from dataflow.errors import Condition, InvalidStatement, Retryable
+from dataflow.schema import Index, Table
+from persistence.key_range import after_prefix
+from persistence.layout import IndexWriter, TableWriter
+
+BATCH_ROWS = 400
+TRIES_MAX = 100
+
+Build = tuple[int, int]
+"""(table id, index id)"""
+
+
+class CatalogStore(Protocol):
+    """Where the catalog is kept."""
+
+    async def load(self) -> Catalog: ...
+
+    async def replace(self, old_version: int, change: CatalogChange) -> Catalog:
+        """Apply `change` to the catalog of that version and return the new one.
+
+        When it returns, no shard accepts a commit for an earlier version of a changed table.
+        """
+        ...
+
+
+async def carry_out(change: CatalogChange, catalog_store: CatalogStore, store: Store) -> Catalog:
+    """Publish `change` and build its indexes; on failure nothing of it remains."""
+    before = await catalog_store.load()
+    if change.is_empty:
+        return before
+    catalog = await catalog_store.replace(before.version, change)
+    if not change.builds:
+        return catalog
+    try:
+        return await finish_builds(change.builds, catalog_store, store)
+    except InvalidStatement:
+        await _undo(change, before, catalog_store)
+        raise
+
+
+def unfinished_builds(catalog: Catalog) -> tuple[Build, ...]:
+    return tuple(
+        (table.id, index.id) for table in catalog.tables.values() for index in table.indexes if index.building
+    )
+
+
+async def finish_builds(builds: Sequence[Build], catalog_store: CatalogStore, store: Store) -> Catalog:
+    """Fill the indexes and make them readable."""
+    catalog = await catalog_store.load()
+    for table_id, index_id in builds:
+        table = catalog.tables[table_id]
+        index = next(index for index in table.indexes if index.id == index_id)
+        await fill_index(store, table, index)
+    ready = []
+    for table_id in dict.fromkeys(table_id for table_id, _ in builds):
+        table = catalog.tables[table_id]
+        done = {index_id for built_table, index_id in builds if built_table == table_id}
+        indexes = tuple(replace(index, building=index.building and index.id not in done) for index in table.indexes)
+        ready.append(replace(table, indexes=indexes, version=table.version + 1))
+    return await catalog_store.replace(catalog.version, CatalogChange(tables_put=tuple(ready)))
+
+
+async def _undo(change: CatalogChange, before: Catalog, catalog_store: CatalogStore) -> None:
+    """Put the tables back as they were, able to read what was written in between."""
+    now = await catalog_store.load()
+    restored = []
+    created = []
+    for changed in change.tables_put:
+        table, old = now.tables[changed.id], before.tables.get(changed.id)
+        if old is None:
+            created.append(table.id)
+            continue
+        formats = table.formats if table.formats[-1] == old.formats[-1] else (*table.formats, old.formats[-1])
+        restored.append(
+            replace(
+                old,
+                version=table.version + 1,
+                formats=formats,
+                next_column_id=table.next_column_id,
+                next_index_id=table.next_index_id,
+            )
+        )
+    await catalog_store.replace(now.version, CatalogChange(tables_put=tuple(restored), tables_dropped=tuple(created)))
+
+
+async def fill_index(store: Store, table: Table, index: Index) -> None:
+    """Add the entries of all stored rows; 1062 if two rows have the same key of a unique index."""
+    filler = _Filler(store, table, index)
+    start = filler.writer.row_prefix
+    for shard in range(store.shard_count):
+        async for chunk in store.scan(shard, start, after_prefix(start)):
+            for first in range(0, len(chunk), BATCH_ROWS):
+                await filler.add([(key, version, row) for key, version, row in chunk[first : first + BATCH_ROWS]])
+
+
+class _Filler:
+    def __init__(self, store: Store, table: Table, index: Index) -> None:
+        self.store = store
+        self.table = table
+        self.index = index
+        self.writer = TableWriter(table)
+        self.entries = IndexWriter(table, index)
+
+    async def add(self, rows: list[tuple[bytes, int, bytes]]) -> None:
+        """Commit the rows' entries, reading them again as often as someone changes them meanwhile."""
+        present: set[bytes] = set()
+        for _ in range(TRIES_MAX):
+            parts = self._parts(rows, present)
+            if not parts:
+                return
+            result = await self.store.commit(parts, {self.table.id: self.table.version})
+            if isinstance(result, Committed):
+                return
+            if not isinstance(result, Conflict):
+                break
+            rows, present = await self._read_again(rows)
+        raise Retryable(Condition.LOCK_WAIT_TIMEOUT)
+
+    def _parts(self, rows: list[tuple[bytes, int, bytes]], present: set[bytes]) -> dict[int, Part]:
+        parts: dict[int, Part] = {}
+        shard_of = self.store.shard_of
+        mine: dict[bytes, bytes] = {}
+        for key, version, value in rows:
+            row = self.writer.decode(value)
+            entry = self.entries.entry(row, key)
+            if mine.setdefault(entry.key, entry.value) != entry.value:
+                raise duplicate_entry(self.table, self.index, row)
+            if entry.key in present:
+                continue
+            shard = shard_of(entry.route)
+            expected = ABSENT if entry.unique else ANY
+            parts.setdefault(shard, Part([], [])).writes.append((entry.key, expected, entry.value))
+            parts.setdefault(shard_of(key), Part([], [])).checks.append((key, version))
+        return parts
+
+    async def _read_again(self, rows: list[tuple[bytes, int, bytes]]) -> tuple[list[tuple[bytes, int, bytes]], set[bytes]]:
+        """The rows as they are now, and the keys of those entries that are already there."""
+        shard_of = self.store.shard_of
+        stored = await self.store.get([(shard_of(key), key) for key, _, _ in rows])
+        rows = [(key, each[0], each[1]) for (key, _, _), each in zip(rows, stored) if each is not None]
+        entries = [self.entries.entry(self.writer.decode(value), key) for key, _, value in rows]
+        found = await self.store.get([(shard_of(entry.route), entry.key) for entry in entries])
+        present = set()
+        for (_, _, value), entry, each in zip(rows, entries, found):
+            if each is None:
+                continue
+            if each[1] != entry.value:
+                raise duplicate_entry(self.table, self.index, self.writer.decode(value))
+            present.add(entry.key)
+        return rows, present

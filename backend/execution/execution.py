@@ -1,0 +1,45 @@
+"""What every statement is run with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from backend.execution.numbers import Numbers
+from backend.execution.outcome import Warning
+from backend.execution.transaction import Transaction
+from dataflow.errors import Condition
+from dataflow.modes import Modes
+from dataflow.storing import WARNING, Notice, Report
+from dataflow.types import Value
+
+WARNINGS_MAX = 64
+"""As many as MySQL's max_error_count keeps, more or less."""
+
+
+@dataclass(slots=True)
+class Execution:
+    """One run of a statement. `parameters` are the statement's, then the session facts it asked for.
+
+    `now` is the time at which the statement started, packed, in UTC, with microseconds.
+    """
+
+    transaction: Transaction
+    parameters: tuple[Value, ...]
+    modes: Modes
+    now: int
+    numbers: Numbers
+    assume_absent: bool = False
+    report: Report = field(default_factory=Report)
+
+    def warn(self, condition: Condition, *arguments: object) -> None:
+        self.report.notices.append(Notice(WARNING, condition, arguments))
+
+    @property
+    def warning_count(self) -> int:
+        return len(self.report.notices)
+
+    def warnings(self) -> tuple[Warning, ...]:
+        return tuple(
+            Warning(notice.level, notice.condition.code, notice.message)
+            for notice in self.report.notices[:WARNINGS_MAX]
+        )

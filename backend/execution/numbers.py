@@ -1,0 +1,84 @@
+"""Numbers handed out by the store's counters: AUTO_INCREMENT values and hidden row ids.
+
+Row ids are taken in blocks and handed out from memory: nobody sees them, so gaps do no
+harm. AUTO_INCREMENT values are reserved by statement, as InnoDB reserves them: as many as the
+statement has rows at the first one needed, and twice as many each time these do not suffice.
+"""
+
+from __future__ import annotations
+
+from backend.store import Store
+from dataflow.schema import Table
+from persistence.layout import auto_increment_counter, row_id_counter
+
+ROW_ID_BLOCK = 1_000
+RESERVATION_MAX = 1 << 16
+
+
+class Numbers:
+    """What one process has taken from the counters and not yet used."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._row_ids: dict[int, tuple[int, int]] = {}
+        self._raised: dict[int, int] = {}
+
+    async def row_ids(self, table_id: int, count: int) -> range:
+        """`count` numbers that no other row of the table has."""
+        first, end = self._row_ids.get(table_id, (0, 0))
+        if end - first < count:
+            block = max(count, ROW_ID_BLOCK)
+            first = await self._store.allocate(row_id_counter(table_id), block)
+            end = first + block
+        self._row_ids[table_id] = (first + count, end)
+        return range(first, first + count)
+
+    async def reserve(self, table: Table, count: int, floor: int) -> int:
+        """The first of `count` consecutive AUTO_INCREMENT values from `floor` up."""
+        floor = max(floor, table.auto_increment_start)
+        first = await self._store.allocate(auto_increment_counter(table.id), count, floor)
+        self._raised[table.id] = first + count
+        return first
+
+    async def raise_above(self, table: Table, value: int) -> None:
+        """An explicit value was stored: hand out only larger ones from now on."""
+        if value >= self._raised.get(table.id, 1):
+            await self._store.allocate(auto_increment_counter(table.id), 0, value + 1)
+            self._raised[table.id] = value + 1
+
+
+class AutoIncrement:
+    """One INSERT's values. A second run of the statement gets the same ones again."""
+
+    def __init__(self, numbers: Numbers, table: Table, row_count: int) -> None:
+        self._numbers = numbers
+        self._table = table
+        self._row_count = row_count
+        self._reservations: list[tuple[int, int]] = []
+        self.restart()
+
+    def restart(self) -> None:
+        self._used = 0
+        self._next = 0
+        self._end = 0
+        self.largest_explicit = 0
+
+    async def next(self) -> int:
+        if self._next >= self._end:
+            await self._reserve()
+        self._next += 1
+        return self._next - 1
+
+    async def _reserve(self) -> None:
+        if self._used == len(self._reservations):
+            doubled = min(1 << self._used, RESERVATION_MAX)
+            count = self._row_count if self._used == 0 and self._row_count else doubled
+            first = await self._numbers.reserve(self._table, count, max(self._next, self.largest_explicit + 1))
+            self._reservations.append((first, first + count))
+        self._next, self._end = self._reservations[self._used]
+        self._used += 1
+
+    def note_explicit(self, value: int) -> None:
+        self.largest_explicit = max(self.largest_explicit, value)
+        if self._next and value >= self._next:
+            self._next = value + 1

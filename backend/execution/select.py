@@ -1,0 +1,201 @@
+"""SELECT over at most one table: filter, group, project, order, limit.
+
+Compiled once for a plan. Rows come from the store along the access path, or from memory for
+tables that are not stored. Reading stops as soon as LIMIT is met, where the order of the
+rows does not matter or is the order of the primary key anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+from backend.execution.access import Path, choose
+from backend.execution.execution import Execution
+from backend.execution.grouping import Grouping, row_key
+from backend.execution.outcome import ResultSet
+from backend.execution.reading import Found, find, row_address, row_decoder
+from controller.sql.plan import OrderItem, Select
+from dataflow.comparison import sort_key
+from dataflow.compile import compile_predicate, compile_row, compile_scalar
+from dataflow.errors import Condition, InvalidStatement
+from dataflow.expression import Column, Expression
+from dataflow.schema import Table
+from dataflow.types import Row, Value
+
+SORT_BUFFER_ROWS_MIN = 4_000
+
+Parameters = tuple[Value, ...]
+Pair = tuple[Row, Row]
+"""(the row that ORDER BY reads, the output row)"""
+
+
+class Sorter:
+    """ORDER BY as a few stable sorts, the last item first."""
+
+    def __init__(self, items: Sequence[OrderItem]) -> None:
+        self._passes = [
+            (compile_scalar(item.expression), sort_key(item.expression.type), item.descending) for item in reversed(items)
+        ]
+
+    def sort(self, pairs: list[Pair], parameters: Parameters) -> None:
+        for value, key, descending in self._passes:
+            pairs.sort(key=lambda pair: key(value(pair[0], parameters)), reverse=descending)
+
+    def sorted(self, found: list[tuple[Found, Row]], parameters: Parameters) -> list[tuple[Found, Row]]:
+        for value, key, descending in self._passes:
+            found.sort(key=lambda pair: key(value(pair[1], parameters)), reverse=descending)
+        return found
+
+
+class Filter:
+    """A WHERE over one table: where to look, and what to keep."""
+
+    def __init__(self, table: Table, where: Expression | None) -> None:
+        self.table = table
+        self.path = choose(table, where)
+        self.predicate = None if where is None else compile_predicate(where)
+        self.decode = row_decoder(table)
+
+    async def rows(self, execution: Execution, reverse: bool = False) -> AsyncIterator[list[tuple[Found, Row]]]:
+        """The rows that fulfil the WHERE, in chunks."""
+        decode, predicate, parameters = self.decode, self.predicate, execution.parameters
+        async for chunk in find(execution.transaction, self.table, self.path, parameters, reverse=reverse):
+            decoded = [(found, decode(found[2])) for found in chunk]
+            yield decoded if predicate is None else [pair for pair in decoded if predicate(pair[1], parameters)]
+
+
+class CompiledSelect:
+    def __init__(self, select: Select) -> None:
+        self.select = select
+        self.columns = select.columns
+        is_stored = select.table is not None and select.table.id >= 0
+        self._filter = Filter(select.table, select.where) if select.table is not None and is_stored else None
+        self._where = None if select.where is None else compile_predicate(select.where)
+        grouped = bool(select.group_by or select.aggregates)
+        self._grouping = Grouping(select.group_by, select.aggregates) if grouped else None
+        self._having = None if select.having is None else compile_predicate(select.having)
+        self._project = compile_row(select.outputs)
+        self.distinct = row_key([column.type for column in select.columns]) if select.distinct else None
+        self.limit = None if select.limit is None else compile_scalar(select.limit)
+        self.offset = None if select.offset is None else compile_scalar(select.offset)
+        direction = None
+        if select.table is not None and self._filter is not None and not grouped:
+            direction = key_order(select.table, self._filter.path, select.order_by)
+        self._reverse = direction is True
+        self.sorter = Sorter(select.order_by) if select.order_by and direction is None else None
+
+    async def run(self, execution: Execution) -> ResultSet:
+        output = _Output(self, execution.parameters)
+        if self._grouping is not None:
+            groups = self._grouping.groups()
+            async for chunk in self._input(execution):
+                groups.add(chunk, execution.parameters)
+            output.add(groups.rows())
+        elif output.stop != 0 or self.select.count_found_rows:
+            source = self._input(execution)
+            async for chunk in source:
+                output.add(chunk)
+                if output.is_full:
+                    break
+            await source.aclose()  # type: ignore[attr-defined]
+        return output.result_set(execution)
+
+    def evaluate(self, rows: Sequence[Row], execution: Execution) -> ResultSet:
+        """The same over rows that are in memory."""
+        where, parameters = self._where, execution.parameters
+        chosen = list(rows) if where is None else [row for row in rows if where(row, parameters)]
+        if self._grouping is not None:
+            groups = self._grouping.groups()
+            groups.add(chosen, parameters)
+            chosen = groups.rows()
+        output = _Output(self, parameters)
+        output.add(chosen)
+        return output.result_set(execution)
+
+    async def _input(self, execution: Execution) -> AsyncIterator[list[Row]]:
+        """The rows that fulfil the WHERE, in chunks."""
+        if self._filter is None:
+            yield [()] if self._where is None or self._where((), execution.parameters) else []
+            return
+        found = self._filter.rows(execution, self._reverse)
+        async for chunk in found:
+            if self.select.for_update:
+                for (key, version, _), _ in chunk:
+                    execution.transaction.check(row_address(execution.transaction.store, key), version)
+            yield [row for _, row in chunk]
+
+    def pairs(self, rows: list[Row], parameters: Parameters) -> list[Pair]:
+        having, project = self._having, self._project
+        if having is not None:
+            rows = [row for row in rows if having(row, parameters)]
+        return [(row, project(row, parameters)) for row in rows]
+
+
+class _Output:
+    """Result rows as they come: distinct, in order, and no more of them than are wanted."""
+
+    def __init__(self, select: CompiledSelect, parameters: Parameters) -> None:
+        self._select = select
+        self._parameters = parameters
+        self._offset = 0 if select.offset is None else count_of(select.offset((), parameters))
+        limit = None if select.limit is None else count_of(select.limit((), parameters))
+        self.stop = None if limit is None else self._offset + limit
+        self._pairs: list[Pair] = []
+        self._seen: set[object] = set()
+        self._count = 0
+        self._buffer_max = SORT_BUFFER_ROWS_MIN + 4 * (self.stop or 0)
+
+    @property
+    def is_full(self) -> bool:
+        if self.stop is None or self._select.select.count_found_rows:
+            return False
+        return self._select.sorter is None and len(self._pairs) >= self.stop
+
+    def add(self, rows: list[Row]) -> None:
+        pairs = self._select.pairs(rows, self._parameters)
+        key = self._select.distinct
+        if key is not None:
+            pairs = [pair for pair in pairs if self._is_new(key(pair[1]))]
+        self._pairs += pairs
+        self._count += len(pairs)
+        if self.stop is not None and len(self._pairs) > self._buffer_max:
+            self._sort()
+            del self._pairs[self.stop :]
+
+    def _is_new(self, key: object) -> bool:
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        return True
+
+    def _sort(self) -> None:
+        if self._select.sorter is not None:
+            self._select.sorter.sort(self._pairs, self._parameters)
+
+    def result_set(self, execution: Execution) -> ResultSet:
+        self._sort()
+        rows = [output for _, output in self._pairs[self._offset : self.stop]]
+        found_rows = self._count if self._select.select.count_found_rows else None
+        return ResultSet(self._select.columns, rows, execution.warnings(), found_rows)
+
+
+def count_of(value: Value) -> int:
+    """The number of a LIMIT or OFFSET."""
+    if isinstance(value, int) and value >= 0:
+        return value
+    raise InvalidStatement(Condition.WRONG_ARGUMENTS, "LIMIT")
+
+
+def key_order(table: Table, path: Path, order_by: Sequence[OrderItem]) -> bool | None:
+    """Whether reading by primary key gives the order: False if forward, True if in reverse, None if not."""
+    if path.index is not table.primary_key or len(order_by) > len(path.index.parts):
+        return None
+    positions = {column.id: position for position, column in enumerate(table.columns)}
+    directions = set()
+    for item, part in zip(order_by, path.index.parts):
+        expression = item.expression
+        if not isinstance(expression, Column) or expression.index != positions[part.column_id] or part.prefix is not None:
+            return None
+        directions.add(item.descending != part.descending)
+    return directions.pop() if len(directions) == 1 else None
+

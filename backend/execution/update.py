@@ -1,0 +1,107 @@
+"""UPDATE and DELETE over one table: find, change in order, check keys as MySQL does, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from backend.execution.columns import Assignments, Columns
+from backend.execution.duplicates import duplicate_entry
+from backend.execution.execution import Execution
+from backend.execution.outcome import Done
+from backend.execution.reading import Found
+from backend.execution.select import Filter, Sorter, count_of, key_order
+from backend.execution.writing import RowWriter
+from controller.sql.plan import Delete, OrderItem, Update
+from dataflow.compile import compile_scalar
+from dataflow.errors import Condition, InvalidStatement
+from dataflow.expression import Expression
+from dataflow.schema import Table
+from dataflow.types import Row
+
+
+class Victims:
+    """The rows that an UPDATE or DELETE is about, in its order."""
+
+    def __init__(
+        self, table: Table, where: Expression | None, order_by: Sequence[OrderItem], limit: Expression | None
+    ) -> None:
+        self._filter = Filter(table, where)
+        self._limit = None if limit is None else compile_scalar(limit)
+        direction = key_order(table, self._filter.path, order_by)
+        self._reverse = direction is True
+        self._sorter = Sorter(order_by) if order_by and direction is None else None
+
+    async def find(self, execution: Execution) -> list[tuple[Found, Row]]:
+        limit = None if self._limit is None else count_of(self._limit((), execution.parameters))
+        found: list[tuple[Found, Row]] = []
+        if limit == 0:
+            return found
+        source = self._filter.rows(execution, self._reverse)
+        async for chunk in source:
+            found += chunk
+            if limit is not None and self._sorter is None and len(found) >= limit:
+                break
+        await source.aclose()  # type: ignore[attr-defined]
+        if self._sorter is not None:
+            found = self._sorter.sorted(found, execution.parameters)
+        return found if limit is None else found[:limit]
+
+
+class CompiledUpdate:
+    def __init__(self, update: Update) -> None:
+        self._table = update.table
+        self._ignore = update.ignore
+        self._victims = Victims(update.table, update.where, update.order_by, update.limit)
+        self._columns = Columns(update.table)
+        self._assignments = Assignments(self._columns, update.assignments)
+
+    async def run(self, execution: Execution) -> Done:
+        victims = await self._victims.find(execution)
+        changes: list[tuple[Found, Row, Row]] = []
+        failure: InvalidStatement | None = None
+        for row_number, (found, old) in enumerate(victims, 1):
+            execution.report.row_number = row_number
+            try:
+                new = self._assignments.apply(old, (), execution)
+                if new is not old and self._passes(new, execution):
+                    changes.append((found, old, new))
+            except InvalidStatement as error:
+                failure = error  # reported unless a row before it has a duplicate key
+                break
+        writer = RowWriter(execution.transaction, self._table)
+        await writer.prefetch_updates(changes)
+        changed = 0
+        for found, old, new in changes:
+            duplicate = await writer.update(found, old, new)
+            if duplicate is None:
+                changed += 1
+            elif self._ignore:
+                execution.warn(Condition.DUPLICATE_ENTRY, *duplicate_entry(self._table, duplicate.index, new).arguments)
+            else:
+                raise duplicate_entry(self._table, duplicate.index, new)
+        if failure is not None:
+            raise failure
+        info = f"Rows matched: {len(victims)}  Changed: {changed}  Warnings: {execution.warning_count}"
+        return Done(changed, len(victims), info=info, warnings=execution.warnings())
+
+    def _passes(self, row: Row, execution: Execution) -> bool:
+        violated = self._columns.violated(row)
+        if violated is None:
+            return True
+        if not self._ignore:
+            raise InvalidStatement(Condition.CHECK_VIOLATED, violated)
+        execution.warn(Condition.CHECK_VIOLATED, violated)
+        return False
+
+
+class CompiledDelete:
+    def __init__(self, delete: Delete) -> None:
+        self._table = delete.table
+        self._victims = Victims(delete.table, delete.where, delete.order_by, delete.limit)
+
+    async def run(self, execution: Execution) -> Done:
+        victims = await self._victims.find(execution)
+        writer = RowWriter(execution.transaction, self._table)
+        for found, row in victims:
+            writer.delete(found, row)
+        return Done(len(victims), len(victims), warnings=execution.warnings())
