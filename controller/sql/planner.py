@@ -1,4 +1,4 @@
-"""From a template to a plan, and a cache of plans.
+"""From statements to plans, through a cache.
 
 A plan depends on the template, the default database, the session's settings, the types of the
 parameter values, and the version of the one table it names. The cache checks the last when a
@@ -8,20 +8,22 @@ plan is asked for, so DDL needs to invalidate nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
 
 from controller.catalog import Catalog
+from controller.sql import parameter_types
 from controller.sql.parse import parse, syntax_error
-from controller.sql.plan import Plan, Statement
+from controller.sql.plan import Insert, Plan, Statement
 from controller.sql.select import SelectPlanner
 from controller.sql.settings import Settings
-from controller.sql.translate import Parameters, decimal_type
+from controller.sql.template import canonical_text, reader
+from controller.sql.translate import Parameters
 from controller.sql.writes import WritePlanner
-from dataflow.errors import Unsupported
-from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, NULL, Kind, SqlType, Value, text
+from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.schema import Table
+from dataflow.types import SqlType, Value, text
 
 PLANS_MAX = 10_000
 
@@ -41,15 +43,20 @@ def plan(
     `types` are those of the values, one for each `?`; without them (PREPARE) they are inferred
     from where each parameter stands.
     """
-    words = sql.split(None, 1)
-    if words and words[0].isalpha() and words[0].upper() not in _VERBS:
-        raise syntax_error(sql, 0)
-    tree = parse(sql)
+    tree = parse_statement(sql)
     count = sum(1 for _ in tree.find_all(exp.Placeholder))
     assert types is None or len(types) == count, "one type for each parameter"
     parameters = Parameters(types if types is not None else [None] * count)
     statement = _statement(tree, catalog, database, settings, parameters)
     return Plan(statement, tuple([each or text() for each in parameters.types]), tuple(parameters.facts), batch)
+
+
+def parse_statement(sql: str) -> Any:
+    """The tree of a statement that is planned; others are a syntax error here."""
+    words = sql.split(None, 1)
+    if words and words[0].isalpha() and words[0].upper() not in _VERBS:
+        raise syntax_error(sql, 0)
+    return parse(sql)
 
 
 def _statement(
@@ -69,59 +76,75 @@ def _statement(
             raise Unsupported(f"{type(tree).__name__} statements")
 
 
-# --- types of values ------------------------------------------------------------------------
-# A value's type code is short and quick to hash; equal codes have equal types.
+def tables_of(found: Plan) -> tuple[Table, ...]:
+    """The tables whose definition the plan relies on."""
+    statement = found.statement
+    tables = () if statement.table is None else (statement.table,)
+    if isinstance(statement, Insert) and statement.select is not None and statement.select.table is not None:
+        return (*tables, statement.select.table)
+    return tables
 
 
-def code_of(value: Value) -> str:
-    """The type code of a parameter value, for one that is not a date or time."""
-    kind = type(value)
-    if kind is int:
-        assert isinstance(value, int)
-        return "i" if -0x8000_0000_0000_0000 <= value < 0x8000_0000_0000_0000 else "u"
-    if kind is str:
-        assert isinstance(value, str)
-        return f"s{len(value).bit_length()}"
-    if kind is Decimal:
-        assert isinstance(value, Decimal)
-        found = decimal_type(value)
-        return f"d{found.length},{found.scale}"
-    if kind is float:
-        return "f"
-    return "n" if value is None else "b"
+class PlanCache:
+    """Plans by everything they depend on; one for each process that plans."""
+
+    def __init__(self) -> None:
+        self._plans: dict[tuple[str, str | None, Settings, tuple[str, ...] | None], Plan] = {}
+
+    def plan_text(
+        self, sql: str, catalog: Catalog, database: str | None, settings: Settings
+    ) -> tuple[Plan, Sequence[Value]]:
+        """The plan of a text statement, and the values of its parameters."""
+        reads = reader(settings.ansi_quotes, settings.backslash_escapes)
+        reading = reads.read(sql)
+        codes, values = parameter_types.codes_of(reading)
+        if codes is None:
+            reading = reads.read(sql, fold=False)
+            codes, values = parameter_types.codes_of(reading)
+            assert codes is not None
+        template = reading.template
+        key = (template.text, database, settings, codes)
+        found = self._plans.get(key)
+        if found is None or not _is_valid(found, catalog):
+            types = [parameter_types.type_of(code, settings.collation) for code in codes]
+            try:
+                found = plan(template.text, catalog, database, settings, types, template.batch)
+            except InvalidStatement as error:
+                if error.condition is Condition.PARSE_ERROR:
+                    # MySQL quotes the statement as it was sent.
+                    parse_statement(canonical_text(sql, settings))
+                raise
+            self._keep(key, found)
+        return found, values
+
+    def plan_prepared(
+        self,
+        sql: str,
+        catalog: Catalog,
+        database: str | None,
+        settings: Settings,
+        codes: tuple[str, ...] | None = None,
+    ) -> Plan:
+        """The plan of a statement with `?`: for PREPARE without `codes`, for EXECUTE with them."""
+        key = (sql, database, settings, codes)
+        found = self._plans.get(key)
+        if found is None or not _is_valid(found, catalog):
+            types = None
+            if codes is not None:
+                types = [parameter_types.type_of(code, settings.collation) for code in codes]
+            found = plan(canonical_text(sql, settings), catalog, database, settings, types)
+            self._keep(key, found)
+        return found
+
+    def _keep(self, key: tuple[str, str | None, Settings, tuple[str, ...] | None], found: Plan) -> None:
+        if len(self._plans) >= PLANS_MAX:
+            self._plans.clear()
+        self._plans[key] = found
 
 
-def type_of(code: str, settings: Settings) -> SqlType:
-    """The type a code stands for. "date", "datetime:N" and "time:N" are for packed values."""
-    match code[:1]:
-        case "i":
-            return BIGINT
-        case "u":
-            return BIGINT_UNSIGNED
-        case "s":
-            length = (1 << int(code[1:])) - 1
-            return text(length if length <= 16383 else None, settings.collation)
-        case "d" if code[1:2].isdigit():
-            precision, _, scale = code[1:].partition(",")
-            return SqlType(Kind.DECIMAL, length=int(precision), scale=int(scale))
-        case "f":
-            return DOUBLE
-        case "n":
-            return NULL
-        case "b":
-            return SqlType(Kind.LONGBLOB)
-    name, _, digits = code.partition(":")
-    return SqlType(Kind(name), scale=int(digits or 0))
-
-
-def codes_of(values: Sequence[Value], batch: tuple[int, int] | None) -> tuple[str, ...] | None:
-    """The type codes of a reading's values, one for each parameter of its template.
-
-    None if the rows of a batch hold values of different kinds in one column; such a
-    statement has to be planned with all its rows.
-    """
-    if batch is None:
-        return tuple([code_of(value) for value in values])
-    start, width = batch
-    tail = (len(values) - start) % width if width else 0
-    raise NotImplementedError(tail)
+def _is_valid(found: Plan, catalog: Catalog) -> bool:
+    for table in tables_of(found):
+        now = catalog.tables.get(table.id)
+        if now is not table and (now is None or now.version != table.version):
+            return False
+    return True

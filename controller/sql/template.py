@@ -32,6 +32,7 @@ from controller.sql.lexer import (
     without_comments,
 )
 from controller.sql.literals import parameters_of
+from controller.sql.settings import Settings
 from dataflow.types import Value
 
 TEMPLATED = frozenset({"SELECT", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH"})
@@ -54,6 +55,7 @@ class Template:
 
     text: str
     verb: str
+    parameter_count: int = 0
     batch: tuple[int, int] | None = None
 
 
@@ -100,7 +102,8 @@ class TemplateReader:
         ]
         self._skeletons: dict[str, _Skeleton] = {}
 
-    def read(self, sql: str) -> Reading:
+    def read(self, sql: str, fold: bool = True) -> Reading:
+        """Without `fold`, the rows of an INSERT all stay in the template."""
         if "/*" in sql or "--" in sql or "#" in sql:
             sql = without_comments(sql, self._backslash).strip()
         inserting = sql[:1] in "iIrR" and sql[:6].upper() in ("INSERT", "REPLAC")
@@ -108,7 +111,7 @@ class TemplateReader:
         pieces = self._splitters[inserting + 2 * introduced].split(sql)
         literals = pieces[1::2]
         skeleton = MARK.join(pieces[::2])
-        if inserting:
+        if inserting and fold:
             rows = _ROWS.search(skeleton)
             if rows is not None and (width := rows[1].count(MARK)):
                 folded = self._read_rows(skeleton, literals, rows, width)
@@ -202,7 +205,7 @@ class TemplateReader:
         number = 0
         for index, literal in enumerate(literals):
             if index in kept:
-                pieces.append(self._canonical(literal))
+                pieces.append(canonical_literal(literal, self._backslash))
             else:
                 pieces.append("?" + ", ?" * padding.get(number, 0))
                 number += 1
@@ -212,17 +215,18 @@ class TemplateReader:
         if batch is not None:
             first = batch[0] - sum(1 for index in known.kept if index < batch[0])
             batch = (first, batch[1])
-        template = Template(text, verb, batch)
+        template = Template(text, verb, number + sum(padding.values()), batch)
         known.templates[tuple([literals[index] for index in known.kept])] = template
         return template
 
-    def _canonical(self, literal: str) -> str:
-        """A kept literal as the default SQL mode writes it."""
-        if self._backslash or literal[-1] not in "'\"" or literal[0] in "xXbB":
-            return literal
-        quote = literal.index(literal[-1])
-        value = string_value(literal[quote:], self._backslash)
-        return literal[:quote] + "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
+
+def canonical_literal(literal: str, backslash: bool) -> str:
+    """A literal as the default SQL mode writes it."""
+    if backslash or literal[-1] not in "'\"" or literal[0] in "xXbB":
+        return literal
+    quote = literal.index(literal[-1])
+    value = string_value(literal[quote:], backslash)
+    return literal[:quote] + "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 _ANSI_IDENTIFIER = re.compile(r'"(?:[^"]|"")*"')
@@ -255,6 +259,24 @@ def _padded(values: list[Value], lists: Sequence[tuple[int, int, int]]) -> list[
         last = first + length
         values[last:last] = [values[last - 1]] * (padded - length)
     return values
+
+
+def canonical_text(sql: str, settings: Settings) -> str:
+    """A statement with all its literals, as the default quoting modes write it, no comments."""
+    if settings.backslash_escapes and not settings.ansi_quotes:
+        return without_comments(sql).strip("; \t\r\n")
+    pieces: list[str] = []
+    position = 0
+    for token in tokens(sql, settings.ansi_quotes, settings.backslash_escapes):
+        pieces.append(" " if token.start > position else "")
+        if token.kind is TokenKind.QUOTED:
+            pieces.append(_ANSI_IDENTIFIER.sub(_backquoted, token.text))
+        elif token.kind is TokenKind.STRING:
+            pieces.append(canonical_literal(token.text, settings.backslash_escapes))
+        else:
+            pieces.append(token.text)
+        position = token.end
+    return "".join(pieces).strip("; ")
 
 
 @cache

@@ -380,7 +380,7 @@ class Translator:
             if isinstance(argument, exp.Distinct | exp.Star):
                 raise syntax_error(argument.sql("mysql"), 0)
         if not is_function(name):
-            raise InvalidStatement(Condition.UNKNOWN_FUNCTION, node.sql("mysql").partition("(")[0])
+            raise InvalidStatement(Condition.UNKNOWN_FUNCTION, node.this if isinstance(node.this, str) else name)
         return call(name, *(self.translate(each) for each in arguments))
 
     def _aggregate(self, name: str, node: Any) -> Expression:

@@ -116,7 +116,7 @@ class WritePlanner:
         alias = given.args.get("alias") if isinstance(given, exp.Values) else None
         if alias is not None and alias.name:
             names = [each.name for each in alias.args.get("columns") or []]
-            renamed = list(column.name for column in source.table.columns)
+            renamed = [column.name for column in source.table.columns]
             target = node.this
             written = [each.name for each in target.expressions] if isinstance(target, exp.Schema) else None
             for position, name in zip(self._columns(source.table, written), names):
@@ -185,4 +185,4 @@ def is_default(node: Any) -> bool:
     """Whether a value is the keyword DEFAULT, which sqlglot reads as a name."""
     if isinstance(node, exp.Column):
         return not node.table and not node.this.args.get("quoted") and node.name.upper() == "DEFAULT"
-    return isinstance(node, exp.Var | exp.Default) and node.name.upper() == "DEFAULT"
+    return isinstance(node, exp.Var) and node.name.upper() == "DEFAULT"
