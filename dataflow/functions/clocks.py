@@ -12,7 +12,13 @@ from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Expression
 from dataflow.functions.date_formats import date_format
-from dataflow.functions.date_parts import datetime_type, fraction_digits, time_type
+from dataflow.functions.date_parts import (
+    datetime_type,
+    day_number,
+    fraction_digits,
+    seconds_digits,
+    time_type,
+)
 from dataflow.functions.numeric import Number
 from dataflow.functions.registry import Domain, function
 from dataflow.temporal import (
@@ -55,7 +61,7 @@ def unix_timestamp(arguments: Arguments) -> Callable[[int], int | Decimal]:
     digits = fraction_digits(arguments[0])
 
     def apply(moment: int) -> int | Decimal:
-        passed = to_microseconds(moment) - _UNIX_START
+        passed = to_microseconds(moment) - _UNIX_START if day_number(moment) is not None else 0
         if not 0 <= passed // SECOND <= UNIX_SECONDS_MAX:
             passed = 0
         if not digits:
@@ -73,14 +79,14 @@ def _moment_of(seconds: Number, digits: int) -> int | None:
 
 
 def _from_unix_type(arguments: Arguments) -> SqlType:
-    return text() if len(arguments) > 1 else datetime_type(fraction_digits(arguments[0]))
+    return text() if len(arguments) > 1 else datetime_type(seconds_digits(arguments[0]))
 
 
 @function(
     "from_unixtime", arguments=(Domain.NUMBER, Domain.TEXT), optional=1, result=_from_unix_type, specialise=True
 )
 def from_unixtime(arguments: Arguments) -> Callable[..., int | str | None]:
-    digits = fraction_digits(arguments[0])
+    digits = seconds_digits(arguments[0])
 
     def apply(seconds: Number, layout: str | None = None) -> int | str | None:
         moment = _moment_of(seconds, digits)
@@ -126,10 +132,10 @@ def _end_of_gap(in_utc: int, source: str) -> int:
 
 @function(
     "sec_to_time", arguments=(Domain.NUMBER,), specialise=True,
-    result=lambda arguments: time_type(fraction_digits(arguments[0])),
+    result=lambda arguments: time_type(seconds_digits(arguments[0])),
 )  # fmt: skip
 def sec_to_time(arguments: Arguments) -> Callable[[Number], int]:
-    digits = fraction_digits(arguments[0])
+    digits = seconds_digits(arguments[0])
     return lambda seconds: round_time(max(-TIME_MAX, min(TIME_MAX, _microseconds(seconds))), digits)
 
 
@@ -141,10 +147,10 @@ def time_to_sec(value: int) -> int:
 
 @function(
     "maketime", arguments=(Domain.INTEGER, Domain.INTEGER, Domain.NUMBER), specialise=True,
-    result=lambda arguments: time_type(fraction_digits(arguments[2])),
+    result=lambda arguments: time_type(seconds_digits(arguments[2])),
 )  # fmt: skip
 def maketime(arguments: Arguments) -> Callable[[int, int, Number], int | None]:
-    digits = fraction_digits(arguments[2])
+    digits = seconds_digits(arguments[2])
 
     def apply(hour: int, minute: int, second: Number) -> int | None:
         if not 0 <= minute < 60 or not 0 <= second < 60:

@@ -18,8 +18,9 @@ from dataflow.types import DATE, Kind, SqlType
 
 Arguments = tuple[Expression, ...]
 
-_CLOCK_LETTERS = frozenset("HISThiklprs")
-_DATE_LETTERS = frozenset("MVUXYWabcjmvuxyw") | frozenset("Dde")
+_CLOCK_LETTERS = frozenset("HISThiklrs")
+_DATE_LETTERS = frozenset("MVUXYWabcjmvuxyw")
+"""A day alone is none: with hours it is a TIME of days and hours."""
 _NUMBERS = {
     "Y": 4, "y": 2, "m": 2, "c": 2, "d": 2, "e": 2, "D": 2, "h": 2, "I": 2, "l": 2, "k": 2, "H": 2, "i": 2,
     "s": 2, "S": 2, "f": 6, "w": 1, "j": 3, "V": 2, "U": 2, "v": 2, "u": 2, "X": 4, "x": 4,

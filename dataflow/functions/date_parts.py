@@ -25,7 +25,7 @@ from dataflow.temporal import (
     to_days,
     unpack,
 )
-from dataflow.types import BIGINT, DATE, INT, INTEGERS, REALS, TEMPORALS, Kind, SqlType, text
+from dataflow.types import BIGINT, DATE, INT, INTEGERS, REALS, STRINGS, TEMPORALS, Kind, SqlType, text
 
 if TYPE_CHECKING:
     from dataflow.compile import Emitter
@@ -44,10 +44,15 @@ def fraction_digits(expression: Expression) -> int:
         return min(max(given.scale, 0), 6)
     if given.kind in INTEGERS or given.kind in (Kind.YEAR, Kind.BIT, Kind.NULL):
         return 0
-    if given.kind not in REALS and isinstance(expression, Literal) and isinstance(expression.value, str):
+    if isinstance(expression, Literal) and isinstance(expression.value, str):
         digits = expression.value.rpartition(".")[2] if "." in expression.value else ""
         return min(len(digits) - len(digits.lstrip("0123456789")), 6)
     return 6
+
+
+def seconds_digits(expression: Expression) -> int:
+    """The same when `expression` is read as a number of seconds."""
+    return 6 if expression.type.kind in STRINGS or expression.type.kind in REALS else fraction_digits(expression)
 
 
 def time_type(digits: int) -> SqlType:
@@ -80,7 +85,7 @@ def time(value: int) -> int:
     return value
 
 
-@function("year", arguments=(Domain.DATETIME,), result=SqlType(Kind.YEAR))
+@function("year", arguments=(Domain.DATETIME,), result=INT)
 def year_of(moment: int) -> int:
     return unpack(moment)[0]
 
@@ -195,10 +200,11 @@ def week_of(days: int, year: int, mode: int, in_week_year: bool = False) -> tupl
     return year, (days - first_week(year)) // 7 + 1
 
 
-@function("week", arguments=(Domain.DATETIME, Domain.INTEGER), optional=1, result=INT)
-def week(moment: int, mode: int = 0) -> int | None:
-    days = day_number(moment)
-    return None if days is None else week_of(days, unpack(moment)[0], mode)[1]
+@function("week", arguments=(Domain.DATETIME, Domain.INTEGER), optional=1, nulls=True, result=INT)
+def week(moment: int | None, mode: int | None = 0) -> int | None:
+    """NULL as the mode is 0."""
+    days = None if moment is None else day_number(moment)
+    return None if moment is None or days is None else week_of(days, unpack(moment)[0], mode or 0)[1]
 
 
 @function("weekofyear", arguments=(Domain.DATETIME,), result=INT)
@@ -206,12 +212,12 @@ def week_of_year(moment: int) -> int | None:
     return week(moment, 3)
 
 
-@function("yearweek", arguments=(Domain.DATETIME, Domain.INTEGER), optional=1, result=INT)
-def year_week(moment: int, mode: int = 0) -> int | None:
-    days = day_number(moment)
-    if days is None:
+@function("yearweek", arguments=(Domain.DATETIME, Domain.INTEGER), optional=1, nulls=True, result=INT)
+def year_week(moment: int | None, mode: int | None = 0) -> int | None:
+    days = None if moment is None else day_number(moment)
+    if moment is None or days is None:
         return None
-    year, number = week_of(days, unpack(moment)[0], mode, in_week_year=True)
+    year, number = week_of(days, unpack(moment)[0], mode or 0, in_week_year=True)
     return year * 100 + number
 
 

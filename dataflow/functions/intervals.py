@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Expression, Literal
-from dataflow.functions.date_parts import datetime_type, fraction_digits, time_type, unit_name
+from dataflow.functions.date_parts import datetime_type, fraction_digits, seconds_digits, time_type, unit_name
 from dataflow.functions.registry import Domain, Fragment, function, special
 from dataflow.temporal import (
     DAY,
@@ -144,7 +144,7 @@ def _amount(expression: Expression, unit: str) -> tuple[Domain, Callable[..., In
 def _unit_digits(unit: str, amount: Expression) -> int:
     if unit.endswith("MICROSECOND"):
         return 6
-    return fraction_digits(amount) if unit == "SECOND" else 0
+    return seconds_digits(amount) if unit == "SECOND" else 0
 
 
 def _sum_type(date: Expression, amount: Expression, unit: str) -> SqlType:

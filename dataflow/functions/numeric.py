@@ -93,7 +93,7 @@ def _whole(real: Callable[[float], int], mode: str) -> Callable[[Arguments], Cal
 
         def apply(value: Number) -> Number:
             if result is Kind.DOUBLE:
-                return math.copysign(float(real(value)), value)
+                return math.copysign(float(real(float(value))), value)
             rounded = Decimal(value).quantize(Decimal(1), mode, EXACT)
             return rounded if result is Kind.DECIMAL else int(rounded)
 
@@ -113,8 +113,9 @@ def _constant_digits(arguments: Arguments) -> int | None:
     if len(arguments) < 2:
         return 0
     digits = arguments[1]
-    if isinstance(digits, Literal) and isinstance(digits.value, int):
-        return digits.value
+    if isinstance(digits, Literal):
+        constant = conversion.convert(digits.value, digits.type, Domain.INTEGER)
+        return constant if isinstance(constant, int) else None
     if isinstance(digits, Call) and digits.function == "negate":
         inner = _constant_digits((digits, digits.arguments[0]))
         return None if inner is None else -inner
@@ -204,12 +205,17 @@ def format_number(value: Number | None, digits: int | None, locale: str | None =
     return f"{rounded:,f}".translate({ord("."): point, ord(","): separator})
 
 
-_LOCALES = {
-    **dict.fromkeys(("de_de", "de_lu", "es_es", "id_id", "is_is", "it_it", "nl_nl", "da_dk", "tr_tr", "el_gr", "pt_br", "vi_vn", "ro_ro", "gl_es"), (",", ".")),
-    **dict.fromkeys(("fr_fr", "de_at", "pt_pt", "pl_pl", "bg_bg", "hr_hr", "sl_si", "fr_be", "fr_ch", "ca_es", "eu_es", "it_ch"), (",", "")),
-    **dict.fromkeys(("ru_ru", "cs_cz", "uk_ua", "sv_se", "nb_no", "no_no", "fi_fi", "sk_sk", "be_by", "hu_hu"), (",", " ")),
-    "de_ch": (".", "'"),
-}  # fmt: skip
+_NAMES = {
+    (",", "."): "de_de be_by da_dk nb_no de_be de_lu es_ar es_bo es_cl es_co es_ec es_es es_py es_uy es_ve fo_fo hu_hu "
+    "id_id is_is lt_lt mn_mn no_no ro_ro ru_ua sq_al tr_tr uk_ua vi_vn",
+    (",", " "): "sv_se cs_cz es_cr et_ee fi_fi lv_lv mk_mk ru_ru sk_sk",
+    (",", ""): "fr_fr ca_es de_at el_gr eu_es fr_be fr_ca fr_ch fr_lu gl_es hr_hr it_it nl_be nl_nl pl_pl pt_br pt_pt sl_si",
+    (".", ""): "ar_sa sr_rs",
+    (".", "'"): "de_ch",
+    (",", "'"): "it_ch rm_ch",
+}
+_LOCALES = {name: signs for signs, names in _NAMES.items() for name in names.split()}
+"""The point and the separator of thousands; in the locales that are not named, those of English."""
 
 
 @function("pow", "power", arguments=(Domain.REAL, Domain.REAL), result=DOUBLE)

@@ -16,7 +16,8 @@ from dataflow.collation.names import collation as collation_named
 from dataflow.expression import Call, Expression
 from dataflow.functions.registry import Domain, Fragment, function, special
 from dataflow.functions.strings import Arguments, Infer, display_length, string_function, string_type
-from dataflow.types import BIGINT, BLOBS, INT, NUMBERS, STRINGS, Kind, SqlType, text
+from dataflow.numerals import UINT64_MAX
+from dataflow.types import BIGINT, BLOBS, INT, INTEGERS, NUMBERS, STRINGS, Kind, SqlType, text
 
 if TYPE_CHECKING:
     from dataflow.compile import Emitter
@@ -54,8 +55,11 @@ def _finder(key: Key) -> Finder:
     return find
 
 
-def _locate(find: Finder, part: Any, whole: Any, position: int) -> int:
-    if not 1 <= position <= len(whole) + 1:
+def _locate(find: Finder, part: Any, whole: Any, position: int | None = None) -> int:
+    """Without a position, '' is found at 1 even in ''."""
+    if position is None:
+        return find(whole, part, 0) + 1 if part else 1
+    if not 1 <= position <= len(whole):
         return 0
     return find(whole, part, position - 1) + 1 if part else position
 
@@ -66,7 +70,7 @@ def _emit_locate(emitter: Emitter, part: Expression, whole: Expression, *positio
     fragments = [emitter.convert(part, domain), emitter.convert(whole, domain)]
     if position:
         fragments.append(emitter.convert(position[0], Domain.INTEGER))
-    return emitter.apply(lambda part, whole, position=1: _locate(find, part, whole, position), fragments, nulls=False)
+    return emitter.apply(lambda *arguments: _locate(find, *arguments), fragments, nulls=False)
 
 
 @special("locate", "position", least=2, most=3, result=BIGINT)
@@ -114,6 +118,8 @@ def field(emitter: Emitter, node: Call) -> Fragment:
     key: Callable[[Any], Any]
     if kinds <= STRINGS | BLOBS:
         domain, key = _key(node.arguments, "field")
+    elif kinds <= INTEGERS:
+        domain, key = Domain.INTEGER, lambda number: number & UINT64_MAX  # -1 is 18446744073709551615 here
     else:
         domain, key = Domain.NUMBER if kinds <= NUMBERS else Domain.REAL, lambda number: number
 

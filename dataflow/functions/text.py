@@ -224,7 +224,7 @@ _SOUNDEX = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "01230120022455012623010202"))
 @function("soundex", arguments=(Domain.TEXT,), result=unbounded(0))
 def soundex(value: str) -> str:
     """The original algorithm: vowels go first, then repeated codes; not cut to four characters."""
-    letters = [c for c in upper(value) if "A" <= c <= "Z" or c >= "\u00c0"]
+    letters = [c.upper() if c.isascii() else c for c in value if (c.isascii() and c.isalpha()) or c >= "\u00c0"]
     if not letters:
         return ""
     result, last = letters[0], _SOUNDEX.get(letters[0], "0")
