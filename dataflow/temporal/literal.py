@@ -96,6 +96,7 @@ def _read_loose(text: str, modes: Modes, whole_only: bool = False) -> Read:
         if at == end:
             break
         if position == 2 and text[at] == "T":
+            spaced = True
             at += 1
             continue
         if position == 5:

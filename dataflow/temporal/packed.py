@@ -79,7 +79,7 @@ def to_days(year: int, month: int, day: int) -> int:
         leap_year = year
         days = 365 * year + 31 * (month - 1) + day - (month * 4 + 23) // 10
     else:
-        leap_year = year - 1
+        leap_year = max(year - 1, 0)
         days = 365 * year + 31 * (month - 1) + day
     return days + leap_year // 4 - (leap_year // 100 + 1) * 3 // 4
 
