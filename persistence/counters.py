@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-RESERVE_AHEAD = 10_000
+RESERVE_AHEAD = 1_000
 
 
 class Counters:

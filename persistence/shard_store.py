@@ -44,7 +44,7 @@ _META = b"\0m"
 WRITE_BUFFER_BYTES = 32 << 20
 BLOCK_CACHE_BYTES = 64 << 20
 BLOOM_BITS_PER_KEY = 10
-HISTORY_EPOCHS = 16
+HISTORY_EPOCHS = 1024
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_prepared = msgspec.msgpack.Decoder(PreparedEpoch).decode
@@ -227,6 +227,12 @@ class ShardStore:
 
     def put_meta(self, name: bytes, value: bytes) -> None:
         self._database.put(_META + name, value, sync=self._fsync)
+
+    def first_key(self, start: bytes, stop: bytes) -> bytes | None:
+        """The least stored key in the range."""
+        for key in self._database.iterator(start=start, stop=stop, include_value=False):
+            return bytes(key)
+        return None
 
     def delete_range(self, start: bytes, stop: bytes, keys_max: int = 10_000) -> bool:
         """Delete up to `keys_max` keys of a range nobody reads any more; True if more are left.
