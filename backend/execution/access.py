@@ -18,8 +18,9 @@ from dataflow.schema import Index, Table
 from dataflow.types import Row, Value
 from persistence.key_range import Operator
 
-COMBINATIONS_MAX = 2_000
-"""Beyond so many keys of IN lists, reading everything is no worse."""
+KEYS_MAX = 10_000
+RANGES_MAX = 200
+"""Beyond so many keys or ranges of IN lists, reading everything is no worse."""
 
 Scalar = Callable[[Row, Parameters], Value]
 _MIRRORED = {"=": "=", "<=>": "<=>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -110,7 +111,7 @@ def bind(path: Path, parameters: Sequence[Value]) -> Bound | None:
                 values.append(value)  # type: ignore[arg-type]
         lists.append(values)
         combinations *= len(values)
-    if combinations > COMBINATIONS_MAX:
+    if combinations > (KEYS_MAX if path.is_complete else RANGES_MAX):
         return None
     compared: list[tuple[Operator, Value]] = []
     for term in path.comparisons:

@@ -69,9 +69,9 @@ class Target:
         if type_.kind is not Kind.TIMESTAMP:
             now = from_utc(now, execution.modes.time_zone)
         if type_.kind is Kind.DATE:
-            return date_part(now)
-        fraction = now & 0xFFFFFF
-        return now - fraction + fraction // 10 ** (6 - type_.scale) * 10 ** (6 - type_.scale)
+            return int(date_part(now))
+        unit: int = 10 ** (6 - type_.scale)
+        return now - (now & 0xFFFFFF) % unit
 
     def replace_null(self, execution: Execution, always_error: bool) -> Value:
         """What becomes of a NULL in a NOT NULL column."""

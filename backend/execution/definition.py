@@ -13,20 +13,23 @@ were before it. A controller that takes over finishes what is still building (`f
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from backend.execution.duplicates import duplicate_entry
+from backend.execution.reading import Found
 from backend.store import ABSENT, ANY, Committed, Conflict, Part, Store
 from controller.catalog import Catalog, CatalogChange
-from dataflow.errors import Condition, InvalidStatement, Retryable
+from dataflow.errors import Condition, MillraceError, Retryable
 from dataflow.schema import Index, Table
 from persistence.key_range import after_prefix
 from persistence.layout import IndexWriter, TableWriter
 
 BATCH_ROWS = 400
 TRIES_MAX = 100
+SHARD_TRIES_MAX = 10
 
 Build = tuple[int, int]
 """(table id, index id)"""
@@ -55,7 +58,7 @@ async def carry_out(change: CatalogChange, catalog_store: CatalogStore, store: S
         return catalog
     try:
         return await finish_builds(change.builds, catalog_store, store)
-    except InvalidStatement:
+    except MillraceError:
         await _undo(change, before, catalog_store)
         raise
 
@@ -110,9 +113,7 @@ async def fill_index(store: Store, table: Table, index: Index) -> None:
     filler = _Filler(store, table, index)
     start = filler.writer.row_prefix
     for shard in range(store.shard_count):
-        async for chunk in store.scan(shard, start, after_prefix(start)):
-            for first in range(0, len(chunk), BATCH_ROWS):
-                await filler.add([(key, version, row) for key, version, row in chunk[first : first + BATCH_ROWS]])
+        await filler.fill_shard(shard, start, after_prefix(start))
 
 
 class _Filler:
@@ -123,7 +124,20 @@ class _Filler:
         self.writer = TableWriter(table)
         self.entries = IndexWriter(table, index)
 
-    async def add(self, rows: list[tuple[bytes, int, bytes]]) -> None:
+    async def fill_shard(self, shard: int, start: bytes, stop: bytes) -> None:
+        """Add the entries of one shard's rows, going on where it stopped when the shard was away."""
+        for attempt in range(SHARD_TRIES_MAX):
+            try:
+                async for chunk in self.store.scan(shard, start, stop):
+                    for first in range(0, len(chunk), BATCH_ROWS):
+                        await self.add(chunk[first : first + BATCH_ROWS])
+                    start = chunk[-1][0] if chunk else start
+                return
+            except Retryable:
+                await asyncio.sleep(min(0.1 * 2**attempt, 2.0))
+        raise Retryable(Condition.LOCK_WAIT_TIMEOUT)
+
+    async def add(self, rows: list[Found]) -> None:
         """Commit the rows' entries, reading them again as often as someone changes them meanwhile."""
         present: set[bytes] = set()
         for _ in range(TRIES_MAX):
@@ -138,7 +152,7 @@ class _Filler:
             rows, present = await self._read_again(rows)
         raise Retryable(Condition.LOCK_WAIT_TIMEOUT)
 
-    def _parts(self, rows: list[tuple[bytes, int, bytes]], present: set[bytes]) -> dict[int, Part]:
+    def _parts(self, rows: list[Found], present: set[bytes]) -> dict[int, Part]:
         parts: dict[int, Part] = {}
         shard_of = self.store.shard_of
         mine: dict[bytes, bytes] = {}
@@ -155,7 +169,7 @@ class _Filler:
             parts.setdefault(shard_of(key), Part([], [])).checks.append((key, version))
         return parts
 
-    async def _read_again(self, rows: list[tuple[bytes, int, bytes]]) -> tuple[list[tuple[bytes, int, bytes]], set[bytes]]:
+    async def _read_again(self, rows: list[Found]) -> tuple[list[Found], set[bytes]]:
         """The rows as they are now, and the keys of those entries that are already there."""
         shard_of = self.store.shard_of
         stored = await self.store.get([(shard_of(key), key) for key, _, _ in rows])

@@ -13,8 +13,10 @@ from pathlib import Path
 
 from backend.store import ANY, CommitResult, Committed, Conflict, Part, StaleSchema, Stored
 from dataflow.epoch_messages import PersistEpoch
+from dataflow.errors import Condition, Retryable
 from persistence.layout import shard_of
 from persistence.shard_store import Durability, ShardStore
+from persistence.view import View
 
 
 class LocalStore:
@@ -36,15 +38,35 @@ class LocalStore:
     def shard_of(self, key: bytes) -> int:
         return shard_of(key, len(self.shards))
 
-    async def get(self, keys: Sequence[tuple[int, bytes]]) -> list[Stored | None]:
-        return [self.shards[shard].get(key) for shard, key in keys]
+    async def read_epoch(self) -> int:
+        return self._epoch if len(self.shards) > 1 else 0
+
+    async def get(self, keys: Sequence[tuple[int, bytes]], epoch: int = 0) -> list[Stored | None]:
+        if not epoch:
+            return [self.shards[shard].get(key) for shard, key in keys]
+        views = {shard: self._view(shard, epoch) for shard, _ in keys}
+        return [views[shard].get(key) for shard, key in keys]
 
     async def scan(
-        self, shard: int, start: bytes, stop: bytes, *, resolve: bytes | None = None, reverse: bool = False
+        self,
+        shard: int,
+        start: bytes,
+        stop: bytes,
+        *,
+        resolve: bytes | None = None,
+        reverse: bool = False,
+        epoch: int = 0,
     ) -> AsyncIterator[list[tuple[bytes, int, bytes]]]:
-        for chunk in self.shards[shard].view().scan(start, stop, resolve=resolve, reverse=reverse):
+        view = self._view(shard, epoch) if epoch else self.shards[shard].view()
+        for chunk in view.scan(start, stop, resolve=resolve, reverse=reverse):
             yield chunk
             await asyncio.sleep(0)
+
+    def _view(self, shard: int, epoch: int) -> View:
+        view = self.shards[shard].view_at(epoch)
+        if view is None:
+            raise Retryable(Condition.UNKNOWN_ERROR, f"epoch {epoch} is not kept any more")
+        return view
 
     async def allocate(self, counter: bytes, count: int, floor: int = 0) -> int:
         return self.shards[self.shard_of(counter)].allocate(counter, count, floor)

@@ -16,19 +16,16 @@ from operator import itemgetter
 from backend.execution.access import Bound, Path, bind
 from backend.execution.transaction import OWN, Address, Transaction
 from backend.store import Store
+from dataflow.errors import Retryable
 from dataflow.schema import Table
 from dataflow.types import Row, Value
-from persistence.key_range import KeyRange, after_prefix, comparison_range, equal_prefix
+from persistence.key_range import KeyRange, comparison_range, equal_prefix
 from persistence.layout import IndexWriter, TableWriter
 
 Found = tuple[bytes, int, bytes]
 """(row key, version, encoded row)"""
+EPOCH_TRIES_MAX = 5
 _key = itemgetter(0)
-
-
-@lru_cache(maxsize=512)
-def _table_writer(table_id: int, version: int, identity: int, table: _Same) -> TableWriter:
-    return TableWriter(table.table)
 
 
 class _Same:
@@ -46,32 +43,59 @@ class _Same:
         return id(self.table)
 
 
+@lru_cache(maxsize=512)
+def _table_writer(same: _Same) -> TableWriter:
+    return TableWriter(same.table)
+
+
 def table_writer(table: Table) -> TableWriter:
     """The compiled encodings of a table, made once for each."""
-    return _table_writer(table.id, table.version, id(table), _Same(table))
+    return _table_writer(_Same(table))
 
 
 async def find(
     transaction: Transaction, table: Table, path: Path, parameters: tuple[Value, ...], *, reverse: bool = False
 ) -> AsyncIterator[list[Found]]:
-    """The rows along `path`, or all rows if this execution's values rule its index out."""
-    writer = table_writer(table)
+    """The rows along `path`, or all rows if this execution's values rule its index out.
+
+    What comes from several shards is as of one epoch. Shards keep that for a short time only;
+    if it is gone before the first rows have come, a newer one is taken.
+    """
     bound = bind(path, parameters)
     if bound is None:
         bound = Bound(Path(table.primary_key), [()], [])
-    index = bound.path.index
+    for attempt in range(EPOCH_TRIES_MAX):
+        started = False
+        try:
+            async for chunk in _find(transaction, table_writer(table), bound, reverse):
+                started = True
+                yield chunk
+            return
+        except Retryable:
+            if started or attempt == EPOCH_TRIES_MAX - 1:
+                raise
+
+
+async def _find(
+    transaction: Transaction, writer: TableWriter, bound: Bound, reverse: bool
+) -> AsyncIterator[list[Found]]:
+    table, index, store = writer.table, bound.path.index, transaction.store
     if bound.path.is_complete and not any(None in values for values in bound.alternatives):
-        yield await _find_keys(transaction, writer, bound)
-    elif index is table.primary_key:
+        yield await _find_keys(transaction, writer, bound, reverse)
+        return
+    if not bound.alternatives:
+        return
+    epoch = await store.read_epoch()
+    if index is table.primary_key:
         encoding, base = writer.primary_key, writer.row_prefix
         ranges = _ranges(comparison_range(encoding, base, values, bound.comparisons) for values in bound.alternatives)
         pending = sorted(_pending(transaction, table))
         for key_range in reversed(ranges) if reverse else ranges:
-            async for chunk in _scan_rows(transaction.store, key_range, pending, reverse):
+            async for chunk in _scan_rows(store, key_range, pending, reverse, epoch):
                 yield chunk
     else:
         index_writer = next(each for each in writer.indexes if each.index is index)
-        async for chunk in _scan_index(transaction, writer, index_writer, bound):
+        async for chunk in _scan_index(transaction, writer, index_writer, bound, epoch):
             yield chunk
 
 
@@ -86,25 +110,36 @@ def _pending(transaction: Transaction, table: Table) -> list[tuple[bytes, int, b
 # Whole keys
 
 
-async def _find_keys(transaction: Transaction, writer: TableWriter, bound: Bound) -> list[Found]:
+async def _find_keys(transaction: Transaction, writer: TableWriter, bound: Bound, reverse: bool) -> list[Found]:
     index = bound.path.index
     if index is writer.table.primary_key:
         prefixes = (equal_prefix(writer.primary_key, writer.row_prefix, values) for values in bound.alternatives)
-        return await get_rows(transaction, sorted({key for key in prefixes if key is not None}))
+        return await get_rows(transaction, sorted({key for key in prefixes if key is not None}, reverse=reverse))
     index_writer = next(each for each in writer.indexes if each.index is index)
     prefixes = (
         equal_prefix(index_writer.encoding, index_writer.unique_prefix, values) for values in bound.alternatives
     )
     keys = sorted({key for key in prefixes if key is not None})
     shard_of = transaction.store.shard_of
-    entries = await transaction.get([(shard_of(key), key) for key in keys])
-    return await get_rows(transaction, [writer.row_prefix + entry[1] for entry in entries if entry is not None])
+    addresses = [(shard_of(key), key) for key in keys]
+    entries = await transaction.get(addresses)
+    row_keys = [writer.row_prefix + entry[1] for entry in entries if entry is not None]
+    found = await get_rows(transaction, row_keys)
+    if len(found) < len(row_keys):  # a row moved in between; look at both as of one epoch
+        epoch = await transaction.store.read_epoch()
+        entries = await transaction.get(addresses, epoch)
+        row_keys = [writer.row_prefix + entry[1] for entry in entries if entry is not None]
+        found = await get_rows(transaction, row_keys, epoch)
+    return found
 
 
-async def get_rows(transaction: Transaction, keys: list[bytes]) -> list[Found]:
-    """The rows stored under `keys`, without those that are gone."""
+async def get_rows(transaction: Transaction, keys: list[bytes], epoch: int = 0) -> list[Found]:
+    """The rows stored under `keys`, without those that are gone, all as of one epoch."""
     shard_of = transaction.store.shard_of
-    stored = await transaction.get([(shard_of(key), key) for key in keys]) if keys else []
+    addresses = [(shard_of(key), key) for key in keys]
+    if not epoch and len({shard for shard, _ in addresses}) > 1:
+        epoch = await transaction.store.read_epoch()
+    stored = await transaction.get(addresses, epoch)
     return [(key, each[0], each[1]) for key, each in zip(keys, stored) if each is not None]
 
 
@@ -112,18 +147,18 @@ async def get_rows(transaction: Transaction, keys: list[bytes]) -> list[Found]:
 
 
 async def _scan_rows(
-    store: Store, key_range: KeyRange, pending: list[tuple[bytes, int, bytes | None]], reverse: bool
+    store: Store, key_range: KeyRange, pending: list[tuple[bytes, int, bytes | None]], reverse: bool, epoch: int
 ) -> AsyncIterator[list[Found]]:
     own = [each for each in pending if key_range[0] <= each[0] < key_range[1]]
     if not own:
-        async for chunk in _merged(store, key_range, reverse):
+        async for chunk in _merged(store, key_range, reverse, epoch):
             yield chunk
         return
     touched = {key for key, _, _ in own}
     live = [(key, version, value) for key, version, value in own if value is not None]
     if reverse:
         live.reverse()
-    async for chunk in _merged(store, key_range, reverse):
+    async for chunk in _merged(store, key_range, reverse, epoch):
         last = chunk[-1][0]
         count = 0
         while count < len(live) and (live[count][0] >= last if reverse else live[count][0] <= last):
@@ -137,9 +172,9 @@ async def _scan_rows(
         yield live
 
 
-async def _merged(store: Store, key_range: KeyRange, reverse: bool) -> AsyncIterator[list[Found]]:
+async def _merged(store: Store, key_range: KeyRange, reverse: bool, epoch: int) -> AsyncIterator[list[Found]]:
     """All shards' keys in one order: what no shard can still precede goes out."""
-    sources = [store.scan(shard, *key_range, reverse=reverse) for shard in range(store.shard_count)]
+    sources = [store.scan(shard, *key_range, reverse=reverse, epoch=epoch) for shard in range(store.shard_count)]
     buffers: list[list[Found]] = [[] for _ in sources]
     waiting = list(range(len(sources)))
     active = set(waiting)
@@ -187,14 +222,11 @@ async def _close(source: AsyncIterator[list[Found]]) -> None:
 
 
 async def _scan_index(
-    transaction: Transaction, writer: TableWriter, index: IndexWriter, bound: Bound
+    transaction: Transaction, writer: TableWriter, index: IndexWriter, bound: Bound, epoch: int
 ) -> AsyncIterator[list[Found]]:
     store = transaction.store
     pending = _pending(transaction, writer.table)
     seen = {key for key, _, _ in pending}
-    live = [(key, version, value) for key, version, value in pending if value is not None]
-    if live:
-        yield live  # whatever the transaction has written is looked at: the WHERE decides
 
     def fresh(chunk: list[Found]) -> list[Found]:
         result = []
@@ -204,28 +236,33 @@ async def _scan_index(
                 result.append(found)
         return result
 
-    def ranges(base: bytes) -> list[KeyRange]:
-        return _ranges(comparison_range(index.encoding, base, values, bound.comparisons) for values in bound.alternatives)
+    def sources(base: bytes, resolve: bytes | None) -> list[AsyncIterator[list[Found]]]:
+        ranges = _ranges(comparison_range(index.encoding, base, values, bound.comparisons) for values in bound.alternatives)
+        return [
+            store.scan(shard, start, stop, resolve=resolve, epoch=epoch)
+            for start, stop in ranges
+            for shard in range(store.shard_count)
+        ]
 
-    for start, stop in ranges(index.prefix):
-        for shard in range(store.shard_count):
-            source = store.scan(shard, start, stop, resolve=writer.row_prefix)
-            try:
-                async for chunk in source:
-                    yield fresh(chunk)
-            finally:
-                await _close(source)
-    if not index.index.unique:
-        return
-    for start, stop in ranges(index.unique_prefix):
-        for shard in range(store.shard_count):
-            source = store.scan(shard, start, stop)
-            try:
-                async for chunk in source:
+    plain = sources(index.prefix, writer.row_prefix)
+    unique = sources(index.unique_prefix, None) if index.index.unique else []
+    try:
+        # all at once: an epoch can be opened for a short time only, and then be read at leisure
+        first = await asyncio.gather(*(anext(source, None) for source in plain + unique))
+        live = [(key, version, value) for key, version, value in pending if value is not None]
+        if live:
+            yield live  # whatever the transaction has written is looked at: the WHERE decides
+        for source, chunk in zip(plain + unique, first):
+            named = source in unique
+            while chunk is not None:
+                if named:
                     keys = [writer.row_prefix + primary_key for _, _, primary_key in chunk]
-                    yield fresh(await get_rows(transaction, keys))
-            finally:
-                await _close(source)
+                    chunk = await get_rows(transaction, keys)
+                yield fresh(chunk)
+                chunk = await anext(source, None)
+    finally:
+        for source in plain + unique:
+            await _close(source)
 
 
 def row_address(store: Store, key: bytes) -> Address:
@@ -234,6 +271,3 @@ def row_address(store: Store, key: bytes) -> Address:
 
 def row_decoder(table: Table) -> Callable[[bytes], Row]:
     return table_writer(table).decode
-
-
-__all__ = ["Found", "after_prefix", "find", "get_rows", "row_address", "row_decoder", "table_writer"]

@@ -72,11 +72,12 @@ class Transaction:
             if write is not None:
                 yield address, write[1]
 
-    async def get(self, addresses: Sequence[Address]) -> list[Stored | None]:
+    async def get(self, addresses: Sequence[Address], epoch: int = 0) -> list[Stored | None]:
+        """What is stored as of `epoch`, or of now, with the transaction's own writes over it."""
         if not self._writes:
-            return await self.store.get(addresses)
+            return await self.store.get(addresses, epoch) if addresses else []
         missing = [address for address in addresses if address not in self._writes]
-        stored = iter(await self.store.get(missing) if missing else ())
+        stored = iter(await self.store.get(missing, epoch) if missing else ())
         found: list[Stored | None] = []
         for address in addresses:
             write = self._writes.get(address)
