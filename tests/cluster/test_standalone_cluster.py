@@ -1,0 +1,42 @@
+"""The same system on a real Spark standalone cluster: only the master URL differs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+
+from tests.cluster.spark_cluster import SparkCluster
+from tests.cluster.test_crashes import Writers, check, start, victims
+from tests.serving import MillraceServer
+
+
+def test_workers_in_executors_of_a_spark_cluster_survive_kills(tmp_path: Path) -> None:
+    with SparkCluster(tmp_path / "spark", workers=2) as spark:
+        server = start(tmp_path / "data", f"--master={spark.master}")
+        try:
+            for shard in server.status()["shards"]:
+                commands = [" ".join(parent.cmdline()) for parent in psutil.Process(shard["process"]).parents()]
+                assert any("CoarseGrainedExecutorBackend" in command for command in commands)
+            writers = Writers(server)
+            try:
+                writers.await_more(20)
+                for name in ("worker-0", "worker-1", "adapter-0"):
+                    psutil.Process(victims(server)[name]).kill()
+                    took_s = writers.await_more(20)
+                    assert took_s < 5 or not name.startswith("worker"), f"{name} took {took_s:.1f} s"
+                executor = next(
+                    parent
+                    for parent in psutil.Process(victims(server)["worker-0"]).parents()
+                    if "CoarseGrainedExecutorBackend" in " ".join(parent.cmdline())
+                )
+                executor.kill()
+                writers.await_more(20)
+            finally:
+                writers.finish()
+            check(server, writers)
+            assert server.stop() == 0
+            server = MillraceServer(tmp_path / "data", "--workers=2", "--adapters=2", f"--master={spark.master}")
+            check(server, writers)
+        finally:
+            server.kill()
