@@ -1,0 +1,321 @@
+"""Aggregate functions as code over slots of a group's state, exact under removal.
+
+Every function can take rows away again and then is what it would be without them: sums are
+kept exactly (integers; decimals with room to spare; floats as integers of 2⁻¹⁰⁷⁴, so neither
+order nor removal leaves a trace), extremes and texts keep an ordered bag of their values.
+
+A function is a list of slots with initial values, code that absorbs a value of some weight,
+and an expression for the result. Slot 0 of every state is the group's number of rows.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from bisect import bisect_left, insort
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import reduce
+from typing import Any
+
+from dataflow.errors import Unsupported
+from dataflow.node import AggregateFunction
+from dataflow.ordering import entry_key, order_key
+from dataflow.source import Source
+from dataflow.types import INTEGERS, REALS, Kind, SqlType
+
+_WIDE = decimal.Context(prec=400, rounding=decimal.ROUND_HALF_UP, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
+_MASK = (1 << 64) - 1
+_ONE = 1 << 1074
+"""1.0 in units of the smallest float."""
+
+Slots = Sequence[str]
+
+
+class OrderedBag:
+    """Values with counts; sorted from the first time that their order is asked for."""
+
+    __slots__ = ("_sorted", "counts")
+
+    def __init__(self) -> None:
+        self.counts: dict[Any, int] = {}
+        self._sorted: list[Any] | None = None
+
+    def add(self, entry: Any, weight: int) -> None:
+        old = self.counts.get(entry, 0)
+        if old + weight:
+            self.counts[entry] = old + weight
+            if not old and self._sorted is not None:
+                insort(self._sorted, entry)
+        else:
+            self.counts.pop(entry, None)
+            if old and self._sorted is not None:
+                del self._sorted[bisect_left(self._sorted, entry)]
+
+    @property
+    def entries(self) -> list[Any]:
+        if self._sorted is None:
+            self._sorted = sorted(self.counts)
+        return self._sorted
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """`initial`: source of each slot's first value. `absorb` writes code, `result` gives source."""
+
+    initial: tuple[str, ...]
+    absorb: Callable[[Source, Slots, Mapping[int, str], str], None]
+    result: Callable[[Source, Slots], str]
+
+
+def float_units(value: float) -> int:
+    """A float as a whole number of 2⁻¹⁰⁷⁴."""
+    numerator, denominator = value.as_integer_ratio()
+    return numerator * (_ONE // denominator)
+
+
+def units_float(units: int, divisor: int = 1) -> float:
+    """Nearest float to units / divisor; out of range is an error like any other overflow."""
+    try:
+        return units / (_ONE * divisor)
+    except OverflowError:
+        return math.inf if units > 0 else -math.inf
+
+
+def _number(kind: SqlType) -> Callable[[Any], Any]:
+    """What SUM and AVG add: integers and decimals as they are, anything else as a float."""
+    from dataflow.conversion import Domain, conversion
+
+    if kind.kind in INTEGERS or kind.kind in (Kind.DECIMAL, Kind.YEAR, Kind.BIT):
+        return lambda value: value
+    if kind.kind in REALS:
+        return float
+    convert = conversion(kind, Domain.NUMBER).function or (lambda value: value)
+    return convert
+
+
+def _rounded(value: Decimal | int, scale: int) -> Decimal:
+    return _WIDE.quantize(Decimal(value), Decimal(1).scaleb(-scale))
+
+
+def _exact_sum(total: Any, count: int, scale: int) -> Decimal | None:
+    return _rounded(total, scale) if count else None
+
+
+def _exact_average(total: Any, count: int, scale: int) -> Decimal | None:
+    if not count:
+        return None
+    return _WIDE.quantize(_WIDE.divide(Decimal(total), Decimal(count)), Decimal(1).scaleb(-scale))
+
+
+def _float_sum(total: int, count: int) -> float | None:
+    return units_float(total) if count else None
+
+
+def _float_average(total: int, count: int) -> float | None:
+    return units_float(total, count) if count else None
+
+
+def _variance(count: int, total: int, squares: int, *, sample: bool, root: bool) -> float | None:
+    """Sums are in units of 2⁻¹⁰⁷⁴ and of its square."""
+    divisor = count * (count - 1) if sample else count * count
+    if count <= (1 if sample else 0):
+        return None
+    spread = count * squares - total * total
+    result = spread / (divisor * _ONE * _ONE)
+    return math.sqrt(result) if root else result
+
+
+def accumulator(code: Source, function: AggregateFunction) -> Accumulator:
+    """The code of one aggregate function; unknown ones are an error when the query is planned."""
+    name = function.function
+    if name == "count_star" or (name == "count" and not function.arguments):
+        return Accumulator((), lambda *_: None, lambda _code, _slots: "s[0]")
+    if name == "group_concat":
+        return _group_concat(function)
+    if name == "count":
+        return _count_distinct(function) if function.distinct else _count(function)
+    makers = {
+        "sum": _sum, "avg": _sum, "min": _extreme, "max": _extreme, "any_value": _extreme,
+        "bit_and": _bits, "bit_or": _bits, "bit_xor": _bits,
+        "std": _spread, "stddev": _spread, "stddev_pop": _spread, "stddev_samp": _spread,
+        "variance": _spread, "var_pop": _spread, "var_samp": _spread,
+    }  # fmt: skip
+    if name not in makers:
+        raise Unsupported(f"aggregate function {name}")
+    return makers[name](function)
+
+
+def _given(code: Source, function: AggregateFunction, columns: Mapping[int, str]) -> str:
+    """Evaluate the argument and open a block for when it is not NULL."""
+    value = code.fresh("v")
+    code.line(f"{value} = {code.value(function.arguments[0], columns)}")
+    code.open(f"if {value} is not None:")
+    return value
+
+
+def _count(function: AggregateFunction) -> Accumulator:
+    def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
+        _given(code, function, columns)
+        code.line(f"{slots[0]} += {weight}")
+
+    return Accumulator(("0",), absorb, lambda _code, slots: slots[0])
+
+
+def _tally(code: Source, slot: str, entry: str, weight: str) -> None:
+    """Count `entry` in the dict at `slot`."""
+    count = code.fresh("n")
+    code.line(f"{count} = {slot}.get({entry}, 0) + {weight}")
+    with code.block(f"if {count}:"):
+        code.line(f"{slot}[{entry}] = {count}")
+    with code.block("else:"):
+        code.line(f"{slot}.pop({entry}, None)")
+
+
+def _count_distinct(function: AggregateFunction) -> Accumulator:
+    def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
+        names = [code.fresh("v") for _ in function.arguments]
+        for name, argument in zip(names, function.arguments, strict=True):
+            code.line(f"{name} = {code.value(argument, columns)}")
+        code.open(f"if {' and '.join(f'{name} is not None' for name in names)}:")
+        entry = code.fresh("e")
+        code.line(f"{entry} = {code.key(names, [each.type for each in function.arguments])}")
+        _tally(code, slots[0], entry, weight)
+
+    return Accumulator(("{}",), absorb, lambda _code, slots: f"len({slots[0]})")
+
+
+def _sum(function: AggregateFunction) -> Accumulator:
+    argument, average = function.arguments[0].type, function.function == "avg"
+    exact = function.type.kind is Kind.DECIMAL
+    integral = argument.kind in INTEGERS or argument.kind in (Kind.YEAR, Kind.BIT)
+
+    def number(code: Source, value: str) -> str:
+        """The value as it is added: an integer, a Decimal, or units of a float."""
+        if not exact:
+            return f"{code.constant(float_units)}(float({code.constant(_number(argument))}({value})))"
+        return value if integral or argument.kind is Kind.DECIMAL else f"{code.constant(_decimal)}({value})"
+
+    def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
+        value = _given(code, function, columns)
+        if function.distinct:
+            _tally(code, slots[0], value, weight)
+            return
+        added = number(code, value)
+        if exact and not integral:
+            wide = code.constant(_WIDE)
+            code.line(f"{slots[0]} = {wide}.add({slots[0]}, {wide}.multiply({added}, {weight}))")
+        else:
+            code.line(f"{slots[0]} += {added} * {weight}")
+        code.line(f"{slots[1]} += {weight}")
+
+    def result(code: Source, slots: Slots) -> str:
+        if exact:
+            finish = f"{code.constant(_exact_average if average else _exact_sum)}({{}}, {{}}, {function.type.scale})"
+        else:
+            finish = f"{code.constant(_float_average if average else _float_sum)}({{}}, {{}})"
+        if function.distinct:
+            total = f"sum({number(code, 'x')} for x in {slots[0]})"
+            if exact and not integral:
+                total = f"{code.constant(_wide_sum)}({slots[0]})"
+            return finish.format(total, f"len({slots[0]})")
+        return finish.format(slots[0], slots[1])
+
+    return Accumulator(("{}",) if function.distinct else ("0", "0"), absorb, result)
+
+
+def _wide_sum(values: Any) -> Decimal:
+    return reduce(_WIDE.add, (_decimal(value) for value in values), Decimal(0))
+
+
+def _decimal(value: Any) -> Decimal:
+    return value if isinstance(value, Decimal) else Decimal(value)
+
+
+def _extreme(function: AggregateFunction) -> Accumulator:
+    last = -1 if function.function == "max" else 0
+    key = entry_key(function.arguments[0].type)
+
+    def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
+        value = _given(code, function, columns)
+        entry = value if key is None else f"{code.constant(key)}({value})"
+        code.line(f"{slots[0]}.add({entry}, {weight})")
+
+    def result(code: Source, slots: Slots) -> str:
+        tail = "" if key is None else "[-1]"
+        return f"({slots[0]}.entries[{last}]{tail} if {slots[0]}.counts else None)"
+
+    return Accumulator(("OrderedBag()",), absorb, result)
+
+
+def _bits(function: AggregateFunction) -> Accumulator:
+    from dataflow.conversion import Domain, conversion
+
+    convert = conversion(function.arguments[0].type, Domain.INTEGER).function
+    name = function.function
+
+    def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
+        value = _given(code, function, columns)
+        whole = f"({value if convert is None else f'{code.constant(convert)}({value})'} & {_MASK})"
+        if name == "bit_xor":
+            with code.block(f"if {weight} & 1:"):
+                code.line(f"{slots[0]} ^= {whole}")
+        else:
+            code.line(f"{value} = {whole}")
+            _tally(code, slots[0], value, weight)
+
+    def result(code: Source, slots: Slots) -> str:
+        if name == "bit_xor":
+            return slots[0]
+        fold = (lambda bag: reduce(int.__and__, bag, _MASK)) if name == "bit_and" else (lambda bag: reduce(int.__or__, bag, 0))
+        return f"{code.constant(fold)}({slots[0]})"
+
+    return Accumulator(("0",) if name == "bit_xor" else ("{}",), absorb, result)
+
+
+def _spread(function: AggregateFunction) -> Accumulator:
+    sample, root = function.function.endswith("samp"), function.function.startswith("std")
+
+    def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
+        value = _given(code, function, columns)
+        number = code.constant(_number(function.arguments[0].type))
+        code.line(f"{value} = {code.constant(float_units)}(float({number}({value})))")
+        code.line(f"{slots[0]} += {weight}")
+        code.line(f"{slots[1]} += {value} * {weight}")
+        code.line(f"{slots[2]} += {value} * {value} * {weight}")
+
+    def result(code: Source, slots: Slots) -> str:
+        return f"{code.constant(_variance)}({', '.join(slots)}, sample={sample}, root={root})"
+
+    return Accumulator(("0", "0", "0"), absorb, result)
+
+
+def _group_concat(function: AggregateFunction) -> Accumulator:
+    """Entries are (order…, text's key, text): sorted as asked, then by the text itself."""
+    kind = function.arguments[0].type
+
+    def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
+        value = _given(code, function, columns)
+        parts = [order_key(code, each, columns) for each in function.order]
+        code.line(f"{slots[0]}.add(({', '.join([*parts, code.part(value, kind), value])},), {weight})")
+
+    def result(code: Source, slots: Slots) -> str:
+        finish = lambda bag: _concatenated(bag, function)  # noqa: E731
+        return f"{code.constant(finish)}({slots[0]})"
+
+    return Accumulator(("OrderedBag()",), absorb, result)
+
+
+def _concatenated(bag: OrderedBag, function: AggregateFunction) -> str | None:
+    if not bag.counts:
+        return None
+    texts: list[str] = []
+    seen: set[Any] = set()
+    for entry in bag.entries:
+        if not function.distinct:
+            texts.extend([entry[-1]] * bag.counts[entry])
+        elif entry[-2] not in seen:
+            seen.add(entry[-2])
+            texts.append(entry[-1])
+    return function.separator.join(texts)[: function.length_max]

@@ -1,0 +1,174 @@
+"""One shard's dataflow: views that come and go, epochs that change them, keys that fill and leave.
+
+    engine = Engine(source)
+    view = engine.add_view(node, key=(0,))
+    engine.apply(epoch, {table: delta})        # phase one: updates
+    engine.lookup(view, [(5,)])                # Hit or Hole, for each key
+    engine.upquery(view, [(5,)])               # phase two: fill holes as of this epoch
+
+Invariants, checked by `validate`:
+1. A filled key equals the query evaluated from scratch on the base tables at this epoch.
+2. A change of a key that an operator does not hold is dropped there and nowhere else.
+3. If a stateful operator does not hold a key, no key that depends on it is filled.
+4. No full state depends on a stateful operator that is partial.
+5. No weight in a base table or a view is negative once an epoch has closed.
+
+The source must already contain an epoch's changes when `apply` is called: what is missing
+in memory is read from there. Knows nothing of other shards, of time, or of storage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from dataflow.arrangement import Arrangement, Handle, Hit, Hole
+from dataflow.delta import Delta, ordered, rows_of
+from dataflow.graph import BaseSource, Graph
+from dataflow.join_shape import is_unique
+from dataflow.key_tracing import traced
+from dataflow.node import Base, Columns, Node
+from dataflow.operator import Operator
+from dataflow.placement import place
+from dataflow.source import Key, key_of_values
+from dataflow.types import Row, Value
+
+
+class View:
+    """A query kept up to date, by the columns of its key. Made by `Engine.add_view`."""
+
+    def __init__(self, number: int, node: Node, key: Columns, operator: Operator, arrangement: Arrangement) -> None:
+        self.number = number
+        self.node = node
+        self.key = key
+        self.operator = operator
+        self.arrangement = arrangement
+        self._types = [node.types[column] for column in arrangement.columns]
+        self._order = [key.index(column) for column in arrangement.columns]
+
+    @property
+    def is_full(self) -> bool:
+        return self.arrangement.full
+
+    @property
+    def reason(self) -> str:
+        """Why the view is full, empty if it is partial."""
+        return self.arrangement.reason
+
+    @property
+    def is_unique(self) -> bool:
+        return is_unique(self.node, self.arrangement.columns)
+
+    def index_key(self, values: Sequence[Value]) -> Key:
+        """The key by which the arrangement knows these values of the view's key columns."""
+        assert len(values) == len(self.key)
+        return key_of_values([values[i] for i in self._order], self._types)
+
+
+class Engine:
+    def __init__(self, source: BaseSource) -> None:
+        self.graph = Graph(source)
+        self.views: dict[int, View] = {}
+        self.epoch = 0
+        self._count = 0
+
+    # -- transitions
+
+    def add_view(self, node: Node, key: Columns) -> View:
+        """Keep `node` by `key` from now on. A partial view starts empty; a full one is computed here."""
+        columns = tuple(sorted(set(key)))
+        lookup = traced(node, columns)
+        operator = self.graph.build(place(node, frozenset({lookup})))
+        arrangement = operator.reader(columns)
+        if arrangement is None or arrangement.columns != columns:
+            arrangement = operator.stores.get(columns) or self.graph.new_store(operator, columns)
+        arrangement.views += 1
+        self.graph.invalidate(operator)
+        view = View(self._count, node, key, operator, arrangement)
+        self._count += 1
+        self.views[view.number] = view
+        return view
+
+    def remove_view(self, view: View) -> None:
+        """Forget the view, and every operator and arrangement that only it used."""
+        del self.views[view.number]
+        view.arrangement.views -= 1
+        self.graph.invalidate(view.operator)
+        self.graph.release(view.operator)
+
+    # -- epochs
+
+    def apply(self, epoch: int, changes: Mapping[int, Delta]) -> None:
+        """Bring all state to `epoch`, whose changes of each table the source already contains."""
+        graph = self.graph
+        if len(changes) > 1:
+            graph.pending = {table: delta for table, delta in changes.items()}
+        for table, delta in changes.items():
+            if graph.pending:
+                del graph.pending[table]
+            if len(delta) > 1:
+                delta = ordered(delta)
+            graph.step(table)(delta)
+            if graph.recorded:
+                graph.end_step(epoch)
+        self.epoch = epoch
+
+    def lookup(self, view: View, keys: Sequence[Sequence[Value]]) -> list[Hit | Hole]:
+        """What the view has for each key, without computing anything."""
+        arrangement = view.arrangement
+        result: list[Hit | Hole] = []
+        for values in keys:
+            key = view.index_key(values)
+            arrangement.referenced.add(key)
+            result.append(arrangement.lookup(key))
+        return result
+
+    def upquery(self, view: View, keys: Sequence[Sequence[Value]]) -> list[Hit]:
+        """The view's rows for each key as of this epoch; holes are filled, each once."""
+        arrangement = view.arrangement
+        result = []
+        for values in keys:
+            key = view.index_key(values)
+            value = arrangement.index.get(key)
+            if value is None:
+                value = arrangement.fill(key)
+                if arrangement.views and not arrangement.full:
+                    arrangement.touched.add(key)
+            result.append(Hit(tuple(rows_of(arrangement.bag(value)))))
+        if self.graph.recorded:
+            self.graph.end_step(self.epoch)
+        return result
+
+    def take_touched(self) -> Iterator[tuple[View, set[Key]]]:
+        """For each view, the keys filled, changed or evicted since last asked; for publishing."""
+        cleared = []
+        for view in self.views.values():
+            if view.arrangement.touched:
+                yield view, view.arrangement.touched
+                cleared.append(view.arrangement)
+        for arrangement in cleared:
+            arrangement.touched.clear()
+
+    def rows(self, view: View, key: Key) -> list[Row] | None:
+        """The rows of an index key, None if it is a hole."""
+        value = view.arrangement.index.get(key)
+        if value is None:
+            return [] if view.arrangement.full else None
+        return list(rows_of(view.arrangement.bag(value)))
+
+    # -- versions
+
+    def open_handle(self, view: View) -> Handle:
+        """A reader of the view as it is now, whatever later epochs do."""
+        arrangement = view.arrangement
+        handle = arrangement.open_handle(self.epoch)
+        self.graph.recording_changed(view.operator, arrangement)
+        return handle
+
+    def close_handle(self, view: View, handle: Handle) -> None:
+        handle.close()
+        self.graph.recording_changed(view.operator, view.arrangement)
+
+    def bases(self) -> Iterator[Base]:
+        for operator in self.graph.bases.values():
+            assert isinstance(operator.node, Base)
+            yield operator.node

@@ -1,0 +1,192 @@
+"""An aggregate and the join that consumes it, as one function.
+
+Each changed group is looked up in the join once and goes out as one row replaced by another,
+where the general way would pass two rows through a list and look each up. Possible where the
+join finds its other inputs by the group's columns alone.
+"""
+
+from __future__ import annotations
+
+from dataflow.arrangement import Arrangement, Kind
+from dataflow.expression import columns_of
+from dataflow.group_code import GroupWriter, absorb_delta
+from dataflow.join_code import JoinWriter
+from dataflow.lookup_code import Output, each_row, fetch, guard, not_null, times
+from dataflow.match_code import MatchWriter
+from dataflow.node import Aggregate, Join, LeftJoin, source_column
+from dataflow.operator import Operator
+from dataflow.pipeline import Pipeline, Stage, pipeline_of
+from dataflow.source import Function, Source
+
+
+def can_fuse(operator: Operator) -> bool:
+    """Whether the aggregate's changes can be taken through its consumer by one function."""
+    node, state = operator.node, operator.state
+    if not isinstance(node, Aggregate) or state is None or state.kind is not Kind.STATE or state.recorders or state.views:
+        return False
+    if operator.stores or len(operator.consumers) != 1:
+        return False
+    consumer, number = operator.consumers[0]
+    match consumer.node:
+        case LeftJoin():
+            right = {right for _, right in consumer.node.equalities}
+            return number == 1 and consumer.node.filter is None and right == set(range(len(node.group)))
+        case Join():
+            return _depends_on_group_only(consumer.node, number, len(node.group))
+        case _:
+            return False
+
+
+def _depends_on_group_only(node: Join, number: int, width: int) -> bool:
+    offset = sum(len(each.types) for each in node.inputs[:number])
+    values = range(offset + width, offset + len(node.inputs[number].types))
+
+    def is_free(stage: Stage) -> bool:
+        used = {p for pair in stage.checks for p in pair} | set(stage.sources)
+        for condition in stage.conditions:
+            used |= columns_of(condition)
+        return not any(position in values for position in used)
+
+    pipeline = pipeline_of(node, number)
+    return pipeline.choice is None and all(is_free(stage) for stage in pipeline.stages)
+
+
+def fused_update(operator: Operator) -> Function:
+    """delta of the aggregate's input → delta of its consumer."""
+    node, state = operator.node, operator.state
+    consumer, number = operator.consumers[0]
+    assert isinstance(node, Aggregate) and state is not None
+    code = Source(f"group_{operator.number}_into_{consumer.number}", "delta")
+    group = GroupWriter(code, node)
+    output = Output(code, consumer)
+    output.begin()
+    top = code.depth
+    absorb_delta(code, group, state)
+    code.open("for g, s in changed.items():")
+    code.line("old = s[-1]")
+    code.line(f"new = {group.output_row('g')}")
+    if state.full and node.group:
+        code.line(f"if not s[0]: del {code.constant(state.index)}[g]")
+    code.open("if new != old:")
+    code.line("s[-1] = new")
+    if isinstance(consumer.node, LeftJoin):
+        _through_left_join(code, consumer, consumer.node, output)
+    else:
+        assert isinstance(consumer.node, Join)
+        _through_join(code, consumer, consumer.node, number, len(node.group), output)
+    code.close(top)
+    output.end()
+    return code.build()
+
+
+def _through_left_join(code: Source, consumer: Operator, node: LeftJoin, output: Output) -> None:
+    writer = MatchWriter(code, consumer)
+    left = writer.reader(0)
+    code.line("r1 = new or old")
+    key = writer.key(left, "r1", writer.right_of, writer.right_types)
+    not_null(code, key, len(left.columns))
+    weight = each_row(code, left, fetch(code, left, key), "r0")
+    for condition in writer.conditions(frozenset((column, writer.right_of[column]) for column in left.columns)):
+        code.open(f"if {condition}:")
+    fixed = {c for c in range(len(node.types)) if _comes_from(node, c, range(len(node.left.types)))}
+    nulls = writer.nulls()
+    _replace(
+        code,
+        output,
+        fixed,
+        lambda: code.line(f"r1 = old or {nulls}"),
+        lambda: code.line(f"r1 = new or {nulls}"),
+        writer.output_row,
+        weight,
+        optional=False,
+    )
+
+
+def _through_join(code: Source, consumer: Operator, node: Join, number: int, width: int, output: Output) -> None:
+    row = f"r{number}"
+    writer = JoinWriter(code, consumer, node, number)
+    code.line(f"{row} = new or old")
+    guard(code, consumer, number, row, width)
+    pipeline = pipeline_of(node, number)
+    writer.checks(pipeline.stages[0])
+    offset = sum(len(each.types) for each in node.inputs[:number])
+    values = range(offset + width, offset + len(node.inputs[number].types))
+    others = [p for p in range(len(node.input_types)) if p not in values]
+    fixed = {c for c in range(len(node.types)) if _comes_from(node, c, others)}
+
+    def finish(_: str, weight: str) -> None:
+        _replace(
+            code,
+            output,
+            fixed,
+            lambda: code.line(f"{row} = old"),
+            lambda: code.line(f"{row} = new"),
+            writer.output_row,
+            weight,
+            optional=True,
+        )
+
+    writer.extend(Pipeline(pipeline.stages[1:]), [], finish)
+
+
+def _comes_from(node: Join | LeftJoin, column: int, positions: range | list[int]) -> bool:
+    return source_column(node.outputs, column) in positions
+
+
+def _replace(
+    code: Source,
+    output: Output,
+    fixed: set[int],
+    take_old: object,
+    take_new: object,
+    row: object,
+    weight: str,
+    *,
+    optional: bool,
+) -> None:
+    """Retract the row of `old` and emit that of `new`; with `optional` either may not exist."""
+    assert callable(take_old) and callable(take_new) and callable(row)
+    stores = output.operator.stores
+    only = next(iter(stores.values())) if len(stores) == 1 and not output.passes_on else None
+    if only is not None and only.kind is Kind.UNIQUE and not only.recorders and set(only.columns) <= fixed and weight == "1":
+        _overwrite(code, output, only, take_new, row, optional)
+        return
+    depth = code.depth
+    if optional:
+        code.open("if old:")
+    take_old()
+    output.row(row(), times("-1", weight))
+    code.close(depth)
+    if optional:
+        code.open("if new:")
+    take_new()
+    output.row(row(), weight)
+    code.close(depth)
+
+
+def _overwrite(code: Source, output: Output, store: Arrangement, take_new: object, row: object, optional: bool) -> None:
+    """Both rows have the same key of a unique arrangement: the new one takes the old one's place."""
+    assert callable(take_new) and callable(row)
+    index = code.constant(store.index)
+    types = output.operator.types
+
+    def put() -> None:
+        take_new()
+        code.line(f"x = {row()}")
+        code.line(f"k = {code.row_key('x', store.columns, types)}")
+        depth = code.depth
+        if not store.full:
+            code.open(f"if k in {index}:")
+        code.line(f"{index}[k] = x")
+        if store.views:
+            code.line(f"{code.constant(store.touched.add)}(k)")
+        code.close(depth)
+
+    if not optional:
+        put()
+        return
+    with code.block("if new:"):
+        put()
+    with code.block("else:"):
+        output.row(row(), "-1")
+

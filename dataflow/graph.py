@@ -1,0 +1,385 @@
+"""The running graph: operators, what they hold of each other, and the code of a step.
+
+Operators are shared by placement and arrangements by (operator, columns); both live as long
+as someone uses them. A *step* is the change of one base table taken through everything that
+depends on it, in topological order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+from dataflow.arrangement import Arrangement, Kind
+from dataflow.delta import Bag, Delta
+from dataflow.fused_code import can_fuse, fused_update
+from dataflow.group_code import fresh_state, group_loader, group_update
+from dataflow.join_code import join_computer, join_update, reads_before
+from dataflow.key_tracing import start_of, traced
+from dataflow.lookup_code import Output
+from dataflow.match_code import match_computer, match_update
+from dataflow.node import Aggregate, Base, Columns, Join, LeftJoin, SemiJoin, TopK, Union, source_column
+from dataflow.operator import FUSED, BagReader, Operator, group_width
+from dataflow.pipeline import lookups_of
+from dataflow.placement import Placement
+from dataflow.source import Function, Key, Source, key_function
+from dataflow.topk_code import topk_loader, topk_update
+from dataflow.types import Row
+
+
+class BaseSource(Protocol):
+    """The truth of base tables, as of the epoch being applied (all of its changes included)."""
+
+    def lookup(self, table: int, columns: Columns, keys: Sequence[Key]) -> list[Iterable[Row]]:
+        """The rows of each key, a key being what `dataflow.source.key_of_values` makes of values."""
+        ...
+
+    def scan(self, table: int) -> Iterable[Row]: ...
+
+    def is_indexed(self, table: int, columns: Columns) -> bool:
+        """Whether `lookup` by these columns is more than a scan."""
+        ...
+
+
+class Graph:
+    def __init__(self, source: BaseSource) -> None:
+        self.source = source
+        self.operators: dict[Placement, Operator] = {}
+        self.bases: dict[int, Operator] = {}
+        self.pending: dict[int, Delta] = {}
+        """Changes of this epoch that are in the source but whose step has not begun."""
+        self.recorded: dict[int, tuple[Operator, Arrangement]] = {}
+        self._steps: dict[int, Function] = {}
+        self._count = 0
+
+    # -- building and taking down
+
+    def build(self, placement: Placement) -> Operator:
+        found = self.operators.get(placement)
+        if found is not None:
+            return found
+        inputs = tuple(self.build(each) for each in placement.inputs)
+        operator = Operator(self._count, placement, inputs)
+        self._count += 1
+        self.operators[placement] = operator
+        if isinstance(operator.node, Base):
+            table = operator.node.table
+            self.bases[table] = operator
+            operator.is_indexed = lambda columns: self.source.is_indexed(table, columns)
+        for number, each in enumerate(inputs):
+            each.consumers.append((operator, number))
+            each.invalidate()
+        for number, columns in sorted(lookups_of(operator.node)):
+            arrangement = self.acquire(operator, inputs[number], columns)
+            old = isinstance(operator.node, Join | LeftJoin | SemiJoin) and any(
+                reads_before(operator, changed, number) for changed in range(len(inputs))
+            )
+            if old:
+                self.start_recording(inputs[number], arrangement)
+        if operator.is_stateful:
+            self._create_state(operator)
+        self._forget_steps(operator)
+        return operator
+
+    def acquire(self, user: Operator, owner: Operator, columns: Columns) -> Arrangement:
+        """The arrangement of `owner` that answers lookups by `columns`, held by `user`."""
+        arrangement = owner.reader(columns) or self.new_store(owner, columns)
+        arrangement.users += 1
+        user.uses.append((owner, arrangement))
+        return arrangement
+
+    def new_store(self, owner: Operator, columns: Columns) -> Arrangement:
+        store = owner.new_store(columns)
+        read = self.bag_reader(owner, columns)
+        store.compute = lambda key: store.store(read(key))
+        if store.full:
+            store.load(list(self.bag_reader(owner, ())(()).items()))
+        self._forget_steps(owner)
+        return store
+
+    def release(self, operator: Operator) -> None:
+        """Take the operator down if nobody uses it any more, and what only it used."""
+        for columns in [c for c, each in operator.stores.items() if not each.users and not each.views]:
+            self.recorded.pop(id(operator.stores[columns]), None)
+            del operator.stores[columns]
+            operator.computers.pop(columns, None)
+            operator.invalidate()
+            self._forget_steps(operator)
+        state_in_use = operator.state is not None and (operator.state.views or operator.state.users)
+        if operator.consumers or operator.stores or state_in_use:
+            return
+        if self.operators.pop(operator.placement, None) is None:
+            return
+        if isinstance(operator.node, Base):
+            del self.bases[operator.node.table]
+        if operator.state is not None:
+            self.recorded.pop(id(operator.state), None)
+        self._forget_steps(operator)
+        old_readers = {
+            number
+            for number in range(len(operator.inputs))
+            for changed in range(number)
+            if isinstance(operator.node, Join | LeftJoin | SemiJoin) and reads_before(operator, changed, number)
+        }
+        for number, each in enumerate(operator.inputs):
+            each.consumers.remove((operator, number))
+            each.invalidate()
+        for owner, arrangement in operator.uses:
+            arrangement.users -= 1
+        for number, columns in lookups_of(operator.node):
+            if number in old_readers:
+                arrangement = operator.inputs[number].reader(columns)
+                assert arrangement is not None
+                self.stop_recording(operator.inputs[number], arrangement)
+        for owner in {id(each): each for each in (*operator.inputs, *(owner for owner, _ in operator.uses))}.values():
+            self.release(owner)
+
+    def start_recording(self, owner: Operator, arrangement: Arrangement) -> None:
+        arrangement.recorders += 1
+        self.recording_changed(owner, arrangement)
+
+    def stop_recording(self, owner: Operator, arrangement: Arrangement) -> None:
+        arrangement.recorders -= 1
+        self.recording_changed(owner, arrangement)
+
+    def recording_changed(self, owner: Operator, arrangement: Arrangement) -> None:
+        if arrangement.recorders:
+            self.recorded[id(arrangement)] = (owner, arrangement)
+        else:
+            self.recorded.pop(id(arrangement), None)
+        owner.invalidate()
+        self._forget_steps(owner)
+
+    def _create_state(self, operator: Operator) -> None:
+        node = operator.node
+        assert isinstance(node, Aggregate | TopK)
+        whole = group_width(node)
+        key = operator.placement.key
+        if isinstance(node, TopK):
+            kind, columns = Kind.WINDOWS, key if key is not None else ()
+        else:
+            kind = Kind.STATE if key is None or key == whole else Kind.PARTS
+            columns = whole if kind is Kind.STATE else key or ()
+        reason = "" if key is not None else operator.placement.reason or "it is read without a key"
+        state = Arrangement(columns, kind, key_function(columns, node.types), operator.label, reason)
+        operator.state = state
+        load = group_loader(operator) if isinstance(node, Aggregate) else topk_loader(operator)
+        if key is None:
+            rows = self.bag_reader(operator.inputs[0], ())(())
+            if kind is Kind.STATE:
+                state.index.update(load(rows))
+            else:
+                state.index[()] = load(rows)
+            return
+        inner = node.group if isinstance(node, Aggregate) else tuple(range(len(node.types)))
+        below = [inner[c] for c in columns]
+        read = self.bag_reader(operator.inputs[0], tuple(sorted(below)))
+        order = None if below == sorted(below) else [below.index(c) for c in sorted(below)]
+        fresh = fresh_state(operator) if kind is Kind.STATE else None
+
+        def compute(given: Key) -> Any:
+            states = load(read(given if order is None else tuple(given[i] for i in order)))
+            if fresh is None:
+                return states
+            return states.get(given) or fresh()
+
+        state.compute = compute
+
+    # -- reading
+
+    def bag_reader(self, operator: Operator, columns: Columns) -> BagReader:
+        """A function that gives the operator's rows with a key in `columns`, as of now."""
+        found = operator.computers.get(columns)
+        if found is None:
+            found = operator.computers[columns] = self._make_reader(operator, columns)
+        return found
+
+    def _make_reader(self, operator: Operator, columns: Columns) -> BagReader:
+        node = operator.node
+        if operator.state is not None:
+            return self._state_reader(operator, operator.state, columns)
+        match node:
+            case Base():
+                return self._base_reader(node, columns)
+            case Join():
+                start, given = start_of(node, columns)
+                return join_computer(operator, columns, self._reader_of_input(operator, start, given), start, given)
+            case LeftJoin() | SemiJoin():
+                outputs = node.outputs if isinstance(node, LeftJoin) else None
+                positions = {source_column(outputs, c) for c in columns}
+                inner = tuple(sorted(p for p in positions if p is not None and p < len(node.left.types)))
+                given = traced(node.left, inner)
+                return match_computer(operator, columns, self._reader_of_input(operator, 0, given), given)
+            case Union():
+                readers = [self._reader_of_input(operator, i, columns) for i in range(len(operator.inputs))]
+                return lambda key: _added(read(key) for read in readers)
+            case _:
+                raise AssertionError(node)
+
+    def _reader_of_input(self, operator: Operator, number: int, columns: Columns) -> BagReader:
+        """As `bag_reader` for an input; a full state gets an arrangement if it has none by these columns."""
+        owner = operator.inputs[number]
+        state = owner.state
+        if state is not None and state.full and columns and columns != state.columns and columns not in owner.stores:
+            self.acquire(operator, owner, columns)
+        return self.bag_reader(owner, columns)
+
+    def _base_reader(self, node: Base, columns: Columns) -> BagReader:
+        table, key_of = node.table, key_function(columns, node.types)
+
+        def read(key: Key) -> Bag:
+            rows = self.source.lookup(table, columns, (key,))[0] if columns else self.source.scan(table)
+            bag = dict.fromkeys(rows, 1)
+            for row, weight in self.pending.get(table, ()):
+                if key_of(row) == key:
+                    count = bag.get(row, 0) - weight
+                    if count:
+                        bag[row] = count
+                    else:
+                        bag.pop(row, None)
+            return bag
+
+        return read
+
+    def _state_reader(self, operator: Operator, state: Arrangement, columns: Columns) -> BagReader:
+        if state.full:
+            if not columns:
+                return lambda key: {row: n for value in state.index.values() for row, n in state.bag(value).items()}
+            owner = operator.reader(columns)
+            arrangement = state if owner is None else owner
+        else:
+            arrangement = state
+        positions = [columns.index(c) for c in arrangement.columns if c in columns]
+        exact = arrangement.columns == columns
+        scan = len(positions) < len(arrangement.columns)
+        assert arrangement.full or not scan, f"{arrangement.name} is partial and read without its key"
+        key_of = key_function(columns, operator.types)
+
+        def read(key: Key) -> Bag:
+            if scan:
+                values = list(arrangement.index.values())
+                bag = {row: n for value in values for row, n in arrangement.bag(value).items()}
+            else:
+                inner = key if exact else key[positions[0]] if len(positions) == 1 else tuple(key[i] for i in positions)
+                value = arrangement.index.get(inner)
+                if value is None:
+                    if arrangement.full:
+                        return {}
+                    value = arrangement.fill(inner)
+                bag = arrangement.bag(value)
+            return bag if exact else {row: n for row, n in bag.items() if key_of(row) == key}
+
+        return read
+
+    # -- steps
+
+    def step(self, table: int) -> Function:
+        """The function that takes a delta of a base table through the graph."""
+        found = self._steps.get(table)
+        if found is None:
+            found = self._steps[table] = self._write_step(table)
+        return found
+
+    def invalidate(self, operator: Operator) -> None:
+        """The operator's arrangements changed: its code has to be written anew."""
+        operator.invalidate()
+        self._forget_steps(operator)
+
+    def _forget_steps(self, operator: Operator) -> None:
+        for table in operator.bases:
+            self._steps.pop(table, None)
+
+    def update(self, operator: Operator, number: int) -> Function:
+        found = operator.updates.get(number)
+        if found is None:
+            found = operator.updates[number] = self._make_update(operator, number)
+        return found
+
+    def _make_update(self, operator: Operator, number: int) -> Function:
+        if number == FUSED:
+            return fused_update(operator)
+        match operator.node:
+            case Join():
+                return join_update(operator, number)
+            case LeftJoin() | SemiJoin():
+                return match_update(operator, number)
+            case Aggregate():
+                assert operator.state is not None
+                return group_update(operator, operator.state)
+            case TopK():
+                assert operator.state is not None
+                return topk_update(operator, operator.state, _storing(operator))
+            case _:
+                return _storing(operator)
+
+    def _write_step(self, table: int) -> Function:
+        code = Source(f"step_{table}", "delta")
+        base = self.bases.get(table)
+        if base is None:
+            return code.build()
+        reached: dict[int, Operator] = {base.number: base}
+        waiting = [base]
+        while waiting:
+            for consumer, _ in waiting.pop().consumers:
+                if consumer.number not in reached:
+                    reached[consumer.number] = consumer
+                    waiting.append(consumer)
+        recorded = {id(owner) for owner, _ in self.recorded.values()}
+        fused = {each.number for each in reached.values() if _is_fused(each, reached)}
+        if len(reached) == 3 and fused and not base.stores and not recorded:
+            return self.update(next(each for each in reached.values() if each.number in fused), FUSED)
+        for operator in sorted(reached.values(), key=lambda each: (each.level, each.number)):
+            name = f"d{operator.number}"
+            if operator.number in fused:
+                continue
+            if operator is base:
+                update = code.constant(self.update(base, 0))
+                code.line(f"{name} = {update}(delta)" if base.stores else f"{name} = delta")
+            else:
+                changed = [(n, each) for n, each in enumerate(operator.inputs) if each.number in reached]
+                calls = []
+                for n, each in changed:
+                    update = code.constant(self.update(operator, n))
+                    if each.number in fused:
+                        update, each = code.constant(self.update(each, FUSED)), each.inputs[0]
+                    calls.append(f"({update}(d{each.number}) if d{each.number} else ())")
+                code.line(f"{name} = {calls[0] if len(calls) == 1 else '[' + ', '.join('*' + c for c in calls) + ']'}")
+            if id(operator) in recorded:
+                code.line(f"{code.constant(operator)}.delta = {name}")
+        return code.build()
+
+    def end_step(self, epoch: int) -> None:
+        for owner, arrangement in self.recorded.values():
+            owner.delta = []
+            arrangement.epoch = epoch
+            arrangement.end_step()
+
+
+def _is_fused(operator: Operator, reached: dict[int, Operator]) -> bool:
+    """Whether a step runs the operator and its consumer as one."""
+    if not can_fuse(operator):
+        return False
+    consumer = operator.consumers[0][0]
+    return sum(each.number in reached for each in consumer.inputs) == 1
+
+
+def _storing(operator: Operator) -> Function:
+    """A delta of the operator's own rows into its arrangements, and out again as it is."""
+    code = Source(f"store_{operator.number}", "delta")
+    if operator.stores:
+        output = Output(code, operator)
+        output.passes_on = False
+        top = code.depth
+        code.open("for row, w in delta:")
+        output.row("row", "w")
+        code.close(top)
+    code.line("return delta")
+    return code.build()
+
+
+def _added(bags: Iterable[Bag]) -> Bag:
+    total: Bag = {}
+    for bag in bags:
+        for row, weight in bag.items():
+            total[row] = total.get(row, 0) + weight
+    return total
