@@ -1,0 +1,64 @@
+"""The adapter process: joins the cluster, then speaks MySQL until it is told to stop."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import uvloop
+
+from backend.node import Node
+from backend.settings import Deployment, write_private
+from backend.worker_process import configure_logging
+from controller.registry import Address
+from mysql_adapter.authentication import root_on_loopback
+from mysql_adapter.server import run_adapter
+from mysql_adapter.tls import create_certificate, server_context
+
+log = logging.getLogger(__name__)
+
+
+async def main(number: int, deployment: Deployment) -> None:
+    node = Node(deployment)
+    await node.start()
+    certificate = certificate_of(deployment.data_path / "tls")
+
+    async def listening() -> None:
+        address = Address(deployment.host, deployment.mysql_port, os.getpid())
+        await node.register_adapter(str(number), address)
+
+    gc.freeze()
+    await run_adapter(
+        deployment.host,
+        deployment.mysql_port,
+        node.database,
+        root_on_loopback(),
+        tls=server_context(certificate, certificate),
+        adapter_number=number,
+        adapter_count=deployment.adapter_count,
+        on_listening=listening,
+    )
+    await node.stop()
+
+
+def certificate_of(folder: Path) -> Path:
+    """The server's certificate and its key, in one file, made by the first adapter that starts."""
+    path = folder / "server.pem"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryDirectory(dir=folder) as own:
+            certificate, key = Path(own) / "certificate", Path(own) / "key"
+            create_certificate(certificate, key)
+            both = key.read_bytes() + certificate.read_bytes()
+        write_private(path, both)
+    return path
+
+
+if __name__ == "__main__":
+    deployment = Deployment.load(sys.argv[2])
+    configure_logging(deployment.data_path / "logs" / f"adapter-{sys.argv[1]}.log")
+    uvloop.run(main(int(sys.argv[1]), deployment))

@@ -1,0 +1,133 @@
+"""Outcomes as packets: OK, result sets in text or binary, errors.
+
+What depends on the columns alone (their definitions, the row encoder) is prepared once for
+each plan and kept by the identity of its column tuple, which the plan cache keeps alive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from backend.execution.outcome import Done, ResultSet
+from controller.sql.plan import OutputColumn
+from dataflow.types import Row
+from mysql_adapter import packets
+from mysql_adapter.columns import column_definition
+from mysql_adapter.framing import frame
+from mysql_adapter.packets import CAN
+from mysql_adapter.results import Encoder, binary_encoder, text_encoder
+
+ROWS_PER_CHUNK = 256
+FORMATS_MAX = 4096
+FIRST_SEQUENCE = 1
+
+
+class Wire(Protocol):
+    """The sending side of a connection."""
+
+    capabilities: int
+
+    def send(self, payload: bytes) -> None: ...
+
+    def send_framed(self, data: bytes, next_sequence: int) -> None: ...
+
+    @property
+    def next_packet_sequence(self) -> int: ...
+
+    @property
+    def wants_drain(self) -> bool: ...
+
+    async def drain(self) -> None: ...
+
+
+class ResultFormat:
+    """How the rows of one column list go out to a session with these settings."""
+
+    __slots__ = ("_codec", "_header", "_time_zone", "_types", "binary", "columns", "definitions", "text")
+
+    def __init__(self, columns: tuple[OutputColumn, ...], results_id: int | None, codec: str, time_zone: str) -> None:
+        self.columns = columns
+        self.definitions = [column_definition(column, results_id) for column in columns]
+        types = tuple(column.type for column in columns)
+        self._types, self._codec, self._time_zone = types, codec, time_zone
+        self.text: Encoder = text_encoder(types, codec, time_zone)
+        self.binary: Encoder | None = None
+        payloads = [packets.length(len(columns)), *self.definitions]
+        self._header = b"".join(
+            frame(payload, (FIRST_SEQUENCE + index) & 0xFF) for index, payload in enumerate(payloads)
+        )
+
+    def encoder(self, binary: bool) -> Encoder:
+        if not binary:
+            return self.text
+        if self.binary is None:
+            self.binary = binary_encoder(self._types, self._codec, self._time_zone)
+        return self.binary
+
+    def send_header(self, wire: Wire) -> None:
+        if wire.next_packet_sequence == FIRST_SEQUENCE:
+            wire.send_framed(self._header, (FIRST_SEQUENCE + len(self.columns) + 1) & 0xFF)
+            return
+        wire.send(packets.length(len(self.columns)))
+        for definition in self.definitions:
+            wire.send(definition)
+
+
+class Formats:
+    """The formats in use by one process."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int | None, str, str], ResultFormat] = {}
+
+    def of(
+        self, columns: tuple[OutputColumn, ...], results_id: int | None, codec: str, time_zone: str
+    ) -> ResultFormat:
+        key = (id(columns), results_id, codec, time_zone)
+        found = self._known.get(key)
+        if found is None or found.columns is not columns:
+            if len(self._known) >= FORMATS_MAX:
+                self._known.clear()
+            found = self._known[key] = ResultFormat(columns, results_id, codec, time_zone)
+        return found
+
+
+def send_done(wire: Wire, done: Done, status: int) -> None:
+    affected = done.matched if wire.capabilities & CAN.CLIENT_FOUND_ROWS else done.affected
+    wire.send(
+        packets.ok(
+            status,
+            affected=affected,
+            last_insert_id=done.last_insert_id,
+            warnings=len(done.warnings),
+            info=done.info,
+        )
+    )
+
+
+def send_end(wire: Wire, status: int, warnings: int = 0) -> None:
+    """What ends rows: EOF, or OK for clients that want no EOF."""
+    if wire.capabilities & CAN.CLIENT_DEPRECATE_EOF:
+        wire.send(packets.ok(status, warnings=warnings, tag=0xFE))
+    else:
+        wire.send(packets.eof(status, warnings))
+
+
+def send_metadata_end(wire: Wire, status: int) -> None:
+    if not wire.capabilities & CAN.CLIENT_DEPRECATE_EOF:
+        wire.send(packets.eof(status))
+
+
+async def send_rows(wire: Wire, encode: Encoder, rows: Sequence[Row]) -> None:
+    for start in range(0, len(rows), ROWS_PER_CHUNK):
+        chunk = rows[start : start + ROWS_PER_CHUNK] if len(rows) > ROWS_PER_CHUNK else rows
+        wire.send_framed(*encode(chunk, wire.next_packet_sequence))
+        if wire.wants_drain:
+            await wire.drain()
+
+
+async def send_result(wire: Wire, format: ResultFormat, result: ResultSet, status: int, binary: bool) -> None:
+    format.send_header(wire)
+    send_metadata_end(wire, status)
+    await send_rows(wire, format.encoder(binary), result.rows)
+    send_end(wire, status, len(result.warnings))

@@ -1,0 +1,289 @@
+"""The commands of an authenticated connection, one method for each.
+
+Every command is answered completely or with exactly one error, except those the protocol
+leaves unanswered (QUIT, STMT_CLOSE, STMT_SEND_LONG_DATA).
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from mysql_mimic.types import Commands as COM
+from mysql_mimic.types import ComStmtExecuteFlags
+
+from backend.execution.outcome import ResultSet
+from dataflow.errors import Condition, InvalidStatement, MillraceError
+from mysql_adapter import answers, packets
+from mysql_adapter.columns import column_definition
+from mysql_adapter.framing import ConnectionOver, Disconnected
+from mysql_adapter.packets import CAN, STATUS, MalformedPacket, Reader, parse_change_user
+from mysql_adapter.parameters import Typed, read_parameters
+from mysql_adapter.prepared import Prepared
+from mysql_adapter.session import Session
+
+if TYPE_CHECKING:
+    from mysql_adapter.connection import Connection
+
+log = logging.getLogger(__name__)
+
+Handler = Callable[["Commands", bytes], Awaitable[None]]
+
+
+class Commands:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.multi_statements = bool(connection.capabilities & CAN.CLIENT_MULTI_STATEMENTS)
+
+    @property
+    def session(self) -> Session:
+        session = self._connection.session
+        assert session is not None
+        return session
+
+    async def handle(self, payload: bytes) -> bool:
+        """Answer one command; False when the connection is over."""
+        if not payload:
+            self.report(InvalidStatement(Condition.UNKNOWN_COMMAND))
+            return True
+        command = payload[0]
+        if command == COM.COM_QUIT:
+            return False
+        handler = _HANDLERS.get(command)
+        session = self.session
+        session.command_count += 1
+        try:
+            if handler is None:
+                raise InvalidStatement(Condition.UNKNOWN_COMMAND)
+            await handler(self, payload)
+        except MillraceError as error:
+            if command not in _UNANSWERED:
+                self.report(error)
+        except (MalformedPacket, struct.error):
+            if command not in _UNANSWERED:
+                self.report(MillraceError(Condition.MALFORMED_PACKET))
+        except ConnectionOver:
+            raise
+        except Exception as error:
+            log.exception("command %d of connection %d failed", command, self._connection.id)
+            self.report(MillraceError(Condition.UNKNOWN_ERROR, f"internal error: {type(error).__name__}"))
+        return True
+
+    def report(self, error: MillraceError) -> None:
+        """Send `error` and keep it for SHOW ERRORS."""
+        condition = error.condition
+        session = self.session
+        session.failed(error)
+        codec = session.results_codec
+        self._connection.send(packets.error(condition.code, condition.sqlstate, str(error), codec=codec))
+
+    # Statements as text
+
+    async def query(self, payload: bytes) -> None:
+        connection, session = self._connection, self.session
+        position = 1
+        if connection.capabilities & CAN.CLIENT_QUERY_ATTRIBUTES:
+            position = self._skip_attributes(payload)
+        sql = session.decode(payload[position:])
+        statements = session.split(sql, self.multi_statements)
+        last = len(statements) - 1
+        for index, statement in enumerate(statements):
+            outcome = await session.run(statement)
+            status = session.status | (STATUS.SERVER_MORE_RESULTS_EXISTS if index < last else 0)
+            if isinstance(outcome, ResultSet):
+                await answers.send_result(connection, session.format(outcome.columns), outcome, status, False)
+            else:
+                answers.send_done(connection, outcome, status)
+            if index < last and connection.wants_drain:
+                await connection.drain()
+
+    def _skip_attributes(self, payload: bytes) -> int:
+        reader = Reader(payload, 1)
+        count = reader.length()
+        reader.length()
+        if count:
+            if count > len(payload):
+                raise MalformedPacket("more attributes than bytes")
+            read_parameters(reader, count, (), {}, self.session.client_codec, named=True)
+        return reader.position
+
+    # Prepared statements
+
+    async def prepare(self, payload: bytes) -> None:
+        connection, session = self._connection, self.session
+        statement = await session.prepare(session.decode(payload[1:]))
+        columns = statement.columns
+        connection.send(packets.prepared(statement.id, len(columns), statement.parameter_count))
+        results_id = session.results_collation_id
+        if statement.parameter_count:
+            for parameter in statement.parameter_columns:
+                connection.send(column_definition(parameter, results_id))
+            answers.send_metadata_end(connection, session.status)
+        if columns:
+            for column in columns:
+                connection.send(column_definition(column, results_id))
+            answers.send_metadata_end(connection, session.status)
+
+    async def execute(self, payload: bytes) -> None:
+        connection, session = self._connection, self.session
+        reader = Reader(payload, 1)
+        statement = self._prepared(reader.uint(4), "mysqld_stmt_execute")
+        flags = reader.uint(1)
+        reader.uint(4)
+        statement.check_long_data()
+        values = self._values(statement, reader, flags)
+        statement.cursor = None
+        outcome = await session.execute(statement, values)
+        if not isinstance(outcome, ResultSet):
+            answers.send_done(connection, outcome, session.status)
+            return
+        format = session.format(outcome.columns)
+        if flags & ComStmtExecuteFlags.CURSOR_TYPE_READ_ONLY:
+            statement.open_cursor(outcome)
+            format.send_header(connection)
+            answers.send_end(connection, session.status | STATUS.SERVER_STATUS_CURSOR_EXISTS, len(outcome.warnings))
+        else:
+            await answers.send_result(connection, format, outcome, session.status, True)
+
+    def _values(self, statement: Prepared, reader: Reader, flags: int) -> list[Typed]:
+        count = statement.parameter_count
+        named = bool(self._connection.capabilities & CAN.CLIENT_QUERY_ATTRIBUTES)
+        try:
+            if named and (count or flags & ComStmtExecuteFlags.PARAMETER_COUNT_AVAILABLE):
+                sent = reader.length()
+                if sent < count or sent > len(reader.data):
+                    raise MalformedPacket("fewer parameters than the statement has")
+            else:
+                sent = count
+            if not sent:
+                return []
+            values, statement.wire_types = read_parameters(
+                reader, sent, statement.wire_types, statement.long_data, self.session.client_codec, named
+            )
+            return values[:count]
+        except MalformedPacket:
+            raise InvalidStatement(Condition.WRONG_ARGUMENTS, "mysqld_stmt_execute") from None
+        finally:
+            statement.long_data.clear()
+
+    async def fetch(self, payload: bytes) -> None:
+        connection, session = self._connection, self.session
+        reader = Reader(payload, 1)
+        statement = self._prepared(reader.uint(4), "mysqld_stmt_fetch")
+        wanted = reader.uint(4)
+        if statement.cursor is None:
+            raise InvalidStatement(Condition.CURSOR_MISSING)
+        columns, rows, over = statement.fetch(wanted)
+        await answers.send_rows(connection, session.format(columns).encoder(True), rows)
+        mark = STATUS.SERVER_STATUS_LAST_ROW_SENT if over else STATUS.SERVER_STATUS_CURSOR_EXISTS
+        answers.send_end(connection, session.status | mark)
+
+    async def send_long_data(self, payload: bytes) -> None:
+        reader = Reader(payload, 1)
+        statement = self.session.prepared.get(reader.uint(4))
+        index = reader.uint(2)
+        if statement is not None and index < statement.parameter_count:
+            statement.append_long_data(index, reader.rest(), self._connection.server.limits.packet_bytes_max)
+
+    async def close_statement(self, payload: bytes) -> None:
+        self.session.prepared.pop(Reader(payload, 1).uint(4), None)
+
+    async def reset_statement(self, payload: bytes) -> None:
+        statement = self._prepared(Reader(payload, 1).uint(4), "mysqld_stmt_reset")
+        statement.long_data.clear()
+        statement.long_data_overflowed = False
+        statement.cursor = None
+        self._ok()
+
+    def _prepared(self, statement_id: int, command: str) -> Prepared:
+        statement = self.session.prepared.get(statement_id)
+        if statement is None:
+            raise InvalidStatement(Condition.UNKNOWN_PREPARED, statement_id, command)
+        return statement
+
+    # The connection itself
+
+    async def init_database(self, payload: bytes) -> None:
+        await self.session.use(self.session.decode(payload[1:]))
+        self._ok()
+
+    async def ping(self, payload: bytes) -> None:
+        self._ok()
+
+    async def statistics(self, payload: bytes) -> None:
+        self._connection.send(self._connection.server.statistics().encode())
+
+    async def set_option(self, payload: bytes) -> None:
+        option = Reader(payload, 1).uint(2)
+        if option > 1:
+            raise InvalidStatement(Condition.UNKNOWN_COMMAND)
+        self.multi_statements = option == 0
+        answers.send_end(self._connection, self.session.status)
+
+    async def field_list(self, payload: bytes) -> None:
+        reader = Reader(payload, 1)
+        table = self.session.decode(reader.terminated())
+        pattern = self.session.decode(reader.rest())
+        for column, default in await self.session.field_list(table, pattern):
+            definition = column_definition(column, self.session.results_collation_id)
+            shown = b"\xfb" if default is None else packets.counted(default.encode())
+            self._connection.send(definition + shown)
+        answers.send_end(self._connection, self.session.status)
+
+    async def change_user(self, payload: bytes) -> None:
+        try:
+            await self._connection.change_user(parse_change_user(payload[1:], self._connection.capabilities))
+        except MillraceError as error:
+            self.report(error)
+            raise Disconnected from error
+        except MalformedPacket as error:
+            raise Disconnected from error
+
+    async def reset_connection(self, payload: bytes) -> None:
+        self.session.reset()
+        self._ok()
+
+    async def process_kill(self, payload: bytes) -> None:
+        self.session.kill(Reader(payload, 1).uint(4), query_only=False)
+        self._ok()
+
+    async def process_info(self, payload: bytes) -> None:
+        await self.query_text("SHOW PROCESSLIST")
+
+    async def query_text(self, sql: str) -> None:
+        outcome = await self.session.run(sql)
+        assert isinstance(outcome, ResultSet)
+        format = self.session.format(outcome.columns)
+        await answers.send_result(self._connection, format, outcome, self.session.status, False)
+
+    async def acknowledge(self, payload: bytes) -> None:
+        """DEBUG and REFRESH: there is nothing to do."""
+        answers.send_end(self._connection, self.session.status)
+
+    def _ok(self) -> None:
+        self._connection.send(packets.ok(self.session.status))
+
+
+_UNANSWERED = frozenset({int(COM.COM_STMT_SEND_LONG_DATA), int(COM.COM_STMT_CLOSE)})
+
+_HANDLERS: dict[int, Handler] = {
+    COM.COM_QUERY: Commands.query,
+    COM.COM_STMT_PREPARE: Commands.prepare,
+    COM.COM_STMT_EXECUTE: Commands.execute,
+    COM.COM_STMT_FETCH: Commands.fetch,
+    COM.COM_STMT_SEND_LONG_DATA: Commands.send_long_data,
+    COM.COM_STMT_CLOSE: Commands.close_statement,
+    COM.COM_STMT_RESET: Commands.reset_statement,
+    COM.COM_INIT_DB: Commands.init_database,
+    COM.COM_PING: Commands.ping,
+    COM.COM_STATISTICS: Commands.statistics,
+    COM.COM_SET_OPTION: Commands.set_option,
+    COM.COM_FIELD_LIST: Commands.field_list,
+    COM.COM_CHANGE_USER: Commands.change_user,
+    COM.COM_RESET_CONNECTION: Commands.reset_connection,
+    COM.COM_PROCESS_KILL: Commands.process_kill,
+    COM.COM_PROCESS_INFO: Commands.process_info,
+    COM.COM_DEBUG: Commands.acknowledge,
+}

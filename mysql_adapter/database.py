@@ -1,0 +1,45 @@
+"""What the MySQL face needs of the rest of millrace: plans run, definitions made, transactions.
+
+`backend.execution` implements it; tests may bring a smaller one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from backend.execution.outcome import Done, Outcome, ResultSet
+from backend.execution.transaction import Transaction
+from controller.catalog import Catalog
+from controller.sql.plan import Plan
+from controller.sql.settings import Settings
+from dataflow.modes import Modes
+from dataflow.types import Row, Value
+
+
+class Database(Protocol):
+    @property
+    def catalog(self) -> Catalog:
+        """The newest snapshot known here; `refresh_catalog` asks for a newer one."""
+        ...
+
+    async def refresh_catalog(self) -> None: ...
+
+    async def execute(
+        self, plan: Plan, parameters: Sequence[Value], transaction: Transaction | None, modes: Modes
+    ) -> Outcome:
+        """Run `plan`; `parameters` are the statement's, then one value for each of `plan.facts`.
+
+        Without `transaction` the statement is one of its own and durable when this returns.
+        """
+        ...
+
+    def evaluate(self, plan: Plan, parameters: Sequence[Value], rows: Sequence[Row], modes: Modes) -> ResultSet:
+        """Run a SELECT over `rows` in place of its table's."""
+        ...
+
+    async def define(self, sql: str, database: str | None, settings: Settings) -> Done:
+        """Run a definition statement; afterwards `catalog` shows it."""
+        ...
+
+    def begin(self) -> Transaction: ...

@@ -1,0 +1,91 @@
+"""Which statements a session answers itself, by their first words."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from backend.execution.outcome import Outcome
+from mysql_adapter.statements import administration, assignment, definition, describe, transactions
+from mysql_adapter.statements.cursor import TokenCursor
+from mysql_adapter.statements.show import show
+
+if TYPE_CHECKING:
+    from mysql_adapter.session import Session
+
+Handler = Callable[["Session", TokenCursor], Awaitable[Outcome]]
+
+_PLANNED = frozenset({"select", "insert", "update", "delete", "replac"})
+
+_HANDLERS: dict[str, Handler] = {
+    "SET": assignment.set_statement,
+    "USE": administration.use,
+    "SHOW": show,
+    "DESCRIBE": describe.describe,
+    "DESC": describe.describe,
+    "EXPLAIN": describe.describe,
+    "BEGIN": transactions.begin,
+    "START": transactions.begin,
+    "COMMIT": transactions.commit,
+    "ROLLBACK": transactions.rollback,
+    "SAVEPOINT": transactions.savepoint,
+    "RELEASE": transactions.release,
+    "LOCK": transactions.lock_tables,
+    "UNLOCK": transactions.unlock_tables,
+    "KILL": administration.kill,
+    "DO": administration.do,
+    "PREPARE": administration.prepare,
+    "EXECUTE": administration.execute,
+    "DEALLOCATE": administration.deallocate,
+    "CHECK": administration.maintain,
+    "ANALYZE": administration.maintain,
+    "OPTIMIZE": administration.maintain,
+    "REPAIR": administration.maintain,
+    "FLUSH": administration.flush,
+    "CREATE": definition.define,
+    "ALTER": definition.define,
+    "DROP": definition.define,
+    "TRUNCATE": definition.define,
+    "RENAME": definition.define,
+    "LOAD": administration.unsupported,
+    "CALL": administration.unsupported,
+    "HANDLER": administration.unsupported,
+    "XA": administration.unsupported,
+    "GRANT": administration.unsupported,
+    "REVOKE": administration.unsupported,
+    "CHANGE": administration.unsupported,
+    "INSTALL": administration.unsupported,
+    "UNINSTALL": administration.unsupported,
+    "RESET": administration.unsupported,
+    "SHUTDOWN": administration.unsupported,
+    "RESTART": administration.unsupported,
+    "SIGNAL": administration.unsupported,
+    "GET": administration.unsupported,
+    "IMPORT": administration.unsupported,
+    "CHECKSUM": administration.unsupported,
+    "BINLOG": administration.unsupported,
+    "HELP": administration.unsupported,
+}
+
+
+def is_planned(sql: str) -> bool:
+    """A quick yes for the statements that come most; no means look closer."""
+    return sql[:6].lower() in _PLANNED
+
+
+def handler_of(words: tuple[str, ...]) -> Handler | None:
+    """Who answers the statement; None for those that are planned."""
+    if not words:
+        return None
+    if words == ("DROP", "PREPARE"):
+        return administration.deallocate
+    return _HANDLERS.get(words[0])
+
+
+def keeps_warnings(words: tuple[str, ...]) -> bool:
+    return words in (("SHOW", "WARNINGS"), ("SHOW", "ERRORS"), ("SHOW", "COUNT"))
+
+
+def only_reads(words: tuple[str, ...]) -> bool:
+    """Whether running the statement to learn its columns does nothing else."""
+    return words[0] in ("SHOW", "DESCRIBE", "DESC", "EXPLAIN")

@@ -1,0 +1,153 @@
+"""What a session knows that statements may ask for; see `controller.sql.facts` for the names.
+
+The clock stands still within a statement: every fact of it sees the time it started.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from controller.sql.facts import NUMERIC_VARIABLES
+from dataflow import temporal
+from dataflow.errors import Condition, InvalidStatement
+from dataflow.types import Value
+from mysql_adapter import variables
+from mysql_adapter.information_schema.description import value_text
+from mysql_adapter.variables import VERSION, Shape
+
+if TYPE_CHECKING:
+    from mysql_adapter.session import Session
+
+_UNITS = tuple(10 ** (6 - digits) for digits in range(7))
+
+
+def fact(session: Session, name: str) -> Value:
+    kind, _, rest = name.partition(":")
+    return _FACTS[kind](session, rest)
+
+
+def packed_time(seconds: float, time_zone: str, digits: int = 6) -> int:
+    """A moment as packed DATETIME in `time_zone`, cut to `digits` fractional digits."""
+    zone = temporal.zone(time_zone) or UTC
+    moment = datetime.fromtimestamp(seconds, zone)
+    unit = _UNITS[digits]
+    return temporal.from_datetime(moment.replace(microsecond=moment.microsecond // unit * unit, tzinfo=None))
+
+
+def _now(session: Session, digits: str) -> int:
+    fixed = session.variables.get("timestamp")
+    seconds = float(fixed) if isinstance(fixed, int) and fixed else session.statement_started
+    return packed_time(seconds, session.time_zone, int(digits or 0))
+
+
+def _utc_now(session: Session, digits: str) -> int:
+    return packed_time(session.statement_started, "UTC", int(digits or 0))
+
+
+def _sysdate(session: Session, digits: str) -> int:
+    return packed_time(time.time(), session.time_zone, int(digits or 0))
+
+
+def _system_variable(session: Session, path: str) -> Value:
+    scope, _, name = path.partition(".")
+    variable = variables.find(name)
+    if scope == "global" and variable.scope == "session":
+        raise InvalidStatement(Condition.READ_ONLY_VARIABLE, name, "SESSION")
+    session.refresh_volatile_variables()
+    source = session.environment.globals if scope == "global" else session.variables
+    value = source.get(name)
+    if name in NUMERIC_VARIABLES:
+        return int(value) if isinstance(value, int | float | str) and str(value) else 0
+    if variable.shape is Shape.FLAG:
+        return "1" if value else "0"
+    return None if value is None else str(value)
+
+
+def _user_variable(session: Session, name: str) -> Value:
+    typed = session.user_variables.get(name)
+    if typed is None or typed[0] is None:
+        return None
+    value, type = typed
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value_text(type, value)
+
+
+def _user(session: Session, _: str) -> str:
+    return f"{session.user}@{session.connection.host_name}"
+
+
+def _current_user(session: Session, _: str) -> str:
+    return f"{session.account.user}@{session.account.host}"
+
+
+def _today(session: Session, _: str) -> int:
+    return temporal.date_part(_now(session, "0"))
+
+
+def _utc_today(session: Session, _: str) -> int:
+    return temporal.date_part(_utc_now(session, "0"))
+
+
+def _time(session: Session, digits: str) -> int:
+    return temporal.time_part(_now(session, digits))
+
+
+def _utc_time(session: Session, digits: str) -> int:
+    return temporal.time_part(_utc_now(session, digits))
+
+
+def _unix_timestamp(session: Session, _: str) -> int:
+    return int(session.statement_started)
+
+
+def _database(session: Session, _: str) -> str | None:
+    return session.database
+
+
+def _version(session: Session, _: str) -> str:
+    return VERSION
+
+
+def _charset(session: Session, _: str) -> str:
+    return str(session.variables.get("character_set_connection"))
+
+
+def _connection_id(session: Session, _: str) -> int:
+    return session.connection.id
+
+
+def _last_insert_id(session: Session, _: str) -> int:
+    return session.last_insert_id
+
+
+def _found_rows(session: Session, _: str) -> int:
+    return session.found_rows
+
+
+def _row_count(session: Session, _: str) -> int:
+    return session.row_count
+
+
+_FACTS: dict[str, Callable[[Session, str], Value]] = {
+    "now": _now,
+    "utc_now": _utc_now,
+    "sysdate": _sysdate,
+    "today": _today,
+    "utc_today": _utc_today,
+    "time": _time,
+    "utc_time": _utc_time,
+    "unix_timestamp": _unix_timestamp,
+    "user": _user,
+    "current_user": _current_user,
+    "database": _database,
+    "version": _version,
+    "charset": _charset,
+    "connection_id": _connection_id,
+    "last_insert_id": _last_insert_id,
+    "found_rows": _found_rows,
+    "row_count": _row_count,
+    "user_variable": _user_variable,
+    "system_variable": _system_variable,
+}

@@ -1,0 +1,81 @@
+"""information_schema: computed tables beside the stored ones, visible to the planner like any other.
+
+Names of its tables are not case-sensitive, unlike those of stored tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from controller.catalog import Catalog, Database
+from dataflow.schema import Table
+from dataflow.types import Row
+from mysql_adapter.information_schema import server, tables
+from mysql_adapter.information_schema.virtual import COLLATION, DATABASE, TABLES
+
+if TYPE_CHECKING:
+    from mysql_adapter.session import Session
+
+__all__ = ["DATABASE", "TABLES", "extended", "rows_of", "server", "tables"]
+
+V = TypeVar("V")
+_DATABASE = Database(DATABASE, COLLATION)
+
+
+class _Names(Mapping[tuple[str, str], int]):
+    """The catalog's table names, with those of information_schema in any case."""
+
+    def __init__(self, base: Mapping[tuple[str, str], int]) -> None:
+        self._base = base
+
+    def __getitem__(self, key: tuple[str, str]) -> int:
+        found = self._base.get(key)
+        if found is not None:
+            return found
+        database, name = key
+        if database.lower() != DATABASE:
+            raise KeyError(key)
+        return TABLES[name.lower()].definition.id
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        yield from self._base
+        for table in TABLES.values():
+            yield (DATABASE, table.definition.name)
+
+    def __len__(self) -> int:
+        return len(self._base) + len(TABLES)
+
+
+class _Databases(Mapping[str, Database]):
+    def __init__(self, base: Mapping[str, Database]) -> None:
+        self._base = base
+
+    def __getitem__(self, key: str) -> Database:
+        return _DATABASE if key.lower() == DATABASE else self._base[key]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._base
+        yield DATABASE
+
+    def __len__(self) -> int:
+        return len(self._base) + 1
+
+
+_DEFINITIONS = {table.definition.id: table.definition for table in TABLES.values()}
+_BY_ID = {table.definition.id: table for table in TABLES.values()}
+
+
+def extended(base: Catalog) -> Catalog:
+    """`base` with information_schema in it."""
+    return Catalog(
+        _Databases(base.databases),
+        {**base.tables, **_DEFINITIONS},
+        _Names(base.names),
+        base.version,
+        base.next_table_id,
+    )
+
+
+def rows_of(session: Session, table: Table) -> list[Row]:
+    return list(_BY_ID[table.id].rows(session))

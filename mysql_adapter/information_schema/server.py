@@ -1,0 +1,289 @@
+"""The tables of information_schema that describe the server, and those for what does not exist here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from dataflow.types import Row
+from mysql_adapter.charsets import CHARSETS, COLLATIONS
+from mysql_adapter.information_schema.virtual import empty, virtual
+
+if TYPE_CHECKING:
+    from mysql_adapter.session import Session
+
+ENGINE_COMMENT = "Dataflow over LevelDB: transactions, secondary indexes and materialised views"
+
+
+@virtual("ENGINES", """
+    ENGINE 64
+    SUPPORT 8
+    COMMENT 80
+    TRANSACTIONS 3?
+    XA 3?
+    SAVEPOINTS 3?
+""")
+def engines(session: Session) -> Iterator[Row]:
+    yield ("InnoDB", "DEFAULT", ENGINE_COMMENT, "YES", "NO", "YES")
+
+
+@virtual("CHARACTER_SETS", """
+    CHARACTER_SET_NAME 64
+    DEFAULT_COLLATE_NAME 64
+    DESCRIPTION 2048
+    MAXLEN uint
+""")
+def character_sets(session: Session) -> Iterator[Row]:
+    for charset in sorted(CHARSETS.values(), key=lambda each: each.name):
+        yield (charset.name, charset.default_collation, charset.name, charset.bytes_max)
+
+
+@virtual("COLLATIONS", """
+    COLLATION_NAME 64
+    CHARACTER_SET_NAME 64
+    ID ubigint
+    IS_DEFAULT 3
+    IS_COMPILED 3
+    SORTLEN uint
+    PAD_ATTRIBUTE 9
+""")
+def collations(session: Session) -> Iterator[Row]:
+    for collation in sorted(COLLATIONS.values(), key=lambda each: each.name):
+        pad = "NO PAD" if "_0900_" in collation.name or collation.name == "binary" else "PAD SPACE"
+        default = "Yes" if collation.is_default else ""
+        yield (collation.name, collation.charset.name, collation.id, default, "Yes", 1, pad)
+
+
+@virtual("COLLATION_CHARACTER_SET_APPLICABILITY", """
+    COLLATION_NAME 64
+    CHARACTER_SET_NAME 64
+""")
+def applicability(session: Session) -> Iterator[Row]:
+    for collation in COLLATIONS.values():
+        yield (collation.name, collation.charset.name)
+
+
+@virtual("PROCESSLIST", """
+    ID ubigint
+    USER 32
+    HOST 261
+    DB 64?
+    COMMAND 16
+    TIME int
+    STATE 64?
+    INFO longtext?
+""")
+def processlist(session: Session) -> Iterator[Row]:
+    now = time.time()
+    for number, connection in sorted(session.environment.connections.items()):
+        other = connection.session
+        if other is None:
+            yield (number, "unauthenticated user", connection.host, None, "Connect", 0, "login", None)
+            continue
+        running = not connection.is_waiting
+        yield (
+            number, other.user, connection.peer, other.database, "Query" if running else "Sleep",
+            int(now - other.statement_started), "executing" if running else "", other.statement if running else None,
+        )  # fmt: skip
+
+
+@virtual("SCHEMA_PRIVILEGES", """
+    GRANTEE 292
+    TABLE_CATALOG 512
+    TABLE_SCHEMA 64
+    PRIVILEGE_TYPE 64
+    IS_GRANTABLE 3
+""")
+def schema_privileges(session: Session) -> Iterator[Row]:
+    return iter(())
+
+
+@virtual("USER_PRIVILEGES", """
+    GRANTEE 292
+    TABLE_CATALOG 512
+    PRIVILEGE_TYPE 64
+    IS_GRANTABLE 3
+""")
+def user_privileges(session: Session) -> Iterator[Row]:
+    grantee = f"'{session.account.user}'@'{session.account.host}'"
+    for privilege in ("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "INDEX", "ALTER", "REFERENCES"):
+        yield (grantee, "def", privilege, "YES")
+
+
+empty("VIEWS", """
+    TABLE_CATALOG 64
+    TABLE_SCHEMA 64
+    TABLE_NAME 64
+    VIEW_DEFINITION longtext?
+    CHECK_OPTION 8?
+    IS_UPDATABLE 3?
+    DEFINER 288?
+    SECURITY_TYPE 7?
+    CHARACTER_SET_CLIENT 64
+    COLLATION_CONNECTION 64
+""")
+empty("TRIGGERS", """
+    TRIGGER_CATALOG 64
+    TRIGGER_SCHEMA 64
+    TRIGGER_NAME 64
+    EVENT_MANIPULATION 6
+    EVENT_OBJECT_CATALOG 64
+    EVENT_OBJECT_SCHEMA 64
+    EVENT_OBJECT_TABLE 64
+    ACTION_ORDER uint
+    ACTION_CONDITION 1?
+    ACTION_STATEMENT longtext
+    ACTION_ORIENTATION 3
+    ACTION_TIMING 6
+    ACTION_REFERENCE_OLD_TABLE 1?
+    ACTION_REFERENCE_NEW_TABLE 1?
+    ACTION_REFERENCE_OLD_ROW 3
+    ACTION_REFERENCE_NEW_ROW 3
+    CREATED datetime?
+    SQL_MODE 512
+    DEFINER 288
+    CHARACTER_SET_CLIENT 64
+    COLLATION_CONNECTION 64
+    DATABASE_COLLATION 64
+""")
+empty("ROUTINES", """
+    SPECIFIC_NAME 64
+    ROUTINE_CATALOG 64
+    ROUTINE_SCHEMA 64
+    ROUTINE_NAME 64
+    ROUTINE_TYPE 9
+    DATA_TYPE longtext?
+    CHARACTER_MAXIMUM_LENGTH bigint?
+    CHARACTER_OCTET_LENGTH bigint?
+    NUMERIC_PRECISION uint?
+    NUMERIC_SCALE uint?
+    DATETIME_PRECISION uint?
+    CHARACTER_SET_NAME 64?
+    COLLATION_NAME 64?
+    DTD_IDENTIFIER longtext?
+    ROUTINE_BODY 8
+    ROUTINE_DEFINITION longtext?
+    EXTERNAL_NAME 1?
+    EXTERNAL_LANGUAGE 64
+    PARAMETER_STYLE 3
+    IS_DETERMINISTIC 3
+    SQL_DATA_ACCESS 64
+    SQL_PATH 1?
+    SECURITY_TYPE 7
+    CREATED datetime
+    LAST_ALTERED datetime
+    SQL_MODE 512
+    ROUTINE_COMMENT longtext
+    DEFINER 288
+    CHARACTER_SET_CLIENT 64
+    COLLATION_CONNECTION 64
+    DATABASE_COLLATION 64
+""")
+empty("PARAMETERS", """
+    SPECIFIC_CATALOG 64
+    SPECIFIC_SCHEMA 64
+    SPECIFIC_NAME 64
+    ORDINAL_POSITION ubigint
+    PARAMETER_MODE 5?
+    PARAMETER_NAME 64?
+    DATA_TYPE longtext?
+    CHARACTER_MAXIMUM_LENGTH bigint?
+    CHARACTER_OCTET_LENGTH bigint?
+    NUMERIC_PRECISION uint?
+    NUMERIC_SCALE bigint?
+    DATETIME_PRECISION uint?
+    CHARACTER_SET_NAME 64?
+    COLLATION_NAME 64?
+    DTD_IDENTIFIER longtext
+    ROUTINE_TYPE 9
+""")
+empty("EVENTS", """
+    EVENT_CATALOG 64
+    EVENT_SCHEMA 64
+    EVENT_NAME 64
+    DEFINER 288
+    TIME_ZONE 64
+    EVENT_BODY 3
+    EVENT_DEFINITION longtext
+    EVENT_TYPE 9
+    STATUS 18
+    CREATED datetime
+    LAST_ALTERED datetime
+""")
+empty("PARTITIONS", """
+    TABLE_CATALOG 64
+    TABLE_SCHEMA 64
+    TABLE_NAME 64
+    PARTITION_NAME 64?
+    SUBPARTITION_NAME 64?
+    PARTITION_ORDINAL_POSITION uint?
+    SUBPARTITION_ORDINAL_POSITION uint?
+    PARTITION_METHOD 13?
+    SUBPARTITION_METHOD 13?
+    PARTITION_EXPRESSION 2048?
+    SUBPARTITION_EXPRESSION 2048?
+    PARTITION_DESCRIPTION longtext?
+    TABLE_ROWS ubigint?
+""")
+empty("FILES", """
+    FILE_ID bigint?
+    FILE_NAME longtext?
+    FILE_TYPE 256?
+    TABLESPACE_NAME 268
+    TABLE_SCHEMA 1?
+    TABLE_NAME 1?
+    LOGFILE_GROUP_NAME 256?
+    LOGFILE_GROUP_NUMBER bigint?
+    ENGINE 64
+    TOTAL_EXTENTS bigint?
+    INITIAL_SIZE bigint?
+    EXTENT_SIZE bigint?
+    EXTRA 256?
+""")
+empty("PLUGINS", """
+    PLUGIN_NAME 64
+    PLUGIN_VERSION 20
+    PLUGIN_STATUS 10
+    PLUGIN_TYPE 80
+    PLUGIN_TYPE_VERSION 20
+    PLUGIN_LIBRARY 64?
+    PLUGIN_LIBRARY_VERSION 20?
+    PLUGIN_AUTHOR 64?
+    PLUGIN_DESCRIPTION longtext?
+    PLUGIN_LICENSE 80?
+    LOAD_OPTION 64
+""")
+empty("TABLE_PRIVILEGES", """
+    GRANTEE 292
+    TABLE_CATALOG 512
+    TABLE_SCHEMA 64
+    TABLE_NAME 64
+    PRIVILEGE_TYPE 64
+    IS_GRANTABLE 3
+""")
+empty("COLUMN_PRIVILEGES", """
+    GRANTEE 292
+    TABLE_CATALOG 512
+    TABLE_SCHEMA 64
+    TABLE_NAME 64
+    COLUMN_NAME 64
+    PRIVILEGE_TYPE 64
+    IS_GRANTABLE 3
+""")
+empty("COLUMN_STATISTICS", """
+    SCHEMA_NAME 64
+    TABLE_NAME 64
+    COLUMN_NAME 64
+    HISTOGRAM json
+""")
+empty("INNODB_TABLES", """
+    TABLE_ID ubigint
+    NAME 655
+    FLAG int
+    N_COLS int
+    SPACE bigint
+    ROW_FORMAT 12?
+    ZIP_PAGE_SIZE uint
+    SPACE_TYPE 10?
+""")

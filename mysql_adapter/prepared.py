@@ -1,0 +1,66 @@
+"""A prepared statement as its connection keeps it: text, metadata, parameter types, open cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from backend.execution.outcome import ResultSet
+from controller.sql.plan import OutputColumn
+from dataflow.errors import Condition, InvalidStatement
+from dataflow.types import Row, SqlType
+from mysql_adapter.parameters import WireType
+
+
+@dataclass(slots=True)
+class Cursor:
+    result: ResultSet
+    position: int = 0
+
+
+@dataclass(slots=True)
+class Prepared:
+    id: int
+    sql: str
+    parameter_types: tuple[SqlType, ...]
+    columns: tuple[OutputColumn, ...]
+    wire_types: Sequence[WireType] = ()
+    long_data: dict[int, bytearray] = field(default_factory=dict)
+    cursor: Cursor | None = None
+    long_data_overflowed: bool = False
+
+    @property
+    def parameter_count(self) -> int:
+        return len(self.parameter_types)
+
+    @property
+    def parameter_columns(self) -> list[OutputColumn]:
+        return [OutputColumn("?", type) for type in self.parameter_types]
+
+    def append_long_data(self, index: int, data: bytes, bytes_max: int) -> None:
+        buffer = self.long_data.setdefault(index, bytearray())
+        if sum(map(len, self.long_data.values())) + len(data) > bytes_max:
+            # SEND_LONG_DATA has no answer; the next EXECUTE has to say it.
+            self.long_data_overflowed = True
+        else:
+            buffer += data
+
+    def check_long_data(self) -> None:
+        if self.long_data_overflowed:
+            self.long_data_overflowed = False
+            self.long_data.clear()
+            raise InvalidStatement(Condition.PACKET_TOO_LARGE)
+
+    def open_cursor(self, result: ResultSet) -> None:
+        self.cursor = Cursor(result)
+
+    def fetch(self, count: int) -> tuple[tuple[OutputColumn, ...], list[Row], bool]:
+        """The next rows, and whether there are no more; the cursor closes with its last row."""
+        cursor = self.cursor
+        assert cursor is not None
+        rows = cursor.result.rows[cursor.position : cursor.position + count]
+        cursor.position += len(rows)
+        over = cursor.position >= len(cursor.result.rows) and len(rows) < count
+        if over:
+            self.cursor = None
+        return cursor.result.columns, rows, over

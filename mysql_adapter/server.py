@@ -1,0 +1,185 @@
+"""Listening, limits, and the end: all connections of one adapter process.
+
+Several adapters listen on the same port (SO_REUSEPORT); each numbers its connections so that
+no two adapters use the same number. Draining lets every connection finish its statement or
+transaction, and ends what is left after a grace period.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import ssl
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from controller.sql.planner import PlanCache
+from mysql_adapter.authentication import Authenticator, Users
+from mysql_adapter.connection import Connection
+from mysql_adapter.database import Database
+from mysql_adapter.environment import Environment
+
+log = logging.getLogger(__name__)
+
+SWEEP_INTERVAL_S = 1.0
+CONNECTION_ID_MAX = 0xFFFF_FFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    connections_max: int = 4096
+    packet_bytes_max: int = 64 << 20
+    login_timeout_s: float = 10.0
+    drain_timeout_s: float = 5.0
+
+
+class Server:
+    def __init__(
+        self,
+        database: Database,
+        users: Users,
+        *,
+        tls: ssl.SSLContext | None = None,
+        limits: Limits | None = None,
+        adapter_number: int = 0,
+        adapter_count: int = 1,
+        plans: PlanCache | None = None,
+    ) -> None:
+        self.limits = limits or Limits()
+        self.tls = tls
+        self.authenticator = Authenticator(users)
+        self.environment = Environment(database, users, plans)
+        self.environment.globals.put("max_connections", self.limits.connections_max)
+        self.environment.globals.put("max_allowed_packet", self.limits.packet_bytes_max)
+        self.draining = False
+        self._next_id = adapter_number + adapter_count
+        self._id_step = adapter_count
+        self._listeners: list[asyncio.Server] = []
+        self._sweeper: asyncio.Task[None] | None = None
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    @property
+    def connections(self) -> dict[int, Connection]:
+        return self.environment.connections
+
+    async def listen(self, host: str, port: int) -> int:
+        """Start to accept clients; returns the port, which matters where 0 was asked for."""
+        loop = asyncio.get_running_loop()
+        listener = await loop.create_server(self._accept, host, port, reuse_port=True, backlog=1024)
+        self._listeners.append(listener)
+        if self._sweeper is None:
+            self._sweeper = loop.create_task(self._sweep())
+        bound: int = listener.sockets[0].getsockname()[1]
+        self.environment.globals.put("port", bound)
+        return bound
+
+    def _accept(self) -> Connection:
+        number = self._next_id
+        self._next_id += self._id_step
+        if self._next_id > CONNECTION_ID_MAX:
+            self._next_id = self._next_id % self._id_step + self._id_step
+        return Connection(self, number)
+
+    def admit(self, connection: Connection) -> bool:
+        if len(self.connections) >= self.limits.connections_max or self.draining:
+            return False
+        self.connections[connection.id] = connection
+        self._empty.clear()
+        return True
+
+    def dismiss(self, connection: Connection) -> None:
+        if self.connections.get(connection.id) is connection:
+            del self.connections[connection.id]
+            if not self.connections:
+                self._empty.set()
+
+    async def _sweep(self) -> None:
+        """End connections that have not logged in or not said anything for too long."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(SWEEP_INTERVAL_S)
+            now = loop.time()
+            for connection in list(self.connections.values()):
+                if 0.0 < connection.deadline < now:
+                    connection.abort()
+
+    def statistics(self) -> str:
+        uptime = int(time.time() - self.environment.started)
+        commands = sum(each.session.command_count for each in self.connections.values() if each.session is not None)
+        return (
+            f"Uptime: {uptime}  Threads: {len(self.connections)}  Questions: {commands}  Slow queries: 0  "
+            f"Opens: 0  Flush tables: 0  Open tables: 0  Queries per second avg: {commands / max(uptime, 1):.3f}"
+        )
+
+    async def close(self) -> None:
+        """Stop accepting, let running work finish, end all connections."""
+        self.draining = True
+        for listener in self._listeners:
+            listener.close()
+        for connection in list(self.connections.values()):
+            if connection.is_idle:
+                connection.close()
+        try:
+            await asyncio.wait_for(self._empty.wait(), self.limits.drain_timeout_s)
+        except TimeoutError:
+            for connection in list(self.connections.values()):
+                connection.abort()
+            await self._empty.wait()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+
+
+async def serve(
+    host: str,
+    port: int,
+    database: Database,
+    users: Users,
+    *,
+    tls: ssl.SSLContext | None = None,
+    limits: Limits | None = None,
+    adapter_number: int = 0,
+    adapter_count: int = 1,
+) -> Server:
+    """A listening server; `await server.close()` ends it."""
+    server = Server(
+        database, users, tls=tls, limits=limits, adapter_number=adapter_number, adapter_count=adapter_count
+    )
+    await server.listen(host, port)
+    return server
+
+
+async def run_adapter(
+    host: str,
+    port: int,
+    database: Database,
+    users: Users,
+    *,
+    tls: ssl.SSLContext | None = None,
+    limits: Limits | None = None,
+    adapter_number: int = 0,
+    adapter_count: int = 1,
+    on_listening: Callable[[], Awaitable[None]] | None = None,
+) -> None:
+    """The life of an adapter process: serve until SIGTERM or SIGINT, then drain."""
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    server = await serve(
+        host,
+        port,
+        database,
+        users,
+        tls=tls,
+        limits=limits,
+        adapter_number=adapter_number,
+        adapter_count=adapter_count,
+    )
+    log.info("listening on %s:%d", host, port)
+    if on_listening is not None:
+        await on_listening()
+    await stop.wait()
+    await server.close()

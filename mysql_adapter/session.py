@@ -1,0 +1,376 @@
+"""One client's state: database, variables, transaction, prepared statements, diagnostics.
+
+`run` takes one statement and returns its outcome; how it came in and how the outcome goes out
+is the connection's business. Statements about data are planned and executed below; all others
+are answered in `statements`. A statement that fails because of a missing name is planned once
+more with a fresh catalog before the error is believed: another adapter may have made the name.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from backend.execution.outcome import Done, Outcome, ResultSet, Warning
+from backend.execution.transaction import SchemaChanged, Transaction
+from controller.catalog import Catalog
+from controller.sql.lexer import leading_words, split_statements
+from controller.sql.plan import OutputColumn, Plan, Select
+from controller.sql.settings import Settings
+from dataflow import types
+from dataflow.errors import Condition, InvalidStatement, MillraceError
+from dataflow.modes import Modes
+from dataflow.types import Row, Value
+from mysql_adapter import dispatch
+from mysql_adapter.authentication import Account
+from mysql_adapter.charsets import CollationEntry, charset_of, collation_by_id, collation_of
+from mysql_adapter.facts import fact
+from mysql_adapter.information_schema.description import default_text, output_column
+from mysql_adapter.packets import STATUS
+from mysql_adapter.parameters import Typed, type_code
+from mysql_adapter.prepared import Prepared
+from mysql_adapter.statements.cursor import TokenCursor
+from mysql_adapter.statements.filtering import like_pattern
+from mysql_adapter.variables import Variables
+
+if TYPE_CHECKING:
+    from mysql_adapter.answers import ResultFormat
+    from mysql_adapter.connection import Connection
+    from mysql_adapter.environment import Environment
+
+T = TypeVar("T")
+
+PREPARED_MAX = 16382
+ATTEMPTS_MAX = 5
+STALE = frozenset(
+    {
+        Condition.UNKNOWN_TABLE,
+        Condition.UNKNOWN_COLUMN,
+        Condition.UNKNOWN_DATABASE,
+        Condition.TABLE_DEFINITION_CHANGED,
+    }
+)
+"""Errors that an outdated catalog may be the reason of."""
+
+
+class Session:
+    def __init__(
+        self, environment: Environment, connection: Connection, account: Account, user: str, collation_id: int
+    ) -> None:
+        self.environment = environment
+        self.connection = connection
+        self.account = account
+        self.user = user
+        self.command_count = 0
+        self.statement = ""
+        self.statement_started = time.time()
+        self.transaction: Transaction | None = None
+        self.prepared: dict[int, Prepared] = {}
+        self.named_prepared: dict[str, Prepared] = {}
+        self._next_prepared_id = 1
+        self._initial_collation_id = collation_id
+        self.database: str | None = None
+        self._start()
+
+    def _start(self) -> None:
+        """The state of a connection that has just logged in, except for the database."""
+        self.variables = Variables(self.environment.globals)
+        self.user_variables: dict[str, Typed] = {}
+        self.warnings: tuple[Warning, ...] = ()
+        self.last_insert_id = 0
+        self.row_count = -1
+        self.found_rows = 0
+        collation = collation_by_id(self._initial_collation_id)
+        self.set_names(collation.charset.name, collation.name)
+        self.settings_changed()
+
+    # Settings
+
+    def set_names(self, charset: str, collation: str | None) -> None:
+        found = charset_of(charset)
+        assert found is not None
+        for side in ("client", "connection", "results"):
+            self.variables.put(f"character_set_{side}", found.name)
+        self.variables.put("collation_connection", collation or found.default_collation)
+
+    def settings_changed(self) -> None:
+        """Work out what follows from the variables; to be called whenever they have changed."""
+        get = self.variables.get
+        sql_mode = str(get("sql_mode"))
+        zone = str(get("time_zone"))
+        self.time_zone = "UTC" if zone.upper() == "SYSTEM" else zone
+        self.settings = Settings(
+            frozenset(name for name in sql_mode.split(",") if name),
+            str(get("collation_connection")),
+            bool(get("foreign_key_checks")),
+        )
+        self.modes = Modes.parse(sql_mode, self.time_zone)
+        self.autocommit = bool(get("autocommit"))
+        client = charset_of(str(get("character_set_client")))
+        assert client is not None
+        self.client_codec = client.codec
+        results = get("character_set_results")
+        found = charset_of(str(results)) if results is not None else None
+        if found is None or found.name == "binary":
+            self.results_collation_id, self.results_codec = None, "utf-8"
+        else:
+            self.results_collation_id, self.results_codec = found.default_collation_id, found.codec
+        timeout = get("wait_timeout")
+        self.idle_timeout_s = float(timeout) if isinstance(timeout, int) else 28800.0
+
+    @property
+    def client_collation(self) -> CollationEntry:
+        found = collation_of(str(self.variables.get("collation_connection")))
+        assert found is not None
+        return found
+
+    @property
+    def status(self) -> int:
+        status = STATUS.SERVER_STATUS_AUTOCOMMIT if self.autocommit else 0
+        if self.transaction is not None:
+            status |= STATUS.SERVER_STATUS_IN_TRANS
+        if not self.settings.backslash_escapes:
+            status |= STATUS.SERVER_STATUS_NO_BACKSLASH_ESCAPES
+        return int(status)
+
+    def decode(self, data: bytes) -> str:
+        codec = self.client_codec
+        return data.decode(codec, "surrogateescape" if codec == "utf-8" else "replace")
+
+    def format(self, columns: tuple[OutputColumn, ...]) -> ResultFormat:
+        return self.environment.formats.of(columns, self.results_collation_id, self.results_codec, self.time_zone)
+
+    def refresh_volatile_variables(self) -> None:
+        """Those variables whose value is kept elsewhere."""
+        self.variables.put("warning_count", len(self.warnings))
+        self.variables.put("error_count", sum(each.level == "Error" for each in self.warnings))
+        self.variables.put("last_insert_id", self.last_insert_id)
+        self.variables.put("pseudo_thread_id", self.connection.id)
+
+    # Statements
+
+    def split(self, sql: str, several: bool) -> list[str]:
+        """The statements of a query text; more than one only where the client asked for that."""
+        if ";" not in sql:
+            statements = [sql]
+        else:
+            statements = split_statements(sql, self.settings.backslash_escapes)
+            if len(statements) > 1 and not several:
+                line = sql.count("\n", 0, sql.find(statements[1])) + 1
+                raise InvalidStatement(Condition.PARSE_ERROR, statements[1][:80], line)
+        if not statements or (len(statements) == 1 and not statements[0].strip(" \t\r\n\0;")):
+            raise InvalidStatement(Condition.EMPTY_QUERY)
+        return statements
+
+    async def run(self, sql: str) -> Outcome:
+        self.statement, self.statement_started = sql, time.time()
+        if dispatch.is_planned(sql):
+            self.warnings = ()
+            return self._ran(await self._run_planned(sql))
+        words = leading_words(sql, 2)
+        handler = dispatch.handler_of(words)
+        if handler is None:
+            self.warnings = ()
+            return self._ran(await self._run_planned(sql))
+        if not dispatch.keeps_warnings(words):
+            self.warnings = ()
+        return self._ran(await handler(self, TokenCursor(sql, self.settings)))
+
+    def _ran(self, outcome: Outcome) -> Outcome:
+        if outcome.warnings:
+            self.warnings = outcome.warnings
+        if isinstance(outcome, ResultSet):
+            self.row_count = -1
+            self.found_rows = len(outcome.rows)
+        else:
+            self.row_count = outcome.affected
+            if outcome.generated_id is not None:
+                self.last_insert_id = outcome.generated_id
+        return outcome
+
+    def failed(self, error: MillraceError) -> None:
+        """Remember an error that was reported; a lost transaction is over."""
+        condition = error.condition
+        self.warnings = (*self.warnings, Warning("Error", condition.code, str(error)))
+        self.row_count = -1
+        if condition is Condition.DEADLOCK:
+            self.rollback()
+
+    async def _run_planned(self, sql: str) -> Outcome:
+        plans = self.environment.plans
+
+        async def attempt(catalog: Catalog) -> Outcome:
+            plan, values = plans.plan_text(sql, catalog, self.database, self.settings)
+            return await self._execute(plan, values)
+
+        return await self._fresh(attempt)
+
+    async def _execute(self, plan: Plan, values: Sequence[Value]) -> Outcome:
+        if plan.facts:
+            values = [*values, *(fact(self, name) for name in plan.facts)]
+        table = plan.statement.table
+        environment = self.environment
+        if table is not None and table.id < 0:
+            return self.evaluate_plan(plan, values, environment.virtual_rows(self, table))
+        transaction = self.statement_transaction() if table is not None else None
+        return await environment.database.execute(plan, values, transaction, self.modes)
+
+    def evaluate_plan(self, plan: Plan, values: Sequence[Value], rows: list[Row]) -> Outcome:
+        """Run a SELECT over `rows` in place of a stored table's."""
+        return self.environment.database.evaluate(plan, values, rows, self.modes)
+
+    async def define(self, sql: str) -> Done:
+        """A definition statement commits whatever is open, before it runs."""
+        await self.commit()
+        return await self.environment.database.define(sql, self.database, self.settings)
+
+    async def evaluate(self, expression: str) -> Value:
+        return (await self.evaluate_typed(expression))[0]
+
+    async def evaluate_typed(self, expression: str) -> Typed:
+        outcome = await self._run_planned(f"SELECT {expression}")
+        assert isinstance(outcome, ResultSet)
+        if len(outcome.columns) != 1 and outcome.rows:
+            return outcome.rows[0][0], outcome.columns[0].type
+        value = outcome.rows[0][0] if outcome.rows else None
+        return value, outcome.columns[0].type
+
+    # Prepared statements
+
+    async def prepare(self, sql: str) -> Prepared:
+        if len(self.prepared) >= PREPARED_MAX:
+            raise InvalidStatement(Condition.TOO_MANY_PREPARED, PREPARED_MAX)
+        (statement,) = self.split(sql, False)
+        self.warnings = ()
+        parameter_types: tuple[types.SqlType, ...] = ()
+        columns: tuple[OutputColumn, ...] = ()
+        words = leading_words(statement, 2)
+        handler = dispatch.handler_of(words)
+        if handler is None:
+            plan = await self._plan_prepared(statement)
+            parameter_types = plan.parameter_types
+            columns = plan.statement.columns if isinstance(plan.statement, Select) else ()
+        elif dispatch.only_reads(words):
+            outcome = await handler(self, TokenCursor(statement, self.settings))
+            columns = outcome.columns if isinstance(outcome, ResultSet) else ()
+        prepared = Prepared(self._next_prepared_id, statement, parameter_types, columns)
+        self._next_prepared_id += 1
+        self.prepared[prepared.id] = prepared
+        return prepared
+
+    async def execute(self, prepared: Prepared, values: Sequence[Typed]) -> Outcome:
+        self.statement, self.statement_started = prepared.sql, time.time()
+        handler = dispatch.handler_of(leading_words(prepared.sql, 2))
+        if handler is not None:
+            return await self.run(prepared.sql)
+        self.warnings = ()
+
+        async def attempt(catalog: Catalog) -> Outcome:
+            plan = self.environment.plans.plan_prepared(
+                prepared.sql, catalog, self.database, self.settings, tuple(type_code(typed) for typed in values)
+            )
+            return await self._execute(plan, [value for value, _ in values])
+
+        return self._ran(await self._fresh(attempt))
+
+    async def _plan_prepared(self, sql: str) -> Plan:
+        plans = self.environment.plans
+        return await self.with_catalog(lambda catalog: plans.plan_prepared(sql, catalog, self.database, self.settings))
+
+    # Catalog
+
+    async def with_catalog(self, use: Callable[[Catalog], T]) -> T:
+        """`use` the catalog, and once more a fresh one if a name was missing."""
+        environment = self.environment
+        try:
+            return use(environment.catalog())
+        except InvalidStatement as error:
+            if error.condition not in STALE:
+                raise
+        await environment.database.refresh_catalog()
+        return use(environment.catalog())
+
+    async def _fresh(self, attempt: Callable[[Catalog], Awaitable[Outcome]]) -> Outcome:
+        """`attempt` with the catalog, and again while it turns out to be out of date."""
+        environment = self.environment
+        for _ in range(ATTEMPTS_MAX):
+            before = environment.database.catalog
+            try:
+                return await attempt(environment.catalog())
+            except (InvalidStatement, SchemaChanged) as error:
+                if error.condition not in STALE:
+                    raise
+                await environment.database.refresh_catalog()
+                if environment.database.catalog is before:
+                    raise
+        raise SchemaChanged
+
+    async def use(self, name: str) -> None:
+        found = await self.with_catalog(lambda catalog: catalog.database(name))
+        self.database = found.name
+        collation = collation_of(found.collation)
+        if collation is not None:
+            self.variables.put("collation_database", collation.name)
+            self.variables.put("character_set_database", collation.charset.name)
+
+    async def field_list(self, name: str, pattern: str) -> list[tuple[OutputColumn, str | None]]:
+        """COM_FIELD_LIST: the columns of a table, each with its default."""
+        table = await self.with_catalog(lambda catalog: catalog.table(self.database, name))
+        matches = like_pattern(pattern or "%")
+        return [
+            (output_column(table, column), default_text(column))
+            for column in table.columns
+            if not column.invisible and matches.fullmatch(column.name)
+        ]
+
+    # Transactions
+
+    @property
+    def in_transaction(self) -> bool:
+        return self.transaction is not None
+
+    def statement_transaction(self) -> Transaction | None:
+        """The transaction of the next statement; None where it is one of its own."""
+        if self.transaction is None and not self.autocommit:
+            self.transaction = self.environment.database.begin()
+        return self.transaction
+
+    async def begin(self) -> None:
+        await self.commit()
+        self.transaction = self.environment.database.begin()
+
+    async def commit(self) -> None:
+        transaction, self.transaction = self.transaction, None
+        if transaction is not None:
+            await transaction.commit()
+
+    def rollback(self) -> None:
+        transaction, self.transaction = self.transaction, None
+        if transaction is not None:
+            transaction.rollback()
+
+    # The connection
+
+    def reset(self) -> None:
+        """COM_RESET_CONNECTION: everything but user and database as after login."""
+        self.close()
+        self._start()
+
+    def close(self) -> None:
+        self.rollback()
+        self.prepared.clear()
+        self.named_prepared.clear()
+
+    def close_after_answer(self) -> None:
+        self.connection.close_soon()
+
+    def kill(self, connection_id: int, query_only: bool) -> None:
+        target = self.environment.connections.get(connection_id)
+        if target is None:
+            raise InvalidStatement(Condition.UNKNOWN_THREAD, connection_id)
+        if query_only:
+            target.kill_query()
+        else:
+            target.kill()
+

@@ -1,0 +1,1 @@
+"""Statements that a session answers itself: SET, SHOW, USE, transactions, administration."""

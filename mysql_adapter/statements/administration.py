@@ -1,0 +1,131 @@
+"""USE, KILL, DO, PREPARE/EXECUTE/DEALLOCATE, and the table maintenance that has nothing to maintain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backend.execution.outcome import Done, Outcome, ResultSet
+from controller.sql.lexer import TokenKind
+from controller.sql.plan import OutputColumn
+from dataflow.errors import Condition, InvalidStatement, MillraceError, Unsupported
+from dataflow.types import Row, text
+from mysql_adapter.statements.cursor import TokenCursor
+
+if TYPE_CHECKING:
+    from mysql_adapter.session import Session
+
+_MAINTENANCE = tuple(
+    OutputColumn(name, text(length)) for name, length in (("Table", 128), ("Op", 10), ("Msg_type", 10), ("Msg_text", 393216))
+)
+
+
+async def use(session: Session, cursor: TokenCursor) -> Done:
+    cursor.expect("USE")
+    name = cursor.identifier()
+    cursor.expect_end()
+    await session.use(name)
+    return Done()
+
+
+async def kill(session: Session, cursor: TokenCursor) -> Done:
+    cursor.expect("KILL")
+    kind = cursor.accept_any("CONNECTION", "QUERY")
+    number = await session.evaluate(cursor.rest())
+    if not isinstance(number, int):
+        raise InvalidStatement(Condition.UNKNOWN_THREAD, number)
+    session.kill(number, query_only=kind == "QUERY")
+    return Done()
+
+
+async def do(session: Session, cursor: TokenCursor) -> Done:
+    cursor.expect("DO")
+    await session.evaluate_typed(cursor.rest())
+    return Done()
+
+
+async def maintain(session: Session, cursor: TokenCursor) -> ResultSet:
+    """CHECK, ANALYZE, OPTIMIZE, REPAIR TABLE: every table is fine."""
+    operation = cursor.take().text.lower()
+    cursor.accept_any("NO_WRITE_TO_BINLOG", "LOCAL")
+    if cursor.accept_any("TABLE", "TABLES") is None:
+        raise cursor.error()
+    rows: list[Row] = []
+    while True:
+        database, name = cursor.table_name()
+        database = database or session.database
+        shown = f"{database}.{name}"
+        try:
+            await session.with_catalog(lambda catalog: catalog.table(database, name))  # noqa: B023
+            if operation == "optimize":
+                note = "Table does not support optimize, doing recreate + analyze instead"
+                rows.append((shown, operation, "note", note))
+            rows.append((shown, operation, "status", "OK"))
+        except MillraceError as error:
+            rows.append((shown, operation, "Error", str(error)))
+            rows.append((shown, operation, "status", "Operation failed"))
+        if not cursor.accept(","):
+            break
+    return ResultSet(_MAINTENANCE, rows)
+
+
+async def prepare(session: Session, cursor: TokenCursor) -> Done:
+    cursor.expect("PREPARE")
+    name = cursor.identifier().lower()
+    cursor.expect("FROM")
+    token = cursor.token
+    if token is not None and token.kind is TokenKind.VARIABLE:
+        value = await session.evaluate(cursor.rest())
+        sql = value if isinstance(value, str) else str(value)
+    else:
+        sql = cursor.string()
+        cursor.expect_end()
+    old = session.named_prepared.pop(name, None)
+    if old is not None:
+        session.prepared.pop(old.id, None)
+    session.named_prepared[name] = await session.prepare(sql)
+    return Done(info="Statement prepared")
+
+
+async def execute(session: Session, cursor: TokenCursor) -> Outcome:
+    cursor.expect("EXECUTE")
+    name = cursor.identifier()
+    statement = session.named_prepared.get(name.lower())
+    if statement is None:
+        raise InvalidStatement(Condition.UNKNOWN_PREPARED, name, "EXECUTE")
+    values = []
+    if cursor.accept("USING"):
+        while True:
+            token = cursor.take()
+            if token.kind is not TokenKind.VARIABLE:
+                raise cursor.error()
+            values.append(await session.evaluate_typed(token.text))
+            if not cursor.accept(","):
+                break
+    cursor.expect_end()
+    if len(values) != statement.parameter_count:
+        raise InvalidStatement(Condition.WRONG_ARGUMENTS, "EXECUTE")
+    return await session.execute(statement, values)
+
+
+async def deallocate(session: Session, cursor: TokenCursor) -> Done:
+    if cursor.accept_any("DEALLOCATE", "DROP") is None:
+        raise cursor.error()
+    cursor.expect("PREPARE")
+    name = cursor.identifier()
+    statement = session.named_prepared.pop(name.lower(), None)
+    if statement is None:
+        raise InvalidStatement(Condition.UNKNOWN_PREPARED, name, "DEALLOCATE PREPARE")
+    session.prepared.pop(statement.id, None)
+    return Done()
+
+
+async def flush(session: Session, cursor: TokenCursor) -> Done:
+    """FLUSH TABLES, STATUS, PRIVILEGES, …: nothing is held back that could be flushed."""
+    return Done()
+
+
+async def unsupported(session: Session, cursor: TokenCursor) -> Outcome:
+    words = [cursor.take().text.upper()]
+    if not cursor.at_end:
+        words.append(cursor.take().text.upper())
+    raise Unsupported(" ".join(words))

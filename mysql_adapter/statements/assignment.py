@@ -1,0 +1,195 @@
+"""SET in all its forms: system and user variables, NAMES, CHARACTER SET, TRANSACTION.
+
+All values of one SET are computed and checked before the first one is stored, so a SET that
+fails changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from backend.execution.outcome import Done
+from controller.sql.lexer import Token, TokenKind
+from dataflow import temporal
+from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.types import Value
+from mysql_adapter import variables
+from mysql_adapter.charsets import NOT_FOR_CLIENTS, charset_of, collation_of
+from mysql_adapter.statements.cursor import TokenCursor
+
+if TYPE_CHECKING:
+    from mysql_adapter.session import Session
+
+Change = Callable[[], None]
+_SCOPES = {"GLOBAL": "global", "PERSIST": "global", "PERSIST_ONLY": "global", "SESSION": "session", "LOCAL": "session"}
+
+
+async def set_statement(session: Session, cursor: TokenCursor) -> Done:
+    cursor.expect("SET")
+    if cursor.accept_any("PASSWORD", "ROLE", "RESOURCE") or cursor.peek("DEFAULT", "ROLE"):
+        raise Unsupported("SET of users and roles")
+    changes: list[Change] = []
+    scope = ""
+    autocommit: Value = None
+    while True:
+        # A scope word holds for the following assignments until another one is named.
+        word = cursor.accept_any(*_SCOPES)
+        scope = _SCOPES[word] if word else scope
+        if cursor.accept("TRANSACTION"):
+            changes += _transaction(session, cursor, scope)
+            break
+        if cursor.accept("NAMES"):
+            changes.append(_names(session, cursor))
+        elif cursor.accept("CHARACTER", "SET") or cursor.accept("CHARSET"):
+            changes.append(_character_set(session, cursor))
+        else:
+            token = cursor.take()
+            if token.kind is TokenKind.VARIABLE and not token.text.startswith("@@"):
+                changes.append(await _user_variable(session, cursor, token))
+            else:
+                name, own_scope = _system_name(cursor, token, scope)
+                value = await _value(session, cursor, name, own_scope)
+                changes.append(_assign(session, name, own_scope, value))
+                if name == "autocommit" and own_scope != "global":
+                    autocommit = session.variables.get("autocommit") if value is None else value
+        if not cursor.accept(","):
+            break
+    cursor.expect_end()
+    if autocommit is not None and variables.checked(variables.find("autocommit"), autocommit):
+        await session.commit()
+    for change in changes:
+        change()
+    session.settings_changed()
+    return Done()
+
+
+def _system_name(cursor: TokenCursor, token: Token, scope: str) -> tuple[str, str]:
+    text = token.text
+    if token.kind is TokenKind.VARIABLE:
+        path = text[2:].replace("`", "").lower().split(".")
+        if path[0].upper() in _SCOPES and len(path) > 1:
+            scope = _SCOPES[path.pop(0).upper()]
+        else:
+            scope = scope or "session"
+        return ".".join(path), scope
+    if token.kind not in (TokenKind.WORD, TokenKind.QUOTED):
+        raise cursor.error()
+    return text.strip("`").lower(), scope
+
+
+async def _value(session: Session, cursor: TokenCursor, name: str, scope: str) -> Value:
+    """What is assigned: a bare word is a text, DEFAULT the global value, else any expression."""
+    if not (cursor.accept("=") or cursor.accept(":=")):
+        raise cursor.error()
+    token = cursor.token
+    variable = variables.find(name)
+    if cursor.accept("DEFAULT"):
+        return variable.default if scope == "global" else session.environment.globals.get(name)
+    if token is not None and token.kind is TokenKind.WORD and token.upper not in ("NULL", "TRUE", "FALSE"):
+        mark = cursor.mark()
+        cursor.take()
+        if cursor.at_end or cursor.peek(","):
+            return token.text
+        cursor.back_to(mark)
+    return await session.evaluate(cursor.expression(","))
+
+
+def _assign(session: Session, name: str, scope: str, value: Value) -> Change:
+    variable = variables.find(name)
+    if variable.fixed:
+        raise InvalidStatement(Condition.READ_ONLY_VARIABLE, name, "read only")
+    if variable.scope == "global" and scope != "global":
+        raise InvalidStatement(Condition.GLOBAL_VARIABLE, name)
+    if variable.scope == "session" and scope == "global":
+        raise InvalidStatement(Condition.LOCAL_VARIABLE, name)
+    checked = variables.checked(variable, value)
+    if variable.shape is variables.Shape.TIME_ZONE and temporal.zone(str(checked)) is None:
+        raise InvalidStatement(Condition.UNKNOWN_TIME_ZONE, checked)
+    if scope == "global":
+        return lambda: session.environment.globals.put(name, checked)
+
+    def change() -> None:
+        session.variables.put(name, checked)
+        if name == "last_insert_id" or name == "identity":
+            session.last_insert_id = int(checked) if isinstance(checked, int) else 0
+        if name == "character_set_connection":
+            charset = charset_of(str(checked))
+            assert charset is not None
+            session.variables.put("collation_connection", charset.default_collation)
+        if name == "collation_connection":
+            collation = collation_of(str(checked))
+            assert collation is not None
+            session.variables.put("character_set_connection", collation.charset.name)
+
+    return change
+
+
+async def _user_variable(session: Session, cursor: TokenCursor, token: Token) -> Change:
+    name = token.text[1:].strip("`'\"").lower()
+    if not name:
+        raise cursor.error()
+    if not (cursor.accept("=") or cursor.accept(":=")):
+        raise cursor.error()
+    typed = await session.evaluate_typed(cursor.expression(","))
+    return lambda: session.user_variables.__setitem__(name, typed)
+
+
+def _names(session: Session, cursor: TokenCursor) -> Change:
+    if cursor.accept("DEFAULT"):
+        return lambda: session.set_names("utf8mb4", None)
+    name = cursor.name_or_string()
+    charset = charset_of(name)
+    if charset is None:
+        raise InvalidStatement(Condition.UNKNOWN_CHARACTER_SET, name)
+    if charset.name in NOT_FOR_CLIENTS:
+        raise InvalidStatement(Condition.WRONG_VALUE_FOR_VARIABLE, "character_set_client", name)
+    collation_name = None
+    if cursor.accept("COLLATE"):
+        wanted = cursor.name_or_string()
+        collation = collation_of(wanted)
+        if collation is None:
+            raise InvalidStatement(Condition.UNKNOWN_COLLATION, wanted)
+        if collation.charset is not charset:
+            raise InvalidStatement(Condition.COLLATION_CHARSET_MISMATCH, collation.name, charset.name)
+        collation_name = collation.name
+    return lambda: session.set_names(charset.name, collation_name)
+
+
+def _character_set(session: Session, cursor: TokenCursor) -> Change:
+    """As NAMES, but the connection's character set becomes the database's."""
+    if cursor.accept("DEFAULT"):
+        return lambda: session.set_names("utf8mb4", None)
+    name = cursor.name_or_string()
+    charset = charset_of(name)
+    if charset is None:
+        raise InvalidStatement(Condition.UNKNOWN_CHARACTER_SET, name)
+
+    def change() -> None:
+        session.set_names(charset.name, None)
+        session.variables.put("character_set_connection", session.variables.get("character_set_database"))
+        session.variables.put("collation_connection", session.variables.get("collation_database"))
+
+    return change
+
+
+def _transaction(session: Session, cursor: TokenCursor, scope: str) -> list[Change]:
+    target = session.environment.globals if scope == "global" else session.variables
+    changes: list[Change] = []
+    while True:
+        if cursor.accept("ISOLATION", "LEVEL"):
+            words = [cursor.take().upper]
+            if words[0] in ("READ", "REPEATABLE"):
+                words.append(cursor.take().upper)
+            level = "-".join(words)
+            if level not in variables.ISOLATION_LEVELS:
+                raise cursor.error()
+            changes.append(lambda level=level: target.put("transaction_isolation", level))  # type: ignore[misc]
+        elif cursor.accept("READ", "ONLY"):
+            changes.append(lambda: target.put("transaction_read_only", 1))
+        elif cursor.accept("READ", "WRITE"):
+            changes.append(lambda: target.put("transaction_read_only", 0))
+        else:
+            raise cursor.error()
+        if not cursor.accept(","):
+            return changes

@@ -1,0 +1,27 @@
+"""CREATE, ALTER, DROP, TRUNCATE, RENAME: checked here for what can't be handed on, then handed on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backend.execution.outcome import Done
+from dataflow.errors import Unsupported
+from mysql_adapter.statements.cursor import TokenCursor
+
+if TYPE_CHECKING:
+    from mysql_adapter.session import Session
+
+_UNSUPPORTED = frozenset(
+    ["USER", "ROLE", "FUNCTION", "PROCEDURE", "TRIGGER", "EVENT", "SERVER", "TABLESPACE", "LOGFILE", "RESOURCE", "INSTANCE"]
+)
+
+
+async def define(session: Session, cursor: TokenCursor) -> Done:
+    verb = cursor.take().upper
+    if (token := cursor.token) is not None and token.upper in _UNSUPPORTED:
+        raise Unsupported(f"{verb} {token.upper}")
+    done = await session.define(cursor.sql)
+    database = session.database
+    if verb == "DROP" and database is not None and database not in session.environment.catalog().databases:
+        session.database = None
+    return done

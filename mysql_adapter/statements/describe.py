@@ -1,0 +1,36 @@
+"""DESCRIBE of a table, and EXPLAIN of a statement."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backend.execution.outcome import ResultSet
+from controller.sql.lexer import TokenKind
+from dataflow.errors import Unsupported
+from mysql_adapter.statements.cursor import TokenCursor
+from mysql_adapter.statements.filtering import like_pattern
+from mysql_adapter.statements.show_schema import column_rows, describe_columns
+
+if TYPE_CHECKING:
+    from mysql_adapter.session import Session
+
+_STATEMENTS = ("SELECT", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH", "TABLE", "FORMAT", "ANALYZE", "EXTENDED", "FOR", "(")
+
+
+async def describe(session: Session, cursor: TokenCursor) -> ResultSet:
+    cursor.take()
+    if cursor.peek_any(*_STATEMENTS):
+        raise Unsupported("EXPLAIN of a statement")
+    database, name = cursor.table_name()
+    table = await session.with_catalog(lambda catalog: catalog.table(database or session.database, name))
+    rows = column_rows(table, False)
+    if not cursor.at_end:
+        token = cursor.token
+        pattern = cursor.name_or_string()
+        cursor.expect_end()
+        if token is not None and token.kind is TokenKind.STRING:
+            matches = like_pattern(pattern)
+            rows = [row for row in rows if matches.fullmatch(str(row[0]))]
+        else:
+            rows = [row for row in rows if str(row[0]).lower() == pattern.lower()]
+    return ResultSet(describe_columns(), rows)

@@ -1,0 +1,195 @@
+"""SHOW of what is stored: databases, tables, columns, indexes, and the statements that make them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backend.execution.outcome import ResultSet
+from controller.sql.lexer import TokenKind
+from controller.sql.plan import OutputColumn
+from dataflow.errors import Unsupported
+from dataflow.schema import ROW_ID_NAME, Table
+from dataflow.types import Row, text
+from mysql_adapter.charsets import collation_of
+from mysql_adapter.information_schema import DATABASE
+from mysql_adapter.information_schema.description import (
+    default_text,
+    extra_text,
+    key_text,
+    measures,
+    type_text,
+)
+from mysql_adapter.information_schema.tables import PRIVILEGES, index_rows
+from mysql_adapter.information_schema.tables import tables as all_tables
+from mysql_adapter.information_schema.virtual import COLLATION, outputs_of
+from mysql_adapter.statements.cursor import TokenCursor
+from mysql_adapter.statements.filtering import filtered
+
+if TYPE_CHECKING:
+    from mysql_adapter.session import Session
+
+_COLUMNS = """
+    Field 64
+    Type longtext
+    Null 3
+    Key 3
+    Default longtext?
+    Extra 256
+"""
+_FULL_COLUMNS = """
+    Field 64
+    Type longtext
+    Collation 64?
+    Null 3
+    Key 3
+    Default longtext?
+    Extra 256
+    Privileges 154
+    Comment longtext
+"""
+_INDEX = """
+    Table 64
+    Non_unique int
+    Key_name 64?
+    Seq_in_index uint
+    Column_name 64?
+    Collation 1?
+    Cardinality bigint?
+    Sub_part bigint?
+    Packed 10?
+    Null 3
+    Index_type 11
+    Comment 8
+    Index_comment 2048
+    Visible 3
+    Expression longtext?
+"""
+_TABLE_STATUS = """
+    Name 64
+    Engine 64?
+    Version int?
+    Row_format 10?
+    Rows ubigint?
+    Avg_row_length ubigint?
+    Data_length ubigint?
+    Max_data_length ubigint?
+    Index_length ubigint?
+    Data_free ubigint?
+    Auto_increment ubigint?
+    Create_time datetime?
+    Update_time datetime?
+    Check_time datetime?
+    Collation 64?
+    Checksum bigint?
+    Create_options 256?
+    Comment longtext?
+"""
+
+
+def _from(cursor: TokenCursor) -> str | None:
+    return cursor.identifier() if cursor.accept_any("FROM", "IN") is not None else None
+
+
+def _titled(cursor: TokenCursor, title: str) -> str:
+    """MySQL puts the LIKE pattern into the column's name."""
+    mark = cursor.mark()
+    token = None
+    if cursor.accept("LIKE"):
+        token = cursor.token
+    pattern = cursor.string() if token is not None and token.kind is TokenKind.STRING else None
+    cursor.back_to(mark)
+    return title if pattern is None else f"{title} ({pattern})"
+
+
+async def databases(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
+    await session.environment.database.refresh_catalog()
+    rows: list[Row] = [(name,) for name in sorted(session.environment.catalog().databases)]
+    columns = (OutputColumn(_titled(cursor, "Database"), text(64, COLLATION), False),)
+    return await filtered(session, cursor, columns, rows)
+
+
+async def tables(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
+    wanted = _from(cursor) or session.database
+    await session.environment.database.refresh_catalog()
+    catalog = session.environment.catalog()
+    database = catalog.database(wanted)
+    kind = "SYSTEM VIEW" if database.name == DATABASE else "BASE TABLE"
+    rows: list[Row] = [(table.name, kind) if full else (table.name,) for table in catalog.tables_of(database.name)]
+    title = OutputColumn(_titled(cursor, f"Tables_in_{database.name}"), text(64, COLLATION), False)
+    columns = (title, OutputColumn("Table_type", text(11, COLLATION), False)) if full else (title,)
+    return await filtered(session, cursor, columns, rows)
+
+
+async def _table(session: Session, cursor: TokenCursor) -> Table:
+    if cursor.accept_any("FROM", "IN") is None:
+        raise cursor.error()
+    database, name = cursor.table_name()
+    database = _from(cursor) or database or session.database
+    return await session.with_catalog(lambda catalog: catalog.table(database, name))
+
+
+async def columns(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
+    table = await _table(session, cursor)
+    return await filtered(session, cursor, outputs_of(_FULL_COLUMNS if full else _COLUMNS), column_rows(table, full))
+
+
+def describe_columns() -> tuple[OutputColumn, ...]:
+    return outputs_of(_COLUMNS)
+
+
+def column_rows(table: Table, full: bool) -> list[Row]:
+    rows: list[Row] = []
+    for column in table.columns:
+        if column.name == ROW_ID_NAME:
+            continue
+        null = "YES" if column.nullable else "NO"
+        tail: Row = (null, key_text(table, column), default_text(column), extra_text(column))
+        if full:
+            rows.append(
+                (column.name, type_text(column.type), measures(column.type).collation, *tail, PRIVILEGES, column.comment)
+            )
+        else:
+            rows.append((column.name, type_text(column.type), *tail))
+    return rows
+
+
+async def index(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
+    table = await _table(session, cursor)
+    rows: list[Row] = [
+        (row[2], row[3], row[5], row[6], row[7], row[8], row[9], row[10], row[11], row[12], row[13], *row[14:])
+        for row in index_rows(table)
+    ]
+    return await filtered(session, cursor, outputs_of(_INDEX), rows, like_column=2)
+
+
+async def table_status(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
+    wanted = _from(cursor) or session.database
+    database = await session.with_catalog(lambda catalog: catalog.database(wanted))
+    rows: list[Row] = [(row[2], *row[4:]) for row in all_tables(session) if row[1] == database.name]
+    return await filtered(session, cursor, outputs_of(_TABLE_STATUS), rows)
+
+
+async def create_table(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
+    database, name = cursor.table_name()
+    cursor.expect_end()
+    table = await session.with_catalog(lambda catalog: catalog.table(database or session.database, name))
+    raise Unsupported(f"SHOW CREATE TABLE {table.name}")
+
+
+async def create_database(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
+    guarded = cursor.accept("IF", "NOT", "EXISTS")
+    name = cursor.identifier()
+    cursor.expect_end()
+    database = await session.with_catalog(lambda catalog: catalog.database(name))
+    collation = collation_of(database.collation)
+    charset = collation.charset.name if collation is not None else "utf8mb4"
+    explicit = f" COLLATE {database.collation}" if collation is not None and (
+        not collation.is_default or charset == "utf8mb4"
+    ) else ""
+    quoted = database.name.replace("`", "``")
+    sql = (
+        f"CREATE DATABASE {'/*!32312 IF NOT EXISTS*/ ' if guarded else ''}`{quoted}` "
+        f"/*!40100 DEFAULT CHARACTER SET {charset}{explicit} */ /*!80016 DEFAULT ENCRYPTION='N' */"
+    )
+    columns = (OutputColumn("Database", text(64), False), OutputColumn("Create Database", text(1024), False))
+    return ResultSet(columns, [(database.name, sql)])

@@ -1,0 +1,131 @@
+"""BEGIN, COMMIT, ROLLBACK, savepoints, and table locks (which are accepted and hold nothing)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backend.execution.outcome import Done
+from dataflow.errors import Condition, InvalidStatement, Unsupported
+from mysql_adapter.statements.cursor import TokenCursor
+
+if TYPE_CHECKING:
+    from mysql_adapter.session import Session
+
+
+async def begin(session: Session, cursor: TokenCursor) -> Done:
+    if cursor.accept("START"):
+        if not cursor.accept("TRANSACTION"):
+            raise Unsupported("START " + cursor.rest().split(" ")[0].upper()) if not cursor.at_end else cursor.error()
+        while not cursor.at_end:
+            if not (
+                cursor.accept("WITH", "CONSISTENT", "SNAPSHOT")
+                or cursor.accept("READ", "ONLY")
+                or cursor.accept("READ", "WRITE")
+            ):
+                raise cursor.error()
+            if not cursor.accept(","):
+                break
+    else:
+        cursor.expect("BEGIN")
+        cursor.accept("WORK")
+    cursor.expect_end()
+    await session.begin()
+    return Done()
+
+
+async def commit(session: Session, cursor: TokenCursor) -> Done:
+    cursor.expect("COMMIT")
+    chain, release = _completion(cursor)
+    await session.commit()
+    await _complete(session, chain, release)
+    return Done()
+
+
+async def rollback(session: Session, cursor: TokenCursor) -> Done:
+    cursor.expect("ROLLBACK")
+    cursor.accept("WORK")
+    if cursor.accept("TO"):
+        cursor.accept("SAVEPOINT")
+        name = cursor.identifier()
+        cursor.expect_end()
+        if session.transaction is None:
+            raise InvalidStatement(Condition.SAVEPOINT_MISSING, name)
+        session.transaction.rollback_to(name)
+        return Done()
+    chain, release = _completion(cursor)
+    session.rollback()
+    await _complete(session, chain, release)
+    return Done()
+
+
+async def savepoint(session: Session, cursor: TokenCursor) -> Done:
+    cursor.expect("SAVEPOINT")
+    name = cursor.identifier()
+    cursor.expect_end()
+    transaction = session.statement_transaction()
+    if transaction is not None:
+        transaction.savepoint(name)
+    return Done()
+
+
+async def release(session: Session, cursor: TokenCursor) -> Done:
+    cursor.expect("RELEASE", "SAVEPOINT")
+    name = cursor.identifier()
+    cursor.expect_end()
+    if session.transaction is None:
+        raise InvalidStatement(Condition.SAVEPOINT_MISSING, name)
+    session.transaction.release(name)
+    return Done()
+
+
+async def lock_tables(session: Session, cursor: TokenCursor) -> Done:
+    cursor.expect("LOCK")
+    if cursor.accept("INSTANCE"):
+        return Done()
+    if cursor.accept_any("TABLES", "TABLE") is None:
+        raise cursor.error()
+    await session.commit()
+    while True:
+        database, name = cursor.table_name()
+        await session.with_catalog(lambda catalog: catalog.table(database or session.database, name))  # noqa: B023
+        if cursor.accept("AS") or not cursor.peek_any("READ", "WRITE", "LOW_PRIORITY"):
+            cursor.identifier()
+        cursor.accept("LOW_PRIORITY")
+        if cursor.accept("READ"):
+            cursor.accept("LOCAL")
+        else:
+            cursor.expect("WRITE")
+        if not cursor.accept(","):
+            break
+    cursor.expect_end()
+    return Done()
+
+
+async def unlock_tables(session: Session, cursor: TokenCursor) -> Done:
+    cursor.expect("UNLOCK")
+    if cursor.accept_any("TABLES", "TABLE", "INSTANCE") is None:
+        raise cursor.error()
+    cursor.expect_end()
+    return Done()
+
+
+def _completion(cursor: TokenCursor) -> tuple[bool, bool]:
+    """(chain, release) of COMMIT and ROLLBACK."""
+    cursor.accept("WORK")
+    chain = release = False
+    if cursor.accept("AND"):
+        chain = not cursor.accept("NO")
+        cursor.expect("CHAIN")
+    if cursor.accept("NO"):
+        cursor.expect("RELEASE")
+    else:
+        release = cursor.accept("RELEASE")
+    cursor.expect_end()
+    return chain, release
+
+
+async def _complete(session: Session, chain: bool, release: bool) -> None:
+    if chain:
+        await session.begin()
+    if release:
+        session.close_after_answer()

@@ -1,0 +1,1 @@
+"""Real MySQL drivers against a server on loopback."""

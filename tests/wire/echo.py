@@ -1,0 +1,84 @@
+"""A database without tables: enough for tests of the protocol alone.
+
+`SELECT 'series N'` gives N rows and `SELECT 'sleep'` runs until it is killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from backend.execution.database import Database
+from backend.execution.outcome import Done, Outcome, ResultSet
+from controller import catalog
+from controller.catalog import Catalog
+from controller.sql.plan import OutputColumn, Plan, Select
+from controller.sql.settings import Settings
+from dataflow import types
+from dataflow.errors import Condition, InvalidStatement
+from dataflow.expression import Literal
+from dataflow.modes import Modes
+from dataflow.types import Value
+
+TEXT_LENGTH = 100
+
+
+class EchoTransaction:
+    """Remembers what was done to it."""
+
+    def __init__(self, log: list[str]) -> None:
+        self._log = log
+        self._names: list[str] = []
+
+    async def commit(self) -> None:
+        self._log.append("commit")
+
+    def rollback(self) -> None:
+        self._log.append("rollback")
+
+    def savepoint(self, name: str) -> None:
+        self._names.append(name)
+        self._log.append(f"savepoint {name}")
+
+    def rollback_to(self, name: str) -> None:
+        if name not in self._names:
+            raise InvalidStatement(Condition.SAVEPOINT_MISSING, name)
+        self._log.append(f"rollback to {name}")
+
+    def release(self, name: str) -> None:
+        self._log.append(f"release {name}")
+
+
+class EchoDatabase:
+    def __init__(self) -> None:
+        self.catalog = Catalog.of((catalog.Database("test"),), (), 1, 1)
+        self.log: list[str] = []
+        self.sleeping = 0
+        nothing: Any = None
+        self._engine = Database(nothing, self.catalog, nothing, nothing)
+        self.evaluate = self._engine.evaluate
+
+    async def refresh_catalog(self) -> None:
+        pass
+
+    async def execute(
+        self, plan: Plan, parameters: Sequence[Value], transaction: EchoTransaction | None, modes: Modes
+    ) -> Outcome:
+        assert isinstance(plan.statement, Select)
+        first = plan.statement.outputs[0]
+        if isinstance(first, Literal) and first.value == "sleep":
+            self.sleeping += 1
+            await asyncio.Event().wait()
+        if isinstance(first, Literal) and isinstance(first.value, str) and first.value.startswith("series "):
+            columns = (OutputColumn("n", types.BIGINT, False), OutputColumn("s", types.text(TEXT_LENGTH)))
+            return ResultSet(columns, [(number, "x" * TEXT_LENGTH) for number in range(int(first.value[7:]))])
+        return await self._engine.execute(plan, parameters, None, modes)
+
+    async def define(self, sql: str, database: str | None, settings: Settings) -> Done:
+        self.log.append(sql)
+        return Done()
+
+    def begin(self) -> EchoTransaction:
+        self.log.append("begin")
+        return EchoTransaction(self.log)

@@ -1,0 +1,76 @@
+"""A server in a thread of its own, for tests with blocking drivers."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import threading
+from types import TracebackType
+from typing import Any
+
+import uvloop
+
+from mysql_adapter.authentication import Account, AccountList, Users, root_on_loopback
+from mysql_adapter.server import Limits, Server
+
+__all__ = ["Account", "AccountList", "Limits", "ServerThread"]
+
+
+class ServerThread:
+    """`with ServerThread(make_database) as server:` serves on `server.port` until the end."""
+
+    def __init__(
+        self,
+        database: Any,
+        users: Users | None = None,
+        tls: ssl.SSLContext | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self._arguments = (database, users or root_on_loopback(), tls, limits)
+        self.port = 0
+        self.server: Server | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ready = threading.Event()
+        self._stop: asyncio.Event | None = None
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> ServerThread:
+        self._thread.start()
+        self._ready.wait(10)
+        if self._failure is not None:
+            raise self._failure
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        assert self._loop is not None and self._stop is not None
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(15)
+        assert not self._thread.is_alive()
+
+    def call(self, function: Any) -> Any:
+        """Run `function` in the server's thread and return what it returns."""
+
+        async def run() -> Any:
+            return function()
+
+        assert self._loop is not None
+        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(10)
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            try:
+                runner.run(self._main())
+            except BaseException as failure:
+                self._failure = failure
+                self._ready.set()
+
+    async def _main(self) -> None:
+        database, users, tls, limits = self._arguments
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        self.server = Server(database, users, tls=tls, limits=limits)
+        self.port = await self.server.listen("127.0.0.1", 0)
+        self._ready.set()
+        await self._stop.wait()
+        await self.server.close()

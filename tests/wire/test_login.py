@@ -1,0 +1,191 @@
+"""Who gets in, over which exchange, and what happens to those who do not."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mysql.connector
+import MySQLdb
+import pymysql
+import pytest
+
+from mysql_adapter.authentication import NATIVE, SHA2, Account, AccountList, stored_password
+from mysql_adapter.tls import create_certificate, server_context
+from tests.wire.echo import EchoDatabase
+from tests.wire.server import Limits, ServerThread
+
+USERS = AccountList(
+    [
+        Account("root", "localhost", NATIVE),
+        Account("native", "%", NATIVE, stored_password(NATIVE, "secret")),
+        Account("modern", "%", SHA2, stored_password(SHA2, "geheimnis")),
+        Account("faraway", "192.0.2.%", NATIVE),
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("tls")
+    create_certificate(folder / "cert.pem", folder / "key.pem")
+    return folder / "cert.pem", folder / "key.pem"
+
+
+@pytest.fixture(scope="module")
+def plain() -> Iterator[ServerThread]:
+    with ServerThread(EchoDatabase(), USERS) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def secure(certificate: tuple[Path, Path]) -> Iterator[ServerThread]:
+    with ServerThread(EchoDatabase(), USERS, tls=server_context(*certificate)) as server:
+        yield server
+
+
+def connect(server: ServerThread, user: str, password: str = "", **more: Any) -> Any:
+    return pymysql.connect(host="127.0.0.1", port=server.port, user=user, password=password, **more)
+
+
+def answer(connection: Any) -> Any:
+    cursor = connection.cursor()
+    cursor.execute("SELECT USER()")
+    found = cursor.fetchone()[0]
+    connection.close()
+    return found
+
+
+@pytest.mark.parametrize(("user", "password"), [("root", ""), ("native", "secret"), ("modern", "geheimnis")])
+def test_right_password_gets_in_without_tls(plain: ServerThread, user: str, password: str) -> None:
+    assert answer(connect(plain, user, password, ssl_disabled=True)) == f"{user}@localhost"
+
+
+@pytest.mark.parametrize(("user", "password"), [("root", ""), ("native", "secret"), ("modern", "geheimnis")])
+def test_right_password_gets_in_over_tls(secure: ServerThread, user: str, password: str) -> None:
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    connection = connect(secure, user, password, ssl=context)
+    cursor = connection.cursor()
+    cursor.execute("SHOW STATUS LIKE 'Ssl_cipher'")
+    assert cursor.fetchone()[1]
+    assert answer(connection) == f"{user}@localhost"
+
+
+def test_second_login_uses_the_cached_digest(plain: ServerThread) -> None:
+    answer(connect(plain, "modern", "geheimnis", ssl_disabled=True))
+    assert plain.server is not None
+    assert ("modern", "%") in plain.server.authenticator._digests
+    assert answer(connect(plain, "modern", "geheimnis", ssl_disabled=True)) == "modern@localhost"
+    with pytest.raises(pymysql.err.OperationalError):
+        connect(plain, "modern", "geheim", ssl_disabled=True)
+
+
+@pytest.mark.parametrize("user", ["root", "native", "modern", "nobody", "faraway"])
+@pytest.mark.parametrize("password", ["wrong", ""])
+def test_wrong_password_is_1045_and_the_end(plain: ServerThread, user: str, password: str) -> None:
+    if user == "root" and not password:
+        return
+    with pytest.raises(pymysql.err.OperationalError) as raised:
+        connect(plain, user, password, ssl_disabled=True)
+    code, message = raised.value.args
+    assert code == 1045
+    assert message == f"Access denied for user '{user}'@'localhost' (using password: {'YES' if password else 'NO'})"
+
+
+@pytest.mark.parametrize(("user", "password"), [("root", ""), ("native", "secret"), ("modern", "geheimnis")])
+@pytest.mark.parametrize("tls", [False, True])
+def test_connector_gets_in(plain: ServerThread, secure: ServerThread, user: str, password: str, tls: bool) -> None:
+    server = secure if tls else plain
+    connection = mysql.connector.connect(
+        host="127.0.0.1", port=server.port, user=user, password=password, ssl_disabled=not tls, use_pure=True
+    )
+    assert answer(connection) == f"{user}@localhost"
+
+
+C_EXTENSION = """
+import _mysql_connector  # before ssl, which would load the system's older library in its place
+import sys
+import mysql.connector
+port, user, password, tls = sys.argv[1:]
+connection = mysql.connector.connect(
+    host="127.0.0.1", port=int(port), user=user, password=password, ssl_disabled=tls == "False", use_pure=False
+)
+cursor = connection.cursor(prepared=True)
+cursor.execute("SELECT USER(), ?, ?", (7, "seven"))
+print(cursor.fetchall())
+"""
+
+
+@pytest.mark.parametrize(("user", "password"), [("root", ""), ("native", "secret"), ("modern", "geheimnis")])
+@pytest.mark.parametrize("tls", [False, True])
+def test_connector_in_c_gets_in(
+    plain: ServerThread, secure: ServerThread, user: str, password: str, tls: bool
+) -> None:
+    server = secure if tls else plain
+    command = [sys.executable, "-c", C_EXTENSION, str(server.port), user, password, str(tls)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert run.stdout.strip() == f"[('{user}@localhost', 7, 'seven')]", run.stderr
+
+
+@pytest.mark.parametrize(("user", "password"), [("root", ""), ("native", "secret")])
+def test_mysqlclient_gets_in(plain: ServerThread, user: str, password: str) -> None:
+    connection = MySQLdb.connect(host="127.0.0.1", port=plain.port, user=user, password=password)
+    assert answer(connection) == f"{user}@localhost"
+
+
+def test_unknown_database_at_login_is_1049(plain: ServerThread) -> None:
+    with pytest.raises(pymysql.err.OperationalError) as raised:
+        connect(plain, "root", database="nowhere")
+    assert raised.value.args == (1049, "Unknown database 'nowhere'")
+
+
+def test_database_at_login_is_current(plain: ServerThread) -> None:
+    connection = connect(plain, "root", database="test")
+    cursor = connection.cursor()
+    cursor.execute("SELECT DATABASE()")
+    assert cursor.fetchone() == ("test",)
+
+
+def test_change_user_re_authenticates(plain: ServerThread) -> None:
+    connection = MySQLdb.connect(host="127.0.0.1", port=plain.port, user="root", password="")
+    connection.change_user("native", "secret", "test")
+    cursor = connection.cursor()
+    cursor.execute("SELECT USER(), DATABASE()")
+    assert cursor.fetchone() == ("native@localhost", "test")
+
+
+def test_failed_change_user_ends_the_connection(plain: ServerThread) -> None:
+    connection = mysql.connector.connect(host="127.0.0.1", port=plain.port, user="root", password="", use_pure=True)
+    with pytest.raises(mysql.connector.Error) as raised:
+        connection.cmd_change_user("native", "wrong")
+    assert raised.value.errno == 1045
+    with pytest.raises(mysql.connector.Error):
+        connection.cmd_query("SELECT 1")
+
+
+def test_more_connections_than_allowed_are_1040() -> None:
+    with ServerThread(EchoDatabase(), USERS, limits=Limits(connections_max=2)) as server:
+        kept = [connect(server, "root") for _ in range(2)]
+        with pytest.raises(pymysql.err.OperationalError) as raised:
+            connect(server, "root")
+        assert raised.value.args[0] == 1040
+        kept[0].close()
+        kept[1].ping()
+
+
+def test_login_that_never_ends_is_cut_off() -> None:
+    with (
+        ServerThread(EchoDatabase(), USERS, limits=Limits(login_timeout_s=0.1)) as server,
+        socket.create_connection(("127.0.0.1", server.port), timeout=10) as client,
+    ):
+        received = b""
+        while chunk := client.recv(1000):
+            received += chunk
+        assert b"8.0.36-millrace" in received
