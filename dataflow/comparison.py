@@ -8,16 +8,19 @@ where they come first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from enum import Enum
+from functools import cache
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from dataflow import documents
 from dataflow.collation.coercion import merged_collation
 from dataflow.collation.keys import collation_key
 from dataflow.conversion import Domain, conversion, decode, encode, member_bits, member_index, number_of
-from dataflow.expression import Expression
+from dataflow.errors import Unsupported
+from dataflow.expression import Expression, Literal
 from dataflow.functions.registry import Fragment
 from dataflow.types import BLOBS, DATES, INTEGERS, NUMBERS, REALS, STRINGS, Kind, SqlType, Value
 
@@ -51,11 +54,11 @@ def basis(left: SqlType, right: SqlType) -> Basis:
         return Basis.JSON
     if left.kind in DATES or right.kind in DATES:
         other = right.kind if left.kind in DATES else left.kind
-        if other is Kind.YEAR:
-            return Basis.EXACT
-        return Basis.DATETIME
+        if other is Kind.TIME:
+            raise Unsupported("comparing a TIME with a date")
+        return Basis.EXACT if other is Kind.YEAR else Basis.DATETIME
     if Kind.TIME in kinds:
-        return Basis.EXACT if Kind.YEAR in kinds else Basis.TIME
+        return Basis.EXACT if left.kind in NUMBERS or right.kind in NUMBERS else Basis.TIME
     left_text, right_text = _is_text(left), _is_text(right)
     if left_text and right_text:
         return Basis.BYTES if left.kind in BLOBS or right.kind in BLOBS else Basis.TEXT
@@ -80,6 +83,17 @@ def _is_text(source: SqlType) -> bool:
     return source.kind in STRINGS or source.kind in BLOBS
 
 
+def common_basis(types: Sequence[SqlType]) -> Basis:
+    """What decides comparisons among several types at once, as in BETWEEN."""
+    bases = {basis(left, right) for left, right in combinations(types, 2)}
+    if len(bases) == 1:
+        return bases.pop()
+    for strongest in (Basis.DYNAMIC, Basis.JSON, Basis.DATETIME, Basis.TIME):
+        if strongest in bases:
+            return strongest
+    return Basis.REAL if Basis.REAL in bases or not bases <= {Basis.TEXT, Basis.BYTES} else Basis.BYTES
+
+
 _DOMAINS = {
     Basis.EXACT: Domain.NUMBER,
     Basis.REAL: Domain.REAL,
@@ -89,20 +103,43 @@ _DOMAINS = {
 }
 
 
+def comparand(emitter: Emitter, expression: Expression, chosen: Basis, collation: str) -> Fragment:
+    """One side as a value that Python compares as MySQL would, given the basis."""
+    if chosen in (Basis.DATETIME, Basis.TIME):
+        function = conversion(expression.type, _DOMAINS[chosen]).function
+        return emitter.convert(expression, Domain.ANY, function and _or_zero(function, expression.type.kind in NUMBERS))
+    if chosen is Basis.EXACT and expression.type.kind is Kind.DECIMAL:
+        return emitter.settled(expression)
+    if chosen in _DOMAINS:
+        return emitter.convert(expression, _DOMAINS[chosen])
+    if chosen is Basis.JSON:
+        return emitter.convert(expression, Domain.JSON_VALUE, documents.order_key)
+    assert chosen is Basis.TEXT
+    return emitter.convert(expression, Domain.TEXT, None if collation == "utf8mb4_0900_bin" else collation_key(collation))
+
+
+_NUMBER_MAX = 99_991_231_235_959
+
+
+@cache
+def _or_zero(function: Key, from_number: bool) -> Key:
+    """What is no date compares as the zero date; a number beyond all dates, as such."""
+    if from_number:
+        return lambda value: 1 << 63 if value > _NUMBER_MAX else function(value) or 0
+    return lambda value: function(value) or 0
+
+
 def operands(emitter: Emitter, left: Expression, right: Expression, *, operation: str) -> tuple[Fragment, Fragment]:
     """Both sides as values that Python compares as MySQL would."""
     found = basis(left.type, right.type)
-    if found in _DOMAINS:
-        domain = _DOMAINS[found]
-        return emitter.convert(left, domain), emitter.convert(right, domain)
-    if found is Basis.JSON:
-        key = documents.order_key
-        return emitter.convert(left, Domain.JSON_VALUE, key), emitter.convert(right, Domain.JSON_VALUE, key)
+    for side, other, turned in ((left, right, False), (right, left, True)):
+        if isinstance(side, Literal) and side.value is None:
+            pair = (emitter.emit(side), emitter.emit(other))
+            return (pair[1], pair[0]) if turned else pair
     collation = merged_collation((left, right), operation)
-    if found is Basis.TEXT:
-        text_key = None if collation == "utf8mb4_0900_bin" else collation_key(collation)
-        return emitter.convert(left, Domain.TEXT, text_key), emitter.convert(right, Domain.TEXT, text_key)
-    return _dynamic(emitter, left, right, collation)
+    if found is Basis.DYNAMIC:
+        return _dynamic(emitter, left, right, collation)
+    return comparand(emitter, left, found, collation), comparand(emitter, right, found, collation)
 
 
 def _dynamic(emitter: Emitter, left: Expression, right: Expression, collation: str) -> tuple[Fragment, Fragment]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dataflow.collation.coercion import merged_collation
 from dataflow.conversion import Domain, number_type
+from dataflow.errors import Unsupported
 from dataflow.expression import Expression, Literal
 from dataflow.types import (
     BIGINT,
@@ -118,9 +119,10 @@ def merged_type(arguments: Sequence[Expression]) -> SqlType:
     if kinds <= DATES:
         scale = max(source.scale for source in types)
         return SqlType(Kind.DATETIME if len(kinds) > 1 else next(iter(kinds)), scale=scale)
+    if kinds == {Kind.TIME}:
+        return SqlType(Kind.TIME, scale=max(source.scale for source in types))
     if kinds <= TEMPORALS:
-        scale = max(source.scale for source in types)
-        return SqlType(Kind.TIME if kinds == {Kind.TIME} else Kind.DATETIME, scale=scale)
+        raise Unsupported("mixing TIME and dates")
     if kinds == {Kind.JSON}:
         return JSON
     if kinds & BLOBS:

@@ -21,7 +21,7 @@ _REAL = re.compile(r"[ \t\n\v\f\r]*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE]
 _INTEGER = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)")
 _SINGLE = struct.Struct("<f")
 _EXPONENT_FROM = 15
-"""Up to this many digits before the point, and zeros after it, are written out."""
+"""Up to this many digits before the point, and zeros after it, are written out; more if a fraction follows."""
 
 
 def format_double(value: float) -> str:
@@ -47,7 +47,7 @@ def _written(shortest: str, value: float) -> str:
     digits = stripped.rstrip("0")
     if not digits:
         return shortest
-    if -_EXPONENT_FROM < point <= _EXPONENT_FROM:
+    if -_EXPONENT_FROM < point <= _EXPONENT_FROM or _EXPONENT_FROM < point < len(digits):
         if point <= 0:
             return f"{sign}0.{'0' * -point}{digits}"
         if len(digits) <= point:
@@ -111,6 +111,11 @@ def single(value: float) -> float:
 
 def quantum(scale: int) -> Decimal:
     return Decimal(1).scaleb(-scale)
+
+
+def largest_decimal(digits: int, scale: int) -> Decimal:
+    """The largest value of DECIMAL(digits, scale)."""
+    return Decimal("9" * digits).scaleb(-scale, EXACT)
 
 
 def settle(value: Decimal, unit: Decimal) -> Decimal:

@@ -115,7 +115,7 @@ def _operation(symbol: str, method: str, scale_of: str) -> None:
             return emitter.propagate(sides, lambda left, right: f"{finite}({left} {symbol} {right})")
         if kind is Kind.DECIMAL:
             sides = [emitter.convert(argument, Domain.NUMBER) for argument in call.arguments]
-            name = emitter.constant(getattr(EXACT, method))
+            name = emitter.constant(_multiply_decimal if symbol == "*" else getattr(EXACT, method))
             return emitter.propagate(sides, lambda left, right: f"{name}({left}, {right})")
         sides = [emitter.convert(argument, Domain.INTEGER) for argument in call.arguments]
         (a, b), (c, d) = (_bounds(argument) for argument in call.arguments)
@@ -132,6 +132,11 @@ def _operation(symbol: str, method: str, scale_of: str) -> None:
             ),
             repeat=True,
         )
+
+
+def _multiply_decimal(left: int | Decimal, right: int | Decimal) -> Decimal:
+    product = EXACT.multiply(left, right)
+    return product if product else product.copy_abs()
 
 
 def _failure(symbol: str, unsigned: bool) -> object:
@@ -256,7 +261,10 @@ def modulo_real(left: float, right: float) -> float | None:
 
 
 def modulo_decimal(left: int | Decimal, right: int | Decimal) -> Decimal | None:
-    return EXACT.remainder(Decimal(left), Decimal(right)) if right else None
+    if not right:
+        return None
+    rest = EXACT.remainder(Decimal(left), Decimal(right))
+    return rest if rest else rest.copy_abs()
 
 
 @special("%", "mod", least=2, most=2, result=_modulo_type)

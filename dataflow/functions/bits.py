@@ -24,8 +24,8 @@ def _operation(symbol: str, body: str) -> None:
 _operation("&", "({0} & {1}) & {2}")
 _operation("|", "({0} | {1}) & {2}")
 _operation("^", "({0} ^ {1}) & {2}")
-_operation("<<", "({0} << {1}) & {2} if 0 <= {1} < 64 else 0")
-_operation(">>", "({0} & {2}) >> {1} if 0 <= {1} < 64 else 0")
+_operation("<<", "({0} << ({1} & 63)) & {2} if ({1} & 0xFFFFFFFF) < 64 else 0")
+_operation(">>", "({0} & {2}) >> ({1} & 63) if ({1} & 0xFFFFFFFF) < 64 else 0")
 
 
 @special("~", least=1, most=1, result=BIGINT_UNSIGNED)

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from dataflow import documents, numerals, temporal
 from dataflow.collation.names import canonical
 from dataflow.conversion import Domain, conversion
-from dataflow.errors import Condition, InvalidStatement
+from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Expression, Literal
 from dataflow.functions.registry import Arguments, Fragment, call, special
 from dataflow.inference import domain_of
 from dataflow.numerals import INT64_MAX, INT64_MIN, UINT64_MAX
-from dataflow.types import BLOBS, DATES, INTEGERS, NULL, REALS, STRINGS, TEXTS, Kind, SqlType, text
+from dataflow.types import BLOBS, DATES, INTEGERS, NULL, NUMBERS, REALS, STRINGS, TEXTS, Kind, SqlType, text
 
 if TYPE_CHECKING:
     from dataflow.compile import Emitter
@@ -48,6 +48,8 @@ def coerced(emitter: Emitter, expression: Expression, target: SqlType) -> Fragme
 
 def _cast_type(arguments: Arguments) -> SqlType:
     target = arguments[1].type
+    if arguments[0].type.kind is Kind.TIME and target.kind in DATES:
+        raise Unsupported("CAST of a TIME to a date")
     if target.kind in TEXTS and target.collation is None:
         return SqlType(target.kind, target.length, collation=text().collation)
     return target
@@ -57,7 +59,7 @@ def _cast_type(arguments: Arguments) -> SqlType:
 def emit_cast(emitter: Emitter, node: Call) -> Fragment:
     expression = node.arguments[0]
     function, nullable = caster(expression.type, node.type)
-    inner = emitter.settled(expression)
+    inner = emitter.emit(expression) if node.type.kind in NUMBERS else emitter.settled(expression)
     if function is None or inner.source == "None":
         return inner
     return emitter.apply(function, [inner], result_nullable=nullable)
@@ -169,13 +171,12 @@ def _to_unsigned(source: SqlType) -> Callable[[Any], int] | None:
 def _decimal_limiter(target: SqlType) -> Callable[[Decimal], Decimal]:
     digits, scale = target.length or 10, target.scale
     unit = numerals.quantum(scale)
-    largest = (Decimal(10) ** digits - 1).scaleb(-scale)
+    largest = numerals.largest_decimal(digits, scale)
+    smallest = largest.copy_negate()
 
     def limited(value: Decimal) -> Decimal:
-        found = numerals.settle(value, unit) if abs(value) <= largest else value
-        if found > largest:
-            return largest
-        return -largest if found < -largest else found
+        found = numerals.settle(value, unit) if smallest <= value <= largest else value
+        return max(smallest, min(found, largest))
 
     return limited
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dataflow.collation.coercion import merged_collation
-from dataflow.comparison import Basis, basis, operands
+from dataflow.comparison import Basis, basis, common_basis, comparand, operands
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Expression, Literal
 from dataflow.functions.registry import Arguments, Fragment, call, special
@@ -30,7 +30,10 @@ def _checked(operator: str, arguments: Arguments) -> SqlType:
             width = len(first.arguments) if isinstance(first, Call) and is_row(first) else 1
             if not isinstance(other, Call) or not is_row(other) or len(other.arguments) != width:
                 raise InvalidStatement(Condition.OPERAND_COLUMNS, width)
-        elif basis(first.type, other.type) is Basis.TEXT:
+            assert isinstance(first, Call)
+            for pair in zip(first.arguments, other.arguments):
+                _checked(operator, pair)
+        elif basis(first.type, other.type) is Basis.TEXT:  # also says if the two cannot be compared
             merged_collation((first, other), operator)
     return BOOLEAN
 
@@ -114,27 +117,63 @@ def null_safe_equal(emitter: Emitter, node: Call) -> Fragment:
     return Fragment(f"(1 if {_safe_truth(emitter, node)} else 0)", nullable=False)
 
 
-def _between(node: Call) -> Call:
+def _as_comparisons(node: Call) -> Call:
     value, low, high = node.arguments
     return call("and", call(">=", value, low), call("<=", value, high))
 
 
-@special(
-    "between", least=3, most=3, result=BOOLEAN,
-    truth=lambda emitter, node: emitter.truth(_between(node)),
-    falsity=lambda emitter, node: emitter.falsity(_between(node)),
-)  # fmt: skip
+def _between_parts(emitter: Emitter, node: Call) -> list[Fragment] | None:
+    """The three values in their common basis; None if it is known at execution only."""
+    chosen = common_basis([argument.type for argument in node.arguments])
+    if chosen is Basis.DYNAMIC or is_row(node.arguments[0]):
+        return None
+    collation = merged_collation(node.arguments, "between")
+    return [comparand(emitter, argument, chosen, collation) for argument in node.arguments]
+
+
+def _between_truth(emitter: Emitter, node: Call) -> str:
+    parts = _between_parts(emitter, node)
+    if parts is None:
+        return emitter.truth(_as_comparisons(node))
+    checked, names = emitter.guarded(parts)
+    if checked is None:
+        return "False"
+    tests = [f"{name} is not None" for name in checked] + [f"{names[1]} <= {names[0]} <= {names[2]}"]
+    return f"({' and '.join(tests)})"
+
+
+def _between(emitter: Emitter, node: Call) -> Fragment:
+    """1, 0 or NULL; a bound that is NULL does not matter if the other one is not kept."""
+    parts = _between_parts(emitter, node)
+    if parts is None:
+        return emitter.emit(_as_comparisons(node))
+    value, low, high = parts
+    if not low.nullable and not high.nullable:
+        return emitter.propagate(parts, lambda v, a, b: f"+({a} <= {v} <= {b})")
+    return emitter.apply(_between_nullable, parts, nulls=True)
+
+
+def _between_nullable(value: Any, low: Any, high: Any) -> int | None:
+    if value is None:
+        return None
+    if (low is not None and value < low) or (high is not None and value > high):
+        return 0
+    return None if low is None or high is None else 1
+
+
+def _between_type(arguments: Arguments) -> SqlType:
+    common_basis([argument.type for argument in arguments])
+    return BOOLEAN
+
+
+@special("between", least=3, most=3, result=_between_type, truth=_between_truth)
 def between(emitter: Emitter, node: Call) -> Fragment:
-    return emitter.emit(_between(node))
+    return _between(emitter, node)
 
 
-@special(
-    "not between", least=3, most=3, result=BOOLEAN,
-    truth=lambda emitter, node: emitter.falsity(_between(node)),
-    falsity=lambda emitter, node: emitter.truth(_between(node)),
-)  # fmt: skip
+@special("not between", least=3, most=3, result=_between_type, falsity=_between_truth)
 def not_between(emitter: Emitter, node: Call) -> Fragment:
-    return emitter.emit(call("not", _between(node)))
+    return emitter.propagate([_between(emitter, node)], lambda value: f"1 - {value}")
 
 
 def _uniform(node: Call) -> bool:

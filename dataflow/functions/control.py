@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dataflow.collation.coercion import merged_collation
 from dataflow.collation.keys import collation_key
-from dataflow.comparison import operands
+from dataflow.comparison import basis, operands
 from dataflow.conversion import Domain
 from dataflow.expression import Call, Expression
 from dataflow.functions.casts import coerced
@@ -64,6 +64,7 @@ special("coalesce", least=1, most=None, result=merged_type)(_first_known)
 
 def _nullif_type(arguments: Arguments) -> SqlType:
     first = arguments[0].type
+    basis(first, arguments[1].type)
     return merged_type(arguments[:1]) if first.kind in STRINGS else first
 
 

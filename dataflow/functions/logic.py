@@ -85,13 +85,17 @@ def logical_xor(emitter: Emitter, call: Call) -> Fragment:
 
 
 def _null_test(name: str, *aliases: str, is_null: bool) -> None:
-    wanted, other = ("is None", "is not None") if is_null else ("is not None", "is None")
+    def test(emitter: Emitter, call: Call, wants_null: bool) -> str:
+        fragment = emitter.emit(call.arguments[0])
+        if not fragment.nullable:
+            return "(not True)" if wants_null else "(not False)"
+        return f"({fragment.source} {'is None' if wants_null else 'is not None'})"
 
     def truth(emitter: Emitter, call: Call) -> str:
-        return f"({emitter.source(call.arguments[0])} {wanted})"
+        return test(emitter, call, is_null)
 
     def falsity(emitter: Emitter, call: Call) -> str:
-        return f"({emitter.source(call.arguments[0])} {other})"
+        return test(emitter, call, not is_null)
 
     @special(name, *aliases, least=1, most=1, result=BOOLEAN, truth=truth, falsity=falsity)
     def emit(emitter: Emitter, call: Call) -> Fragment:

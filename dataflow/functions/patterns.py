@@ -123,17 +123,23 @@ def _like_type(arguments: Arguments) -> SqlType:
     return BOOLEAN
 
 
+def _characters(value: bytes) -> str:
+    """One character for each byte."""
+    return value.decode("latin-1")
+
+
 def _like(emitter: Emitter, call: Call, negated: bool) -> Fragment:
     collation = merged_collation(call.arguments[:2], "like")
-    text = emitter.convert(call.arguments[0], Domain.TEXT)
+    domain, key = (Domain.BYTES, _characters) if collation == "binary" else (Domain.TEXT, None)
+    text = emitter.convert(call.arguments[0], domain, key)
     outcomes = "0 if {} else 1" if negated else "1 if {} else 0"
     escape = call.arguments[2] if len(call.arguments) > 2 else Literal("\\", call.arguments[1].type)
     pattern = call.arguments[1]
-    if isinstance(pattern, Literal) and isinstance(pattern.value, str) and isinstance(escape, Literal):
+    if isinstance(pattern, Literal) and isinstance(pattern.value, str) and isinstance(escape, Literal) and key is None:
         matcher = emitter.constant(like_matcher(pattern.value, str(escape.value or ""), collation))
         return emitter.propagate([text], lambda value: outcomes.format(f"{matcher}({value})"))
     name = emitter.constant(like_matcher)
-    sides = [text, emitter.convert(pattern, Domain.TEXT), emitter.convert(escape, Domain.TEXT)]
+    sides = [text, emitter.convert(pattern, domain, key), emitter.convert(escape, Domain.TEXT)]
     return emitter.propagate(
         sides, lambda value, like, sign: outcomes.format(f"{name}({like}, {sign}, {collation!r})({value})")
     )

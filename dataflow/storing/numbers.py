@@ -148,8 +148,9 @@ def year_storer(source: SqlType, target: Target) -> Store:
 def decimal_storer(column: SqlType, source: SqlType, target: Target) -> Store:
     digits, scale = column.length or 10, column.scale
     unit = numerals.quantum(scale)
-    largest = (Decimal(10) ** digits - 1).scaleb(-scale)
-    smallest = Decimal(0).quantize(unit) if column.unsigned else -largest
+    largest = numerals.largest_decimal(digits, scale)
+    beyond = numerals.EXACT.add(largest, unit)
+    smallest = Decimal(0).quantize(unit) if column.unsigned else largest.copy_negate()
     read = _reader(source, "decimal", target)
 
     def store(value: Any, report: Report) -> Decimal | None:
@@ -160,7 +161,7 @@ def decimal_storer(column: SqlType, source: SqlType, target: Target) -> Store:
             number = Decimal(repr(number))
         elif isinstance(number, int):
             number = Decimal(number)
-        if abs(number) <= largest + unit:
+        if number.copy_abs() <= beyond:
             rounded = numerals.settle(number, unit)
             if smallest <= rounded <= largest:
                 if rounded != number:
@@ -179,7 +180,7 @@ def real_storer(column: SqlType, source: SqlType, target: Target) -> Store:
     read = _reader(source, "double", target)
     limit = FLOAT_MAX if is_single else numerals.REAL_MAX
     if scale >= 0 and column.length:
-        limit = min(limit, float((Decimal(10) ** column.length - 1).scaleb(-scale)))
+        limit = min(limit, float(numerals.largest_decimal(column.length, scale)))
 
     def store(value: Any, report: Report) -> float | None:
         if value is None:

@@ -259,7 +259,7 @@ def _read_clock(text: str, negative: bool) -> Read:
         start = at = at + 1
         while at < len(text) and text[at] in _DIGITS:
             at += 1
-        fraction = int(text[start : start + 6].ljust(6, "0")) + (text[start + 6 : at][:1] >= "5")
+        fraction = int(text[start:at][:6].ljust(6, "0")) + (text[start + 6 : at][:1] >= "5")
     if minute > 59 or second > 59:
         return None, Flaw.OUT_OF_RANGE
     if re.match(r"[eE][+-]?\d", text[at:]):
