@@ -9,9 +9,10 @@ from __future__ import annotations
 import base64
 import binascii
 import ipaddress
+import math
 import re
 import struct
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from dataflow.errors import Condition, InvalidStatement
@@ -57,9 +58,13 @@ def char(*codes: int | None) -> bytes:
 
 
 def _unsigned(number: int | float | Decimal) -> int:
-    """As an unsigned 64-bit integer: rounded, negative ones in two's complement."""
-    whole = number if isinstance(number, int) else int(Decimal(number).quantize(Decimal(1), ROUND_HALF_UP))
-    return min(max(whole, -SIGNED_MAX - 1), UNSIGNED_MAX) & UNSIGNED_MAX
+    """As an unsigned 64-bit integer, negative ones in two's complement; others than integers go by a double."""
+    if isinstance(number, int):
+        return number & UNSIGNED_MAX
+    real = float(number)
+    if not -(2.0**63) < real < 2.0**64:
+        return UNSIGNED_MAX
+    return int(real + math.copysign(0.5, real)) & UNSIGNED_MAX
 
 
 def _hex_of_number(value: int | float | Decimal) -> str:

@@ -3,7 +3,7 @@
 `x + INTERVAL n unit`, DATE_ADD and ADDDATE are the call `date_add(x, n, unit)`, with the
 unit's name as a literal; minus, DATE_SUB and SUBDATE are `date_sub`. TIMESTAMPADD and
 TIMESTAMPDIFF keep their order: the unit comes first. An amount is a number of months and one
-of microseconds, of which one is zero. Leaving the years 1 to 9999 gives NULL.
+of microseconds, of which one is zero. Leaving the calendar (year 9999, or 1 when days are counted) gives NULL.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Expression, Literal
 from dataflow.functions.date_parts import datetime_type, fraction_digits, seconds_digits, time_type, unit_name
+from dataflow.functions.numeric import Number
 from dataflow.functions.registry import Domain, Fragment, function, special
 from dataflow.temporal import (
     DAY,
@@ -32,11 +33,13 @@ from dataflow.temporal import (
     from_microseconds,
     pack,
     read_datetime,
+    read_decimal,
+    read_number,
     read_time,
     to_microseconds,
     unpack,
 )
-from dataflow.types import BIGINT, DATE, DATES, INT, Kind, SqlType, text
+from dataflow.types import BIGINT, DATE, DATES, INT, NUMBERS, Kind, SqlType, text
 
 if TYPE_CHECKING:
     from dataflow.compile import Emitter
@@ -100,7 +103,7 @@ def add_interval(moment: int, interval: Interval) -> int | None:
     if interval.microseconds:
         return from_microseconds(to_microseconds(moment) + interval.microseconds)
     period = year * 12 + month - 1 + interval.months
-    if not 12 <= period < 120_000:
+    if not 0 <= period < 120_000:
         return None
     year, month = period // 12, period % 12 + 1
     return moment - date_part(moment) + pack(year, month, min(day, days_in_month(year, month)))
@@ -108,13 +111,20 @@ def add_interval(moment: int, interval: Interval) -> int | None:
 
 def add_to_text(value: str, interval: Interval, date_unit: bool) -> str | None:
     """Text that is a date alone stays one if it can."""
-    moment = read_datetime(value)[0]
+    return _written_sum(read_datetime(value)[0], interval, date_unit and _DATE_ONLY.match(value) is not None)
+
+
+def add_to_number(value: Number, interval: Interval, date_unit: bool) -> str | None:
+    """20200102 is a date, 20200102030405 a date and time."""
+    moment = read_number(value)[0] if isinstance(value, int) else read_decimal(value)[0]
+    return _written_sum(moment, interval, date_unit and value <= 99_991_231)
+
+
+def _written_sum(moment: int | None, interval: Interval, as_date: bool) -> str | None:
     result = add_interval(moment, interval) if moment is not None else None
     if result is None:
         return None
-    if date_unit and _DATE_ONLY.match(value):
-        return format_date(result)
-    return format_datetime(result, 6 if result % (1 << 24) else 0)
+    return format_date(result) if as_date else format_datetime(result, 6 if result % (1 << 24) else 0)
 
 
 def add_to_time(value: int, interval: Interval) -> int | None:
@@ -168,6 +178,8 @@ def _emit_sum(emitter: Emitter, date: Expression, amount: Expression, unit: str,
         date_domain, add = Domain.DATETIME, add_interval
     elif _sum_type(date, amount, unit).kind is Kind.TIME:
         date_domain, add = Domain.TIME, add_to_time
+    elif date.type.kind in NUMBERS:
+        date_domain, add = Domain.NUMBER, lambda value, interval: add_to_number(value, interval, date_unit)
     else:
         date_domain, add = Domain.TEXT, lambda value, interval: add_to_text(value, interval, date_unit)
 
@@ -285,6 +297,8 @@ def _add_time(sign: int) -> Callable[[Emitter, Call], Fragment]:
         else:
             domain = Domain.TEXT
             add = lambda value, change: _add_time_to_text(value, sign * change)  # noqa: E731
+        if node.arguments[1].type.kind in DATES:  # only a time can be added
+            return emitter.literal(None)
         change = emitter.convert(node.arguments[1], Domain.TIME)
         return emitter.apply(add, [emitter.convert(node.arguments[0], domain), change], nulls=False)
 
@@ -295,12 +309,18 @@ special("addtime", least=2, most=2, result=_add_time_type)(_add_time(1))
 special("subtime", least=2, most=2, result=_add_time_type)(_add_time(-1))
 
 
-@function(
-    "timestamp", arguments=(Domain.DATETIME, Domain.TIME), optional=1,
+def _timestamp(moment: int, change: int | None = None) -> int | None:
+    return moment if change is None else from_microseconds(to_microseconds(moment) + change)
+
+
+@special(
+    "timestamp", least=1, most=2,
     result=lambda arguments: datetime_type(max(map(fraction_digits, arguments))),
 )  # fmt: skip
-def timestamp(moment: int, change: int | None = None) -> int | None:
-    return moment if change is None else from_microseconds(to_microseconds(moment) + change)
+def timestamp(emitter: Emitter, node: Call) -> Fragment:
+    if len(node.arguments) == 2 and node.arguments[1].type.kind in DATES:
+        return emitter.literal(None)
+    return emitter.apply(_timestamp, list(map(emitter.convert, node.arguments, (Domain.DATETIME, Domain.TIME))))
 
 
 def _timediff_of(left: tuple[bool, int | None], right: tuple[bool, int | None]) -> int | None:

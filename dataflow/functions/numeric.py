@@ -199,8 +199,11 @@ def format_number(value: Number | None, digits: int | None, locale: str | None =
     if value is None or digits is None:
         return None
     places = min(max(digits, 0), 30)
-    exact = Decimal(round_double(value, places)) if isinstance(value, float) else Decimal(value)
+    # Zeros follow the digits that tell a double from its neighbours, not its exact expansion.
+    exact = Decimal(repr(round_double(value, places))) if isinstance(value, float) else Decimal(value)
     rounded = exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, Context(prec=400))
+    if not rounded:
+        rounded = rounded.copy_abs()
     point, separator = _LOCALES.get((locale or "en_US").lower(), (".", ","))
     return f"{rounded:,f}".translate({ord("."): point, ord(","): separator})
 

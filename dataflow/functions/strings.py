@@ -67,7 +67,7 @@ def display_length(kind: SqlType) -> int | None:
     if kind.kind in STRINGS or kind.kind in BLOBS:
         return kind.length
     if kind.kind is Kind.DECIMAL:
-        return (kind.length or 10) + 2
+        return (kind.length or 10) + 3
     if kind.kind in TEMPORALS:
         return 26
     return 23 if kind.kind in NUMBERS else 0
