@@ -22,6 +22,7 @@ from dataflow.collation import canonical
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Expression, Literal, Parameter
 from dataflow.functions import call, is_function
+from dataflow.functions.casts import cast, collate
 from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, NULL, SqlType, Value, decimal, text
 from dataflow.types import Kind as TypeKind
 
@@ -282,8 +283,7 @@ class Translator:
 
     def visit_collate(self, node: Any, hint: SqlType | None) -> Expression:
         name = canonical(node.expression.name)
-        value = self.translate(node.this)
-        return call("collate", value, Literal(name, text(len(name))))
+        return collate(self.translate(node.this), name)
 
     def visit_case(self, node: Any, hint: SqlType | None) -> Expression:
         arguments: list[Expression] = []
@@ -307,7 +307,7 @@ class Translator:
         declared = type_of_text(type_text)
         collation = value.type.collation if value.type.kind is not TypeKind.NULL else None
         found = declared.resolve("", collation or self.settings.collation)
-        return Call("cast", (value,), found)
+        return cast(value, found)
 
     def visit_extract(self, node: Any, hint: SqlType | None) -> Expression:
         return call("extract", unit(node.name), self.translate(node.expression))

@@ -1,0 +1,363 @@
+"""ALTER TABLE: clauses applied to a draft one after the other, checked as a whole at the end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from controller.catalog import Catalog, CatalogChange
+from controller.sql.column_values import column_of, with_default
+from controller.sql.cursor import Cursor
+from controller.sql.foreign_keys import check_parents
+from controller.sql.settings import Settings
+from controller.sql.table_draft import TableDraft
+from controller.sql.table_elements import (
+    CheckElement,
+    ColumnElement,
+    ForeignKeyElement,
+    KeyElement,
+    at_constraint,
+    read_column,
+    read_constraint,
+    read_default,
+    read_definition,
+)
+from controller.sql.table_options import TableOptions, read_option
+from controller.sql.type_changes import keeps_stored_values
+from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.schema import Column, ForeignKey, Table
+
+
+def alter_table(cursor: Cursor, table: Table, catalog: Catalog, settings: Settings, now: int) -> CatalogChange:
+    alteration = _Alteration(cursor, table, catalog, settings, now)
+    return alteration.plan()
+
+
+class _Alteration:
+    def __init__(self, cursor: Cursor, table: Table, catalog: Catalog, settings: Settings, now: int) -> None:
+        self.cursor = cursor
+        self.catalog = catalog
+        self.settings = settings
+        self.old = table
+        self.draft = TableDraft(table, settings, now, created=False)
+        self.new_name = (table.database, table.name)
+        self.options = TableOptions()
+        self.renamed_columns: dict[str, str] = {}
+        self.added_keys: list[ForeignKey] = []
+
+    def plan(self) -> CatalogChange:
+        cursor = self.cursor
+        self._clause()
+        while not cursor.at_end:
+            if cursor.accept(","):
+                self._clause()
+            else:
+                self._option()  # options need no comma between them
+        self.draft.table = self.options.apply(self.draft.table)
+        table = self.draft.finish()
+        if self.new_name != (table.database, table.name):
+            if self.catalog.find_table(*self.new_name) is not None:
+                raise InvalidStatement(Condition.TABLE_EXISTS, self.new_name[1])
+            self.catalog.database(self.new_name[0])
+            table = replace(table, database=self.new_name[0], name=self.new_name[1])
+        keys = [key for key in table.foreign_keys if key.name in {each.name for each in self.added_keys}]
+        check_parents(table, keys, self.catalog, self.settings.foreign_key_checks)
+        old_ids = {index.id for index in self.old.indexes}
+        builds = tuple((table.id, index.id) for index in table.indexes if index.building and index.id not in old_ids)
+        return CatalogChange(tables_put=(table, *self._children(table)), builds=builds)
+
+    def _children(self, table: Table) -> list[Table]:
+        """Other tables whose foreign keys follow new names of this one and its columns."""
+        changed: list[Table] = []
+        if not self.renamed_columns and self.new_name == (self.old.database, self.old.name):
+            return changed
+        for other in self.catalog.tables.values():
+            keys = tuple(
+                replace(
+                    key,
+                    parent_database=table.database,
+                    parent_table=table.name,
+                    parent_columns=tuple(self.renamed_columns.get(c.lower(), c) for c in key.parent_columns),
+                )
+                if (key.parent_database, key.parent_table) == (self.old.database, self.old.name)
+                else key
+                for key in other.foreign_keys
+            )
+            if other.id != table.id and keys != other.foreign_keys:
+                changed.append(replace(other, foreign_keys=keys, version=other.version + 1))
+        return changed
+
+    def _clause(self) -> None:
+        cursor = self.cursor
+        match cursor.token.upper:
+            case "ADD":
+                cursor.next()
+                self._add()
+            case "DROP":
+                cursor.next()
+                self._drop()
+            case "RENAME":
+                cursor.next()
+                self._rename()
+            case "ALTER":
+                cursor.next()
+                self._alter()
+            case "MODIFY" | "CHANGE":
+                self._change(cursor.next().upper == "CHANGE")
+            case "CONVERT":
+                self._convert()
+            case "ORDER":
+                cursor.expect("ORDER", "BY")
+                cursor.rest()
+            case "ENABLE" | "DISABLE":
+                cursor.next()
+                cursor.expect("KEYS")
+            case "FORCE":
+                cursor.next()
+            case "ALGORITHM" | "LOCK":
+                cursor.next()
+                cursor.accept("=")
+                cursor.next()
+            case "WITH" | "WITHOUT":
+                cursor.next()
+                cursor.expect("VALIDATION")
+            case "PARTITION":
+                cursor.rest()
+            case _:
+                self._option()
+
+    def _option(self) -> None:
+        if self.cursor.at("PARTITION", "BY"):
+            self.cursor.rest()
+            return
+        options = read_option(self.cursor, self.options)
+        if options is None:
+            raise self.cursor.error()
+        self.options = options
+
+    # -- ADD
+
+    def _add(self) -> None:
+        cursor = self.cursor
+        if at_constraint(cursor):
+            self._add_constraint()
+            return
+        cursor.accept("COLUMN")
+        self._if_not_exists()
+        if cursor.accept("("):
+            while True:
+                if at_constraint(cursor):
+                    self._add_constraint()
+                else:
+                    self._add_column(read_column(cursor, self.settings), None)
+                if not cursor.accept(","):
+                    break
+            cursor.expect(")")
+            return
+        element = read_column(cursor, self.settings)
+        self._add_column(element, self._place())
+
+    def _if_not_exists(self) -> None:
+        if self.cursor.at("IF", "NOT", "EXISTS"):
+            raise self.cursor.error()
+
+    def _add_column(self, element: ColumnElement, position: int | None) -> None:
+        self.draft.add_column(element, position)
+        self.draft.add_column_keys(element)
+
+    def _place(self) -> int | None:
+        """FIRST or AFTER column, as a position."""
+        if self.cursor.accept("FIRST"):
+            return 0
+        if self.cursor.accept("AFTER"):
+            name = self.cursor.identifier()
+            position = self.draft.position(name)
+            if position is None:
+                raise InvalidStatement(Condition.UNKNOWN_COLUMN, name, self.old.name)
+            return position + 1
+        return None
+
+    def _add_constraint(self) -> None:
+        element = read_constraint(self.cursor)
+        match element:
+            case KeyElement():
+                self.draft.add_key(element)
+            case CheckElement():
+                self.draft.add_check(element)
+            case ForeignKeyElement():
+                self.added_keys.append(self.draft.add_foreign_key(element, self.old.database))
+
+    # -- DROP
+
+    def _drop(self) -> None:
+        cursor = self.cursor
+        draft = self.draft
+        if cursor.accept_any("INDEX", "KEY"):
+            draft.drop_index(cursor.identifier())
+        elif cursor.accept("PRIMARY", "KEY"):
+            raise Unsupported("DROP PRIMARY KEY")
+        elif cursor.accept("FOREIGN", "KEY"):
+            self._drop_foreign_key(cursor.identifier(), Condition.CANT_DROP_FIELD_OR_KEY)
+        elif cursor.accept("CHECK"):
+            self._drop_check(cursor.identifier(), Condition.CHECK_MISSING)
+        elif cursor.accept("CONSTRAINT"):
+            self._drop_constraint(cursor.identifier())
+        else:
+            cursor.accept("COLUMN")
+            name = cursor.identifier()
+            for child, key in self.catalog.references_to(self.old.database, self.old.name):
+                if name.lower() in (each.lower() for each in key.parent_columns):
+                    raise InvalidStatement(Condition.COLUMN_NEEDED_BY_CHILD, name, key.name, child.name)
+            draft.drop_column(name)
+            cursor.accept_any("RESTRICT", "CASCADE")
+
+    def _drop_foreign_key(self, name: str, condition: Condition) -> None:
+        kept = [key for key in self.draft.foreign_keys if key.name.lower() != name.lower()]
+        if len(kept) == len(self.draft.foreign_keys):
+            raise InvalidStatement(condition, name)
+        self.draft.foreign_keys = kept
+
+    def _drop_check(self, name: str, condition: Condition) -> None:
+        kept = [check for check in self.draft.checks if check.name.lower() != name.lower()]
+        if len(kept) == len(self.draft.checks):
+            raise InvalidStatement(condition, name)
+        self.draft.checks = kept
+
+    def _drop_constraint(self, name: str) -> None:
+        lowered = name.lower()
+        if any(check.name.lower() == lowered for check in self.draft.checks):
+            self._drop_check(name, Condition.CONSTRAINT_MISSING)
+        elif any(key.name.lower() == lowered for key in self.draft.foreign_keys):
+            self._drop_foreign_key(name, Condition.CONSTRAINT_MISSING)
+        elif (index := self.draft.index(name)) is not None and index.unique:
+            self.draft.drop_index(name)
+        else:
+            raise InvalidStatement(Condition.CONSTRAINT_MISSING, name)
+
+    # -- RENAME, ALTER COLUMN, CHANGE, MODIFY, CONVERT
+
+    def _rename(self) -> None:
+        cursor = self.cursor
+        if cursor.accept("COLUMN"):
+            old = cursor.identifier()
+            cursor.expect("TO")
+            new = cursor.identifier()
+            column = self.draft.column(old, Condition.UNKNOWN_COLUMN, old, self.old.name)
+            self._replace(column, replace(column, name=new))
+        elif cursor.accept_any("INDEX", "KEY"):
+            old = cursor.identifier()
+            cursor.expect("TO")
+            new = cursor.identifier()
+            index = self.draft.index(old)
+            if index is None:
+                raise InvalidStatement(Condition.KEY_DOES_NOT_EXIST, old, self.old.name)
+            if self.draft.index(new) not in (None, index):
+                raise InvalidStatement(Condition.DUPLICATE_KEY_NAME, new)
+            self.draft.indexes[self.draft.indexes.index(index)] = replace(index, name=new)
+        else:
+            cursor.accept_any("TO", "AS", "=")
+            database, name = cursor.qualified_name()
+            self.new_name = (database or self.old.database, name)
+
+    def _replace(self, old: Column, new: Column) -> None:
+        """Put `new` where `old` is, and carry its name over to all that mentions it."""
+        draft = self.draft
+        if new.name.lower() != old.name.lower() and draft.position(new.name) is not None:
+            raise InvalidStatement(Condition.DUPLICATE_COLUMN, new.name)
+        draft.columns[draft.columns.index(old)] = new
+        if new.name == old.name:
+            return
+        self.renamed_columns[old.name.lower()] = new.name
+        draft.rename_in_expressions(old.name, new.name)
+        draft.foreign_keys = [
+            replace(key, columns=tuple(new.name if c.lower() == old.name.lower() else c for c in key.columns))
+            for key in draft.foreign_keys
+        ]
+
+    def _alter(self) -> None:
+        cursor = self.cursor
+        if cursor.accept("INDEX"):
+            cursor.identifier()
+            if not cursor.accept_any("VISIBLE", "INVISIBLE"):
+                raise cursor.error()
+            return
+        if cursor.accept_any("CHECK", "CONSTRAINT"):
+            name = cursor.identifier()
+            enforced = not cursor.accept("NOT")
+            cursor.expect("ENFORCED")
+            if enforced:
+                raise Unsupported("ALTER CHECK … ENFORCED")
+            self.draft.checks = [
+                replace(check, enforced=False) if check.name.lower() == name.lower() else check
+                for check in self.draft.checks
+            ]
+            return
+        cursor.accept("COLUMN")
+        name = cursor.identifier()
+        column = self.draft.column(name, Condition.UNKNOWN_COLUMN, name, self.old.name)
+        if cursor.accept("SET", "DEFAULT"):
+            self._replace(column, with_default(column, read_default(cursor), self.settings))
+        elif cursor.accept("DROP", "DEFAULT"):
+            plain = with_default(column, None, self.settings)
+            self._replace(column, replace(plain, has_default=False))
+        elif word := (cursor.accept("SET") and cursor.accept_any("VISIBLE", "INVISIBLE")):
+            self._replace(column, replace(column, invisible=word == "INVISIBLE"))
+        else:
+            raise cursor.error()
+
+    def _change(self, renames: bool) -> None:
+        """CHANGE and MODIFY: a new definition, as long as stored values mean the same in it."""
+        cursor = self.cursor
+        cursor.accept("COLUMN")
+        old_name = cursor.identifier()
+        column = self.draft.column(old_name, Condition.UNKNOWN_COLUMN, old_name, self.old.name)
+        element = read_definition(cursor, cursor.identifier() if renames else column.name, self.settings)
+        position = self._place()
+        changed = column_of(element, column.id, self.draft.table.collation, self.settings)
+        primary = self.draft.primary_key
+        if primary is not None and any(part.column_id == column.id for part in primary.parts):
+            if element.nullable is True:
+                raise InvalidStatement(Condition.PRIMARY_CANT_HAVE_NULL)
+            implicit = changed.nullable and changed.default is None
+            changed = replace(changed, nullable=False, has_default=changed.has_default and not implicit)
+        changed = replace(changed, missing=column.missing)
+        self._check_change(column, changed)
+        self._replace(column, changed)
+        if position is not None:
+            at = self.draft.columns.index(changed)
+            del self.draft.columns[at]
+            self.draft.columns.insert(position - (at < position), changed)
+        self.draft.add_column_keys(element)
+
+    def _check_change(self, old: Column, new: Column) -> None:
+        indexed = any(
+            part.column_id == old.id
+            for index in (self.draft.table.primary_key, *self.draft.indexes)
+            for part in index.parts
+        )
+        if bool(old.generated_sql) != bool(new.generated_sql) or (
+            old.generated_sql and old.generated_sql.replace("`", "") != new.generated_sql.replace("`", "")
+        ):
+            raise Unsupported("changing a generated column")
+        if not keeps_stored_values(old.type, new.type, indexed):
+            raise Unsupported("changing a column to a type with other stored values")
+        if old.nullable and not new.nullable:
+            raise Unsupported("changing a column to NOT NULL")
+        if new.auto_increment and not old.auto_increment and not indexed:
+            raise InvalidStatement(Condition.WRONG_AUTO_KEY)
+
+    def _convert(self) -> None:
+        """CONVERT TO CHARACTER SET: allowed where no column's collation would change."""
+        cursor = self.cursor
+        cursor.expect("CONVERT", "TO")
+        options = read_option(cursor, TableOptions())
+        if options is None or options.charset is None:
+            raise cursor.error()
+        if cursor.accept("COLLATE"):
+            options = replace(options, collation=cursor.word_or_string())
+        collation = options.apply(self.draft.table).collation
+        for column in list(self.draft.columns):
+            if column.type.collation is not None and column.type.kind.value != "json":
+                changed = replace(column, type=replace(column.type, collation=collation))
+                self._check_change(column, changed)
+                self.draft.columns[self.draft.columns.index(column)] = changed
+        self.options = replace(self.options, charset=options.charset, collation=options.collation)

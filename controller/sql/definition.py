@@ -1,0 +1,382 @@
+"""Definition statements (DDL) as changes of the catalog.
+
+`plan_definition` reads a statement with a parser of its own, over the tokens, and returns what
+it changes; nothing happens here. ALTER TABLE is in `alteration`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from controller.catalog import Catalog, CatalogChange, Database, Note
+from controller.sql.alteration import alter_table
+from controller.sql.column_types import column_collation
+from controller.sql.cursor import Cursor
+from controller.sql.foreign_keys import check_not_referenced, check_parents, description
+from controller.sql.settings import Settings
+from controller.sql.table_draft import TableDraft
+from controller.sql.table_elements import (
+    CheckElement,
+    ColumnElement,
+    ForeignKeyElement,
+    KeyElement,
+    read_elements,
+    read_key,
+)
+from controller.sql.table_options import read_options
+from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.schema import Index, Table
+from dataflow.temporal import from_datetime
+from dataflow.types import DEFAULT_COLLATION
+
+DEFINITIONS = frozenset({"CREATE", "ALTER", "DROP", "TRUNCATE", "RENAME"})
+"""First words of the statements handled here."""
+
+_NO_KEY = Index(0, "", ())
+
+
+def plan_definition(
+    sql: str, catalog: Catalog, database: str | None, settings: Settings, now: int | None = None
+) -> CatalogChange:
+    """What a definition statement changes. `now` is the packed time in UTC."""
+    if now is None:
+        now = from_datetime(datetime.now(UTC))
+    return _Definition(Cursor(sql, settings), catalog, database, settings, now).plan()
+
+
+class _Definition:
+    def __init__(self, cursor: Cursor, catalog: Catalog, database: str | None, settings: Settings, now: int) -> None:
+        self.cursor = cursor
+        self.catalog = catalog
+        self.database = database
+        self.settings = settings
+        self.now = now
+
+    def plan(self) -> CatalogChange:
+        cursor = self.cursor
+        match cursor.next().upper:
+            case "CREATE":
+                return self._create()
+            case "DROP":
+                return self._drop()
+            case "ALTER":
+                return self._alter()
+            case "TRUNCATE":
+                cursor.accept("TABLE")
+                return self._truncate()
+            case "RENAME":
+                cursor.expect("TABLE")
+                return self._rename()
+        cursor.back()
+        raise cursor.error()
+
+    def _create(self) -> CatalogChange:
+        cursor = self.cursor
+        if cursor.accept_any("DATABASE", "SCHEMA"):
+            return self._create_database()
+        if cursor.accept("TABLE"):
+            return self._create_table()
+        if cursor.at("TEMPORARY"):
+            raise Unsupported("temporary tables")
+        kind = cursor.accept_any("UNIQUE", "FULLTEXT", "SPATIAL") or "KEY"
+        if cursor.accept("INDEX"):
+            return self._create_index(kind)
+        raise self._other("CREATE")
+
+    def _drop(self) -> CatalogChange:
+        cursor = self.cursor
+        if cursor.accept_any("DATABASE", "SCHEMA"):
+            return self._drop_database()
+        cursor.accept("TEMPORARY")
+        if cursor.accept_any("TABLE", "TABLES"):
+            return self._drop_tables()
+        if cursor.accept("INDEX"):
+            name = cursor.identifier()
+            cursor.expect("ON")
+            draft = self._draft(self._table(self._name()))
+            if name.upper() == "PRIMARY":
+                raise Unsupported("DROP PRIMARY KEY")
+            draft.drop_index(name)
+            self._algorithm()
+            return CatalogChange(tables_put=(draft.finish(),))
+        raise self._other("DROP")
+
+    def _alter(self) -> CatalogChange:
+        cursor = self.cursor
+        if cursor.accept_any("DATABASE", "SCHEMA"):
+            name = cursor.identifier() if cursor.at_identifier() and not cursor.at("CHARSET") else self.database
+            found = self.catalog.database(name)
+            return CatalogChange(databases_put=(replace(found, collation=self._database_collation(found.collation)),))
+        cursor.accept("IGNORE")
+        if cursor.accept("TABLE"):
+            table = self._table(self._name())
+            return alter_table(cursor, table, self.catalog, self.settings, self.now)
+        raise self._other("ALTER")
+
+    def _other(self, verb: str) -> Exception:
+        """What follows is either valid and not supported, or no statement at all."""
+        word = self.cursor.token.upper
+        if word in ("OR", "ALGORITHM", "DEFINER", "SQL", "VIEW"):
+            return Unsupported(f"{verb} VIEW")
+        if word in ("TRIGGER", "PROCEDURE", "FUNCTION", "EVENT", "USER", "ROLE", "SERVER", "TABLESPACE", "SEQUENCE"):
+            return Unsupported(f"{verb} {word}")
+        return self.cursor.error()
+
+    # -- names
+
+    def _name(self) -> tuple[str, str]:
+        database, name = self.cursor.qualified_name()
+        database = database or self.database
+        if not database:
+            raise InvalidStatement(Condition.NO_DB_SELECTED)
+        if not name or name != name.rstrip(" "):
+            raise InvalidStatement(Condition.WRONG_TABLE_NAME, name)
+        return database, name
+
+    def _table(self, name: tuple[str, str]) -> Table:
+        return self.catalog.table(*name)
+
+    def _draft(self, table: Table) -> TableDraft:
+        return TableDraft(table, self.settings, self.now, created=False)
+
+    def _exists(self) -> bool:
+        if self.cursor.accept("IF"):
+            self.cursor.expect("EXISTS")
+            return True
+        return False
+
+    def _not_exists(self) -> bool:
+        if self.cursor.accept("IF"):
+            self.cursor.expect("NOT", "EXISTS")
+            return True
+        return False
+
+    # -- databases
+
+    def _create_database(self) -> CatalogChange:
+        optional = self._not_exists()
+        name = self.cursor.identifier()
+        collation = self._database_collation(DEFAULT_COLLATION)
+        if not name or name != name.rstrip(" "):
+            raise InvalidStatement(Condition.WRONG_DATABASE_NAME, name)
+        if name in self.catalog.databases:
+            return _noted(optional, Condition.DB_CREATE_EXISTS, name)
+        return CatalogChange(databases_put=(Database(name, collation),))
+
+    def _database_collation(self, default: str) -> str:
+        cursor = self.cursor
+        charset = collation = None
+        while not cursor.at_end:
+            cursor.accept("DEFAULT")
+            if cursor.accept("CHARACTER", "SET") or cursor.accept("CHARSET"):
+                cursor.accept("=")
+                charset = cursor.word_or_string()
+            elif cursor.accept("COLLATE"):
+                cursor.accept("=")
+                collation = cursor.word_or_string()
+            elif cursor.accept_any("ENCRYPTION", "COMMENT"):
+                cursor.accept("=")
+                cursor.string()
+            elif cursor.accept("READ", "ONLY"):
+                cursor.accept("=")
+                cursor.next()
+            else:
+                raise cursor.error()
+        return column_collation(charset, collation, default)
+
+    def _drop_database(self) -> CatalogChange:
+        optional = self._exists()
+        name = self.cursor.identifier()
+        self.cursor.expect_end()
+        if name not in self.catalog.databases:
+            return _noted(optional, Condition.DB_DROP_MISSING, name)
+        tables = self.catalog.tables_of(name)
+        dropped = {table.id for table in tables}
+        for table in tables:
+            check_not_referenced(table, self.catalog, dropped, self.settings.foreign_key_checks)
+        return CatalogChange(databases_dropped=(name,), tables_dropped=tuple(sorted(dropped)))
+
+    # -- tables
+
+    def _create_table(self) -> CatalogChange:
+        cursor = self.cursor
+        optional = self._not_exists()
+        database, name = self._name()
+        owner = self.catalog.database(database)
+        taken = self.catalog.find_table(database, name) is not None
+        like = self._like()
+        if like is not None:
+            if taken:
+                return _noted(optional, Condition.TABLE_EXISTS, name)
+            return CatalogChange(tables_put=(self._copied(self._table(like), database, name),))
+        elements = read_elements(cursor, self.settings)
+        if cursor.at("SELECT") or cursor.at("AS") or cursor.at("IGNORE") or cursor.at("REPLACE"):
+            raise Unsupported("CREATE TABLE … SELECT")
+        options = read_options(cursor)
+        if taken:
+            return _noted(optional, Condition.TABLE_EXISTS, name)
+        empty = Table(self.catalog.next_table_id, database, name, (), _NO_KEY, collation=owner.collation)
+        draft = TableDraft(options.apply(empty), self.settings, self.now, created=True)
+        for element in elements:
+            if isinstance(element, ColumnElement):
+                draft.add_column(element)
+        for element in elements:
+            match element:
+                case ColumnElement():
+                    draft.add_column_keys(element)
+                case KeyElement():
+                    draft.add_key(element)
+                case CheckElement():
+                    draft.add_check(element)
+                case ForeignKeyElement():
+                    pass
+        for element in elements:  # an index that fits a foreign key may be declared after it
+            if isinstance(element, ForeignKeyElement):
+                draft.add_foreign_key(element, database)
+        table = draft.finish()
+        check_parents(table, table.foreign_keys, self.catalog, self.settings.foreign_key_checks)
+        return CatalogChange(tables_put=(table,))
+
+    def _like(self) -> tuple[str, str] | None:
+        cursor = self.cursor
+        wrapped = cursor.at("(", "LIKE") and cursor.accept("(")
+        if not cursor.accept("LIKE"):
+            if cursor.at("SELECT") or cursor.at("AS"):
+                raise Unsupported("CREATE TABLE … SELECT")
+            return None
+        found = self._name()
+        if wrapped:
+            cursor.expect(")")
+        cursor.expect_end()
+        return found
+
+    def _copied(self, table: Table, database: str, name: str) -> Table:
+        """CREATE TABLE … LIKE: everything but the rows and the foreign keys."""
+        checks = tuple(
+            replace(check, name=f"{name}_chk_{number}") for number, check in enumerate(table.checks, 1)
+        )
+        return replace(
+            _emptied(table, self.catalog.next_table_id),
+            database=database,
+            name=name,
+            foreign_keys=(),
+            checks=checks,
+            auto_increment_start=1,
+        )
+
+    def _drop_tables(self) -> CatalogChange:
+        cursor = self.cursor
+        optional = self._exists()
+        names = [self._name()]
+        while cursor.accept(","):
+            names.append(self._name())
+        cursor.accept_any("RESTRICT", "CASCADE")
+        cursor.expect_end()
+        found = [self.catalog.find_table(*name) for name in names]
+        missing = [f"{database}.{name}" for (database, name), table in zip(names, found) if table is None]
+        if missing and not optional:
+            raise InvalidStatement(Condition.UNKNOWN_TABLE_DROP, ",".join(missing))
+        tables = [table for table in found if table is not None]
+        dropped = {table.id for table in tables}
+        for table in tables:
+            check_not_referenced(table, self.catalog, dropped, self.settings.foreign_key_checks)
+        notes = tuple(_note(Condition.UNKNOWN_TABLE_DROP, name) for name in missing)
+        return CatalogChange(tables_dropped=tuple(sorted(dropped)), notes=notes)
+
+    def _truncate(self) -> CatalogChange:
+        table = self._table(self._name())
+        self.cursor.expect_end()
+        if self.settings.foreign_key_checks:
+            for child, key in self.catalog.references_to(table.database, table.name):
+                if child.id != table.id:
+                    raise InvalidStatement(Condition.TRUNCATE_REFERENCED, description(child, key))
+        emptied = _emptied(table, self.catalog.next_table_id)
+        return CatalogChange(tables_put=(replace(emptied, auto_increment_start=1),), tables_dropped=(table.id,))
+
+    def _rename(self) -> CatalogChange:
+        cursor = self.cursor
+        names: dict[tuple[str, str], Table | None] = {}
+        changed: dict[int, Table] = {}
+        while True:
+            old = self._name()
+            cursor.expect("TO")
+            new = self._name()
+            table = names[old] if old in names else self.catalog.find_table(*old)
+            if table is None:
+                raise InvalidStatement(Condition.UNKNOWN_TABLE, ".".join(old))
+            renamed = self._renamed(table, new, names)
+            names[old], names[new] = None, renamed
+            changed[table.id] = renamed
+            if not cursor.accept(","):
+                break
+        cursor.expect_end()
+        put = tuple(replace(table, version=self.catalog.tables[table.id].version + 1) for table in changed.values())
+        return CatalogChange(tables_put=(*put, *_repointed(self.catalog, put)))
+
+    def _renamed(self, table: Table, new: tuple[str, str], names: dict[tuple[str, str], Table | None]) -> Table:
+        taken = names[new] if new in names else self.catalog.find_table(*new)
+        if taken is not None:
+            raise InvalidStatement(Condition.TABLE_EXISTS, new[1])
+        self.catalog.database(new[0])
+        return replace(table, database=new[0], name=new[1])
+
+    # -- indexes
+
+    def _create_index(self, kind: str) -> CatalogChange:
+        cursor = self.cursor
+        name = cursor.identifier()
+        if cursor.accept("USING"):
+            cursor.word_or_string()
+        cursor.expect("ON")
+        table = self._table(self._name())
+        element = read_key(cursor, kind, name)
+        self._algorithm()
+        draft = self._draft(table)
+        index = draft.add_key(element)
+        builds = ((table.id, index.id),) if index.building else ()
+        return CatalogChange(tables_put=(draft.finish(),), builds=builds)
+
+    def _algorithm(self) -> None:
+        """ALGORITHM = … and LOCK = … say how; we do it our way."""
+        while self.cursor.accept_any("ALGORITHM", "LOCK"):
+            self.cursor.accept("=")
+            self.cursor.next()
+        self.cursor.expect_end()
+
+
+def _emptied(table: Table, table_id: int) -> Table:
+    """The same definition for a table of its own, which has no rows yet."""
+    columns = tuple(replace(column, missing=None) for column in table.columns)
+    indexes = tuple(replace(index, building=False) for index in table.indexes)
+    return replace(
+        table, id=table_id, columns=columns, indexes=indexes, formats=(tuple(c.id for c in columns),), version=1
+    )
+
+
+def _repointed(catalog: Catalog, renamed: tuple[Table, ...]) -> list[Table]:
+    """Tables whose foreign keys follow a renamed parent."""
+    moved = {(catalog.tables[table.id].database, catalog.tables[table.id].name): table for table in renamed}
+    skipped = {table.id for table in renamed}
+    changed: list[Table] = []
+    for table in catalog.tables.values():
+        keys = tuple(
+            replace(key, parent_database=target.database, parent_table=target.name)
+            if (target := moved.get((key.parent_database, key.parent_table))) is not None
+            else key
+            for key in table.foreign_keys
+        )
+        if keys != table.foreign_keys and table.id not in skipped:
+            changed.append(replace(table, foreign_keys=keys, version=table.version + 1))
+    return changed
+
+
+def _note(condition: Condition, *arguments: object) -> Note:
+    return Note("Note", condition, condition.template.format(*arguments))
+
+
+def _noted(optional: bool, condition: Condition, *arguments: object) -> CatalogChange:
+    """Nothing to do: a note with IF [NOT] EXISTS, the error without."""
+    if not optional:
+        raise InvalidStatement(condition, *arguments)
+    return CatalogChange(notes=(_note(condition, *arguments),))

@@ -1,0 +1,78 @@
+"""Foreign keys against the tables they point at, as far as definitions are concerned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from controller.catalog import Catalog
+from dataflow.errors import Condition, InvalidStatement
+from dataflow.schema import Column, ForeignKey, Table
+from dataflow.types import INTEGERS, TEXTS
+
+
+def check_parents(table: Table, keys: Iterable[ForeignKey], catalog: Catalog, enforced: bool) -> None:
+    """Each key's parent exists and has an index that begins with the referenced columns."""
+    taken = {
+        key.name.lower(): other
+        for other in catalog.tables.values()
+        if other.database == table.database and other.id != table.id
+        for key in other.foreign_keys
+    }
+    seen: set[str] = set()
+    for key in table.foreign_keys:
+        if key.name.lower() in taken or key.name.lower() in seen:
+            raise InvalidStatement(Condition.DUPLICATE_FOREIGN_KEY, key.name)
+        seen.add(key.name.lower())
+    for key in keys:
+        _check_parent(table, key, catalog, enforced)
+
+
+def _check_parent(table: Table, key: ForeignKey, catalog: Catalog, enforced: bool) -> None:
+    itself = (key.parent_database, key.parent_table) == (table.database, table.name)
+    parent = table if itself else catalog.find_table(key.parent_database, key.parent_table)
+    if parent is None:
+        if enforced:
+            raise InvalidStatement(Condition.PARENT_TABLE_MISSING, key.parent_table)
+        return
+    names = {column.name.lower(): column for column in parent.columns}
+    own = {column.name.lower(): column for column in table.columns}
+    wanted = [name.lower() for name in key.parent_columns]
+    if len(wanted) != len(key.columns) or any(name not in names for name in wanted):
+        raise InvalidStatement(Condition.PARENT_INDEX_MISSING, key.name, key.parent_table)
+    for name, referenced in zip(key.columns, wanted):
+        if not _is_compatible(own[name.lower()], names[referenced]):
+            raise InvalidStatement(Condition.FOREIGN_KEY_INCOMPATIBLE, name, names[referenced].name, key.name)
+    by_id = {column.id: column.name.lower() for column in parent.columns}
+    for index in (parent.primary_key, *parent.indexes):
+        leading = [by_id[part.column_id] for part in index.parts if part.prefix is None]
+        if index.kind == "BTREE" and leading[: len(wanted)] == wanted:
+            return
+    raise InvalidStatement(Condition.PARENT_INDEX_MISSING, key.name, key.parent_table)
+
+
+def _is_compatible(child: Column, parent: Column) -> bool:
+    one, two = child.type, parent.type
+    if one.kind in INTEGERS:
+        return one.kind is two.kind and one.unsigned == two.unsigned
+    if one.kind in TEXTS:
+        return two.kind in TEXTS and one.collation == two.collation
+    return one.kind is two.kind
+
+
+def check_not_referenced(table: Table, catalog: Catalog, dropped: set[int], enforced: bool) -> None:
+    """Error 3730 if another table that stays points at `table`."""
+    if not enforced:
+        return
+    for child, key in catalog.references_to(table.database, table.name):
+        if child.id != table.id and child.id not in dropped:
+            raise InvalidStatement(Condition.TABLE_IS_REFERENCED, table.name, key.name, child.name)
+
+
+def description(table: Table, key: ForeignKey) -> str:
+    """The constraint as errors 1451, 1452 and 1701 quote it."""
+    columns = ", ".join(f"`{name}`" for name in key.columns)
+    parents = ", ".join(f"`{name}`" for name in key.parent_columns)
+    return (
+        f"`{table.database}`.`{table.name}`, CONSTRAINT `{key.name}` FOREIGN KEY ({columns})"
+        f" REFERENCES `{key.parent_table}` ({parents})"
+    )

@@ -1,0 +1,55 @@
+"""Expressions that belong to a table: generated columns, CHECK constraints, DEFAULT (…).
+
+They are kept as text with every column in backquotes, and bound to positions whenever the
+columns change. Binding is the same as in a statement, except that nothing outside the row may
+be asked for.
+"""
+
+from __future__ import annotations
+
+from controller.sql.cursor import identifier_name
+from controller.sql.lexer import TokenKind, tokens
+from controller.sql.parse import parse_expression
+from controller.sql.scope import Scope, Source
+from controller.sql.settings import Settings
+from controller.sql.template import canonical_text
+from controller.sql.translate import Parameters, Translator
+from dataflow.errors import Unsupported
+from dataflow.expression import Expression
+from dataflow.schema import Table
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def normalised(sql: str, settings: Settings, names: dict[str, str]) -> str:
+    """`sql` with columns in backquotes; `names` has the name to write for each, by lower case."""
+    found = list(tokens(canonical_text(sql, settings)))
+    text = canonical_text(sql, settings)
+    pieces: list[str] = []
+    position = 0
+    for index, token in enumerate(found):
+        pieces.append(text[position : token.start])
+        position = token.end
+        following = found[index + 1].text if index + 1 < len(found) else ""
+        name = identifier_name(token)
+        is_name = token.kind is TokenKind.QUOTED or (token.kind is TokenKind.WORD and following != "(")
+        pieces.append(quoted(names[name.lower()]) if is_name and name.lower() in names else token.text)
+    pieces.append(text[position:])
+    return "".join(pieces).strip()
+
+
+def columns_in(sql: str) -> set[str]:
+    """The names in backquotes, in lower case."""
+    return {identifier_name(token).lower() for token in tokens(sql) if token.kind is TokenKind.QUOTED}
+
+
+def bind(sql: str, table: Table, settings: Settings, clause: str) -> Expression:
+    """The expression over the table's row."""
+    parameters = Parameters(())
+    source = Source(table.name, table, 0, table.database)
+    found = Translator(Scope((source,)), clause, parameters, settings).translate(parse_expression(sql))
+    if parameters.facts:
+        raise Unsupported(f"{parameters.facts[0].partition(':')[0].upper()} in a column's or table's expression")
+    return found
