@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dataflow.arrangement import Arrangement, Handle, Hit, Hole
 from dataflow.delta import Delta, ordered, rows_of
+from dataflow.eviction import Evictor
 from dataflow.graph import BaseSource, Graph
 from dataflow.join_shape import is_unique
 from dataflow.key_tracing import traced
@@ -101,7 +102,7 @@ class Engine:
         """Bring all state to `epoch`, whose changes of each table the source already contains."""
         graph = self.graph
         if len(changes) > 1:
-            graph.pending = {table: delta for table, delta in changes.items()}
+            graph.pending = dict(changes)
         for table, delta in changes.items():
             if graph.pending:
                 del graph.pending[table]
@@ -137,6 +138,13 @@ class Engine:
         if self.graph.recorded:
             self.graph.end_step(self.epoch)
         return result
+
+    def evict(self, view: View, keys: Sequence[Sequence[Value]]) -> int:
+        """Make keys of a partial view holes again; returns how many keys went, dependents included."""
+        evictor = Evictor(self.graph)
+        for values in keys:
+            evictor.evict(view.operator, view.arrangement, view.index_key(values))
+        return evictor.count
 
     def take_touched(self) -> Iterator[tuple[View, set[Key]]]:
         """For each view, the keys filled, changed or evicted since last asked; for publishing."""

@@ -124,13 +124,13 @@ class Graph:
         for number, each in enumerate(operator.inputs):
             each.consumers.remove((operator, number))
             each.invalidate()
-        for owner, arrangement in operator.uses:
+        for _, arrangement in operator.uses:
             arrangement.users -= 1
         for number, columns in lookups_of(operator.node):
             if number in old_readers:
-                arrangement = operator.inputs[number].reader(columns)
-                assert arrangement is not None
-                self.stop_recording(operator.inputs[number], arrangement)
+                found = operator.inputs[number].reader(columns)
+                assert found is not None
+                self.stop_recording(operator.inputs[number], found)
         for owner in {id(each): each for each in (*operator.inputs, *(owner for owner, _ in operator.uses))}.values():
             self.release(owner)
 

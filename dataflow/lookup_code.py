@@ -36,12 +36,18 @@ def fetch(code: Source, arrangement: Arrangement, key: str, old: bool = False) -
     if not old:
         current()
         return found
-    code.line(f"{found} = {code.constant(arrangement.before)}.get({key})")
+    # What was before the step, if it changed the key, is known only after a hole is filled.
+    before = code.constant(arrangement.before)
+    now = code.fresh("f")
+    code.line(f"{now} = {index}.get({key})")
+    if not arrangement.full:
+        with code.block(f"if {now} is None:"):
+            code.line(f"{now} = {fill}({key})")
+    code.line(f"{found} = {before}.get({key})")
     with code.block(f"if {found} is None:"):
-        current()
-        if arrangement.kind in (Kind.STATE, Kind.PARTS, Kind.WINDOWS):
-            with code.block(f"if {found} is not None:"):
-                code.line(f"{found} = {code.constant(arrangement.bag)}({found})")
+        is_state = arrangement.kind in (Kind.STATE, Kind.PARTS, Kind.WINDOWS)
+        bag = f"({now} if {now} is None else {code.constant(arrangement.bag)}({now}))"
+        code.line(f"{found} = {bag if is_state else now}")
     return found
 
 

@@ -78,7 +78,7 @@ class MatchWriter:
         self.code, self.operator, self.node = code, operator, node
         self.left_types, self.right_types = node.left.types, node.right.types
         self.columns = input_columns(["r0", "r1"], [len(self.left_types), len(self.right_types)])
-        self.right_of = {left: right for left, right in reversed(node.equalities)}
+        self.right_of = dict(reversed(node.equalities))
         self.left_of = {right: left for left, right in reversed(node.equalities)}
 
     def reader(self, number: int) -> Arrangement:

@@ -68,7 +68,7 @@ def _extend(node: Join, shape: JoinShape, known: frozenset[int], choices: int) -
             (_lookup(node, shape, known, number), number) for number in range(len(node.inputs)) if number not in known
         ]
         number = min(candidates, key=lambda each: _rank(node, *each))[1]
-        given = dict((n, columns) for columns, n in candidates)
+        given = {n: columns for columns, n in candidates}
         rivals = [
             other
             for columns, other in candidates
