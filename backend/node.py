@@ -1,8 +1,8 @@
-"""What a process needs to take part in a cluster: its registry session, the cluster, the catalog.
+"""What a process needs to take part in a cluster: its registry session, the shards, the database.
 
-The catalog here is a replica: it follows ZooKeeper with a short delay, and `refresh_catalog`
-brings it up to date at once. Acting on an old one does no harm, because workers refuse
-commits that were planned for another version of a table.
+The database's catalog is a replica: it follows ZooKeeper with a short delay, and
+`load_catalog` asks for the newest. Acting on an old one does no harm, because workers
+refuse commits that were planned for another version of a table.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ import logging
 from collections.abc import Callable
 
 from backend.cluster import Cluster
+from backend.execution.database import Database
+from backend.execution.outcome import Done, Warning
 from backend.messages import Define, Defined, NotLeading
 from backend.settings import Deployment
 from backend.transport import connect
 from controller.catalog import Catalog
 from controller.registry import Address, Registry
+from controller.sql.settings import Settings
 from dataflow.errors import Condition, MillraceError, Retryable
 
 LEADER_PATIENCE_S = 20.0
@@ -33,8 +36,8 @@ class Node:
         self.deployment = deployment
         self.registry = Registry(deployment.zookeeper, deployment.root)
         self.cluster = Cluster(deployment.shard_count, deployment.secret_bytes)
-        self.catalog = Catalog()
-        self._refreshing = asyncio.Lock()
+        self.database = Database(self.cluster, Catalog(), self.load_catalog, self._define)
+        self._loading = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
@@ -49,15 +52,19 @@ class Node:
 
         await asyncio.to_thread(self.registry.start, 60.0)
         await asyncio.to_thread(self.registry.watch_workers, moved)
-        await self.refresh_catalog()
+        await self.database.refresh_catalog()
         await asyncio.to_thread(self.registry.watch_catalog, lambda: on_loop(self._catalog_changed))
 
     async def stop(self) -> None:
         self.cluster.close()
         await asyncio.to_thread(self.registry.stop)
 
+    async def register_adapter(self, name: str, address: Address) -> None:
+        """Say that this process takes clients now."""
+        await asyncio.to_thread(self.registry.register_adapter, name, address)
+
     def _catalog_changed(self) -> None:
-        task = asyncio.ensure_future(self.refresh_catalog())
+        task = asyncio.ensure_future(self.database.refresh_catalog())
         self._tasks.add(task)
         task.add_done_callback(self._refreshed)
 
@@ -66,15 +73,18 @@ class Node:
         if not task.cancelled() and task.exception() is not None:
             log.warning("the catalog could not be read: %s", task.exception())
 
-    async def refresh_catalog(self) -> None:
-        """Make `catalog` at least as new as any change acknowledged before this call."""
-        async with self._refreshing:
+    async def load_catalog(self) -> Catalog:
+        """A catalog at least as new as any change acknowledged before this call."""
+        async with self._loading:
             version = await asyncio.to_thread(self.registry.catalog_version)
-            if version != self.catalog.version:
-                self.catalog = await asyncio.to_thread(self.registry.load_catalog)
+            if version == self.database.catalog.version:
+                return self.database.catalog
+            return await asyncio.to_thread(self.registry.load_catalog)
 
-    async def define(self, define: Define) -> Defined:
-        """Have the leading controller carry out a DDL statement; its effect is visible here after."""
+    async def _define(self, sql: str, database: str | None, settings: Settings) -> tuple[Done, Catalog]:
+        """Have the leading controller carry out a DDL statement."""
+        mode = tuple(sorted(settings.sql_mode))
+        define = Define(sql, database, mode, settings.collation, settings.foreign_key_checks)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + LEADER_PATIENCE_S
         while True:
@@ -85,8 +95,8 @@ class Node:
             if loop.time() > deadline:
                 raise Retryable(Condition.UNKNOWN_ERROR, "no controller leads at the moment; try again")
             await asyncio.sleep(LEADER_POLL_S)
-        await self.refresh_catalog()
-        return defined
+        warnings = tuple(Warning(level, code, message) for level, code, message in defined.warnings)
+        return Done(warnings=warnings), await self.load_catalog()
 
     async def _ask_leader(self, address: Address, define: Define) -> Defined | None:
         """None if the statement did not reach a leader."""

@@ -42,6 +42,7 @@ class Deployment:
 
     data: str
     shard_count: int
+    adapter_count: int
     zookeeper: str
     root: str
     secret: str
@@ -80,7 +81,7 @@ def cluster_secret(data: Path) -> str:
 
 def write_private(path: Path, content: bytes) -> None:
     """Replace a file, readable by its owner alone, in one step."""
-    temporary = path.with_name(path.name + ".new")
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
     with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(content)
         file.flush()

@@ -84,6 +84,7 @@ class Supervisor:
         self.deployment = Deployment(
             data=str(self._data),
             shard_count=shard_count,
+            adapter_count=settings.adapters,
             zookeeper=zookeeper,
             root=_root(settings, self._data),
             secret=cluster_secret(self._data),

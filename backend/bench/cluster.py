@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-from backend.messages import Define
 from backend.node import Node
 from backend.settings import Settings
 from backend.supervisor import Supervisor
@@ -44,5 +43,4 @@ async def running(
 async def define(node: Node, *statements: str, database: str | None = None) -> None:
     """Run DDL statements through the leading controller."""
     for sql in statements:
-        mode = tuple(sorted(DEFAULT_SETTINGS.sql_mode))
-        await node.define(Define(sql, database, mode, DEFAULT_SETTINGS.collation, True))
+        await node.database.define(sql, database, DEFAULT_SETTINGS)

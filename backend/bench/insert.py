@@ -71,7 +71,7 @@ def _with_group_commit(figures: dict[str, float]) -> dict[str, float]:
 
 
 async def _batches(node: Node) -> float:
-    table = node.catalog.table("bench", "batches")
+    table = node.database.catalog.table("bench", "batches")
     writer = TableWriter(table)
     todo = iter(range(BATCHES))
 
@@ -88,7 +88,7 @@ async def _batches(node: Node) -> float:
 
 
 async def _singles(node: Node, name: str, connections: int) -> float:
-    table = node.catalog.table("bench", name)
+    table = node.database.catalog.table("bench", name)
     writer = TableWriter(table)
     clusters = [Cluster(1, node.deployment.secret_bytes) for _ in range(connections)]
     addresses = await asyncio.to_thread(node.registry.workers)
