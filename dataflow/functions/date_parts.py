@@ -42,7 +42,9 @@ def fraction_digits(expression: Expression) -> int:
     given = expression.type
     if given.kind in TEMPORALS or given.kind is Kind.DECIMAL:
         return min(max(given.scale, 0), 6)
-    if given.kind in INTEGERS or given.kind in (Kind.YEAR, Kind.BIT, Kind.NULL):
+    if given.kind in INTEGERS or given.kind in (Kind.YEAR, Kind.BIT):
+        return 0
+    if isinstance(expression, Literal) and expression.value is None:
         return 0
     if isinstance(expression, Literal) and isinstance(expression.value, str):
         digits = expression.value.rpartition(".")[2] if "." in expression.value else ""

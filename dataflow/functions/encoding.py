@@ -67,20 +67,18 @@ def _unsigned(number: int | float | Decimal) -> int:
     return int(real + math.copysign(0.5, real)) & UNSIGNED_MAX
 
 
-def _hex_of_number(value: int | float | Decimal) -> str:
-    return f"{_unsigned(value):X}"
-
-
-def _hex_of_bytes(value: bytes) -> str:
-    return value.hex().upper()
+def _hex(value: int | float | Decimal | str | bytes) -> str:
+    if isinstance(value, int | float | Decimal):
+        return f"{_unsigned(value):X}"
+    return (value.encode() if isinstance(value, str) else value).hex().upper()
 
 
 @special("hex", least=1, most=1, result=text())
 def hex_digits(emitter: Emitter, node: Call) -> Fragment:
-    """Of a number its value, of anything else its bytes."""
-    number = node.arguments[0].type.kind in NUMBERS
-    fragment = emitter.convert(node.arguments[0], Domain.NUMBER if number else Domain.BYTES)
-    return emitter.apply(_hex_of_number if number else _hex_of_bytes, [fragment], nulls=False)
+    """Of a number its value, of anything else its bytes; a value of unknown type tells by itself."""
+    kind = node.arguments[0].type.kind
+    domain = Domain.ANY if kind is Kind.NULL else Domain.NUMBER if kind in NUMBERS else Domain.BYTES
+    return emitter.apply(_hex, [emitter.convert(node.arguments[0], domain)])
 
 
 @function("unhex", arguments=(Domain.BYTES,), result=_long_binary)
@@ -191,6 +189,27 @@ def inet6_aton(value: str) -> bytes | None:
         return ipaddress.IPv6Address(value).packed if "%" not in value else None
     except ValueError:
         return None
+
+
+@function("is_ipv4", arguments=(Domain.TEXT,), nulls=True, result=BOOLEAN)
+def is_ipv4(value: str | None) -> int:
+    return int(value is not None and _ipv4_bytes(value) is not None)
+
+
+@function("is_ipv6", arguments=(Domain.TEXT,), nulls=True, result=BOOLEAN)
+def is_ipv6(value: str | None) -> int:
+    return int(value is not None and ":" in value and inet6_aton(value) is not None)
+
+
+@function("is_ipv4_compat", arguments=(Domain.ANY,), nulls=True, result=BOOLEAN)
+def is_ipv4_compat(value: object) -> int:
+    """::1.2.3.4, but neither :: nor ::1."""
+    return int(isinstance(value, bytes) and len(value) == 16 and not any(value[:12]) and value[12:] > b"\0\0\0\1")
+
+
+@function("is_ipv4_mapped", arguments=(Domain.ANY,), nulls=True, result=BOOLEAN)
+def is_ipv4_mapped(value: object) -> int:
+    return int(isinstance(value, bytes) and len(value) == 16 and value[:12] == bytes(10) + b"\xff\xff")
 
 
 @function("inet6_ntoa", arguments=(Domain.ANY,), result=text(39))

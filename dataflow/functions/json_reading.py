@@ -194,7 +194,7 @@ def json_valid(emitter: Emitter, node: Call) -> Fragment:
     """Only text can be valid; a number is not even though its text would be."""
     kind = node.arguments[0].type.kind
     fragment = emitter.convert(node.arguments[0], Domain.TEXT)
-    return emitter.apply(_is_valid if kind in STRINGS or kind in BLOBS else lambda value: 0, [fragment])
+    return emitter.apply(_is_valid if kind in STRINGS or kind in BLOBS or kind is Kind.NULL else lambda value: 0, [fragment])
 
 
 @function("json_quote", arguments=(Domain.TEXT,), result=JSON_TEXT)

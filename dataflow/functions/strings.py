@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dataflow.collation.coercion import merged_collation
 from dataflow.expression import Call, Expression
 from dataflow.functions.registry import Domain, Fragment, Function, register
-from dataflow.types import BLOB, BLOBS, NUMBERS, STRINGS, TEMPORALS, Kind, SqlType, text
+from dataflow.types import BLOB, BLOBS, STRINGS, TEMPORALS, Kind, SqlType, text
 
 if TYPE_CHECKING:
     from dataflow.compile import Emitter
@@ -64,13 +64,13 @@ def display_length(kind: SqlType) -> int | None:
         return max(map(len, kind.members), default=0)
     if kind.kind is Kind.SET:
         return len(",".join(kind.members))
-    if kind.kind in STRINGS or kind.kind in BLOBS:
+    if kind.kind in STRINGS or kind.kind in BLOBS or kind.kind is Kind.NULL:
         return kind.length
     if kind.kind is Kind.DECIMAL:
         return (kind.length or 10) + 3
     if kind.kind in TEMPORALS:
         return 26
-    return 23 if kind.kind in NUMBERS else 0
+    return 23
 
 
 def string_type(arguments: Arguments, length: int | None) -> SqlType:

@@ -173,6 +173,10 @@ def assert_value_fits(value: Value, kind: SqlType) -> None:
     assert isinstance(value, _PYTHON.get(kind.kind, int)), f"{value!r} is no {kind}"
     if kind.kind is Kind.DECIMAL:
         assert isinstance(value, Decimal) and -int(value.as_tuple().exponent) == kind.scale, f"{value!r} is no {kind}"
+    if kind.kind in (Kind.DATETIME, Kind.TIME) and isinstance(value, int):
+        assert value % (1 << 24 if kind.kind is Kind.DATETIME else 1_000_000) % 10 ** (6 - kind.scale) == 0, f"{value!r} is no {kind}"
+    if kind.kind is Kind.DATE and isinstance(value, int):
+        assert value % (1 << 41) == 0, f"{value!r} is no {kind}"
     if kind.kind is Kind.VARCHAR and kind.length is not None and isinstance(value, str):
         assert len(value) <= kind.length, f"{value!r} is longer than {kind}"
 

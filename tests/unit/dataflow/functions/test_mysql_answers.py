@@ -185,5 +185,9 @@ def test_parameters_of_unknown_type_are_converted_by_their_value() -> None:
     unknown = Column(0, SqlType(Kind.NULL))
     for given in (2, Decimal("2.4"), 2.4, "2.4"):
         assert compile_scalar(call("round", unknown))((given,), ()) == 2.0
+    for given, digits in ((255, "FF"), ("a", "61"), (b"\xff", "FF")):
+        assert compile_scalar(call("hex", unknown))((given,), ()) == digits
+    assert compile_scalar(call("json_valid", unknown))(("[1]",), ()) == 1
+    assert compile_scalar(call("date_add", unknown, literal(1), literal(Unit("DAY"))))(("2020-01-31",), ()) == "2020-02-01"
     assert compile_scalar(call("year", unknown))(("2020-01-02",), ()) == 2020
     assert compile_scalar(call("concat", unknown, Literal("x", text(1))))((5,), ()) == "5x"
