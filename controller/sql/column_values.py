@@ -6,6 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from controller.sql.settings import Settings
+from controller.sql.stored_expressions import normalised
 from controller.sql.table_elements import (
     ColumnElement,
     Default,
@@ -13,7 +14,6 @@ from controller.sql.table_elements import (
     LiteralDefault,
     NowDefault,
 )
-from controller.sql.template import canonical_text
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.modes import Modes
 from dataflow.schema import Column
@@ -77,7 +77,7 @@ def with_default(column: Column, default: Default | None, settings: Settings) ->
                 raise InvalidStatement(Condition.INVALID_DEFAULT, column.name)
             return replace(plain, default_now=True)
         case ExpressionDefault(sql=sql):
-            return replace(plain, default_sql=canonical_text(sql, settings))
+            return replace(plain, default_sql=normalised(sql, settings, {}))
 
 
 def _stored(column: Column, value: Value, settings: Settings) -> Value:

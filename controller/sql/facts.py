@@ -11,13 +11,15 @@ plan gives its value. The clock stands still within a statement, as in MySQL.
 | unix_timestamp                | int                                                       |
 | user, current_user, database, version, charset… | str, or None                            |
 | connection_id, last_insert_id, found_rows, row_count | int                                |
+| rand, uuid, uuid_short        | float, str, int: one for the statement, until there are functions |
 | user_variable:NAME            | str, or None                                              |
 | system_variable:SCOPE.NAME    | int for those in `NUMERIC_VARIABLES`, else str; SCOPE is session or global |
 """
 
 from __future__ import annotations
 
-from dataflow.types import BIGINT, BIGINT_UNSIGNED, DATE, Kind, SqlType, text
+from dataflow.functions import is_function, lookup
+from dataflow.types import BIGINT, BIGINT_UNSIGNED, DATE, DOUBLE, Kind, SqlType, text
 
 _CLOCKS = {
     "now": ("now", Kind.DATETIME),
@@ -46,6 +48,9 @@ _PLAIN = {
     "last_insert_id": ("last_insert_id", BIGINT_UNSIGNED),
     "found_rows": ("found_rows", BIGINT),
     "row_count": ("row_count", BIGINT),
+    "rand": ("rand", DOUBLE),
+    "uuid": ("uuid", text(36)),
+    "uuid_short": ("uuid_short", BIGINT_UNSIGNED),
 }
 WITHOUT_PARENTHESES = frozenset(
     {
@@ -78,9 +83,14 @@ def fact_of(function: str, digits: int | None, argument_count: int) -> tuple[str
     if function in _CLOCKS and (argument_count == 0 or digits is not None):
         name, kind = _CLOCKS[function]
         return f"{name}:{digits or 0}", SqlType(kind, scale=digits or 0)
-    if function in _PLAIN and argument_count == 0:
+    if function in _PLAIN and argument_count == 0 and not is_function_of_none(function):
         return _PLAIN[function]
     return None
+
+
+def is_function_of_none(name: str) -> bool:
+    """Whether a function may be called without arguments; then it is no fact."""
+    return is_function(name) and lookup(name).least == 0
 
 
 def user_variable(name: str) -> tuple[str, SqlType]:

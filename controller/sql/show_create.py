@@ -9,7 +9,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from controller.catalog import Database
-from controller.sql.stored_expressions import quoted
+from controller.sql.stored_expressions import quoted, shown
 from controller.sql.table_draft import is_hidden
 from dataflow.collation import CHARSETS, collation
 from dataflow.schema import Column, ForeignKey, Index, KeyPart, Table
@@ -31,7 +31,7 @@ def show_create_table(table: Table, next_auto_increment: int | None = None) -> s
     lines += [_foreign_key(table, key) for key in sorted(table.foreign_keys, key=lambda key: key.name)]
     for check in sorted(table.checks, key=lambda check: check.name):
         suffix = "" if check.enforced else " /*!80016 NOT ENFORCED */"
-        lines.append(f"CONSTRAINT {quoted(check.name)} CHECK (({check.sql})){suffix}")
+        lines.append(f"CONSTRAINT {quoted(check.name)} CHECK ({shown(check.sql)}){suffix}")
     body = ",\n".join(f"  {line}" for line in lines)
     return f"CREATE TABLE {quoted(table.name)} (\n{body}\n) {_options(table, next_auto_increment)}"
 
@@ -73,7 +73,7 @@ def _column(table: Table, column: Column) -> str:
     pieces = [quoted(column.name), type_text(column.type), *_collation(table, column)]
     if column.generated_sql:
         kind = "STORED" if column.generated_stored else "VIRTUAL"
-        pieces.append(f"GENERATED ALWAYS AS ({column.generated_sql}) {kind}")
+        pieces.append(f"GENERATED ALWAYS AS ({shown(column.generated_sql)}) {kind}")
     if not column.nullable:
         pieces.append("NOT NULL")
     elif column.type.kind is Kind.TIMESTAMP:
@@ -127,7 +127,7 @@ def _default(column: Column) -> list[str]:
     if column.default_now:
         pieces.append(f"DEFAULT CURRENT_TIMESTAMP{digits}")
     elif column.default_sql:
-        pieces.append(f"DEFAULT ({column.default_sql})")
+        pieces.append(f"DEFAULT ({shown(column.default_sql)})")
     elif column.has_default:
         if column.default is not None:
             pieces.append(f"DEFAULT {default_literal(column.type, column.default)}")

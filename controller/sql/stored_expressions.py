@@ -25,8 +25,8 @@ def quoted(name: str) -> str:
 
 def normalised(sql: str, settings: Settings, names: dict[str, str]) -> str:
     """`sql` with columns in backquotes; `names` has the name to write for each, by lower case."""
-    found = list(tokens(canonical_text(sql, settings)))
-    text = canonical_text(sql, settings)
+    text = _unwrapped(canonical_text(sql, settings))
+    found = list(tokens(text))
     pieces: list[str] = []
     position = 0
     for index, token in enumerate(found):
@@ -38,6 +38,33 @@ def normalised(sql: str, settings: Settings, names: dict[str, str]) -> str:
         pieces.append(quoted(names[name.lower()]) if is_name and name.lower() in names else token.text)
     pieces.append(text[position:])
     return "".join(pieces).strip()
+
+
+def _unwrapped(sql: str) -> str:
+    """`sql` without parentheses around the whole of it."""
+    while sql.startswith("(") and _closing(sql, 0) == len(sql) - 1:
+        sql = sql[1:-1].strip()
+    return sql
+
+
+def _closing(sql: str, opening: int) -> int:
+    """Where the parenthesis at `opening` is closed, or -1."""
+    depth = 0
+    for token in tokens(sql):
+        if token.start >= opening:
+            depth += (token.text == "(") - (token.text == ")")
+            if depth == 0:
+                return token.start
+    return -1
+
+
+def shown(sql: str) -> str:
+    """As MySQL shows it: an operation has parentheses of its own, a column or a call has none."""
+    first = next(tokens(sql))
+    if first.end == len(sql):
+        return sql
+    is_call = first.kind is TokenKind.WORD and sql[first.end : first.end + 1] == "("
+    return sql if is_call and _closing(sql, first.end) == len(sql) - 1 else f"({sql})"
 
 
 def columns_in(sql: str) -> set[str]:
