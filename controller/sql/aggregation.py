@@ -50,7 +50,7 @@ class Grouping:
     def collect(self, name: str, node: Any, translator: Translator) -> Expression:
         """Register an aggregate (once, if it occurs several times) and return what reads it."""
         inner = translator.without_aggregates()
-        found = _group_concat(node, inner) if name == "group_concat" else _aggregate(name, node, inner)
+        found = read_aggregate(name, node, inner)
         if found not in self.aggregates:
             self.aggregates.append(found)
         return Column(AGGREGATE_OFFSET + self.aggregates.index(found), found.type)
@@ -100,6 +100,11 @@ class Grouping:
         number, _, clause = place.partition(" ")
         condition = Condition.NOT_IN_GROUP_BY if self.group_by else Condition.MIXED_GROUPING
         return InvalidStatement(condition, number, clause, name)
+
+
+def read_aggregate(name: str, node: Any, translator: Translator) -> Aggregate:
+    """The aggregate that a call is; `translator` reads its arguments."""
+    return _group_concat(node, translator) if name == "group_concat" else _aggregate(name, node, translator)
 
 
 def _aggregate(name: str, node: Any, translator: Translator) -> Aggregate:

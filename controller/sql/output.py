@@ -98,14 +98,14 @@ def table_column(scope: Scope, index: int, name: str) -> OutputColumn:
 
 def output_column(scope: Scope, node: Any, value: Expression) -> OutputColumn:
     """The result column of one item of the SELECT list; `value` reads the table's row."""
-    name = node.alias if isinstance(node, exp.Alias) else _default_name(node)
+    name = node.alias if isinstance(node, exp.Alias) else default_name(node)
     if isinstance(value, expression.Column) and value.index < AGGREGATE_OFFSET:
         return table_column(scope, value.index, name)
     nullable = _is_nullable(value)
     return OutputColumn(name, value.type, nullable, flags=type_flags(value.type) | (0 if nullable else NOT_NULL))
 
 
-def _default_name(node: Any) -> str:
+def default_name(node: Any) -> str:
     """What MySQL calls an item without an alias: a column's name, a string's value, or its text."""
     if isinstance(node, exp.Column):
         return str(node.name)

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from controller.sql.lexer import leading_words, literal_value, split_statements, tokens, without_comments
+from dataflow.types import Value
+
+
+def texts(sql: str, **modes: bool) -> list[str]:
+    return [token.text for token in tokens(sql, **modes)]
+
+
+def test_quotes_comments_and_operators_are_told_apart() -> None:
+    sql = "select `b``c`, 'it''s', \"x\\\"y\" -- c 'q\n from t # '\n where a<=>1 /* ' */ and b->>'$.x'"
+    assert texts(sql) == [
+        "select", "`b``c`", ",", "'it''s'", ",", '"x\\"y"', "from", "t", "where", "a", "<=>", "1", "and", "b", "->>", "'$.x'",
+    ]  # fmt: skip
+    assert [part for part in texts("select `b``c`, 1") if part != ","] == ["select", "`b``c`", "1"]
+
+
+def test_two_dashes_begin_a_comment_only_before_a_blank() -> None:
+    assert texts("select 5--3") == ["select", "5", "-", "-", "3"]
+    assert texts("select 5-- 3") == ["select", "5"]
+
+
+def test_versioned_comments_are_opened_up_to_our_version() -> None:
+    assert texts("/*!40101 SET NAMES utf8 */") == ["SET", "NAMES", "utf8"]
+    assert texts("/*! SET x */") == ["SET", "x"]
+    assert texts("a /*!99999 nope */ b /*M! nope */ c /*+ hint */") == ["a", "b", "c"]
+    assert without_comments("/*!40101 a '/* no */' */ # x").split() == ["a", "'/*", "no", "*/'"]
+
+
+def test_names_may_begin_with_digits_and_numbers_may_not_end_in_letters() -> None:
+    assert texts("2fa 1e5 1e 0x1F .5 1. t.1a") == ["2fa", "1e5", "1e", "0x1F", ".5", "1.", "t", ".", "1a"]
+
+
+def test_ansi_quotes_make_double_quotes_names() -> None:
+    kinds = [token.kind.value for token in tokens("\"a\" 'b'", ansi_quotes=True)]
+    assert kinds == ["quoted", "string"]
+
+
+def test_a_backslash_is_a_character_without_escapes() -> None:
+    assert texts(r"'a\' 'b'", backslash=False) == [r"'a\' 'b'"]
+    assert texts(r"'a\', 'b'", backslash=False) == [r"'a\'", ",", "'b'"]
+
+
+def test_statements_split_at_semicolons_outside_quotes_and_comments() -> None:
+    sql = "select ';'; -- ;\n select `;` ; ; /* ; */ ;insert into t values (\"a;\\\";\")"
+    assert split_statements(sql) == ["select ';'", "-- ;\n select `;`", 'insert into t values ("a;\\";")']
+    assert split_statements("  ") == []
+    assert split_statements("select 1;") == ["select 1"]
+    assert split_statements(r"select 'a\'; select 2", backslash=False) == [r"select 'a\'", "select 2"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("/* c */ (select 1)", ("SELECT",)),
+        ("start transaction", ("START", "TRANSACTION")),
+        ("-- x\nBEGIN", ("BEGIN",)),
+        ("/*!40101 SET NAMES utf8 */", ("SET", "NAMES")),
+        ("", ()),
+        ("?", ()),
+    ],
+)
+def test_leading_words_say_what_a_statement_is(sql: str, words: tuple[str, ...]) -> None:
+    assert leading_words(sql, 2) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("5", 5),
+        ("18446744073709551615", 18446744073709551615),
+        ("18446744073709551616", Decimal("18446744073709551616")),
+        ("-9223372036854775808", -9223372036854775808),
+        ("-9223372036854775809", Decimal("-9223372036854775809")),
+        ("1.50", Decimal("1.50")),
+        (".5", Decimal("0.5")),
+        ("1e3", 1000.0),
+        ("0x4a4", b"\x04\xa4"),
+        ("X'4A'", b"J"),
+        ("b'101'", b"\x05"),
+        ("0b100000001", b"\x01\x01"),
+        ("NULL", None),
+        (r"'a\nb\0\Z\\\'\q'", "a\nb\0\x1a\\'q"),
+        (r"'100\%\_'", r"100\%\_"),
+        ("'it''s'", "it's"),
+        ('"say ""x"""', 'say "x"'),
+        ("'a' 'b'", "ab"),
+        ("N'é'", "é"),
+        ("_utf8mb4'é'", "é"),
+        (r"_binary 'a\0'", b"a\0"),
+        ("_binary'\udcff'", b"\xff"),
+        ("'a\udcff'", b"a\xff"),
+    ],
+)
+def test_literals_have_mysql_s_values(text: str, value: Value) -> None:
+    found = literal_value(text)
+    assert (type(found), found) == (type(value), value)
