@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 
 from controller.sql.template import Reading
 from controller.sql.translate import decimal_type
@@ -20,6 +20,7 @@ from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, NULL, Kind, SqlType,
 
 _BIGINT_MIN, _BIGINT_MAX = -0x8000_0000_0000_0000, 0x7FFF_FFFF_FFFF_FFFF
 VARCHAR_LENGTH_MAX = 16383
+_EXACT = Context(prec=200)
 
 
 def code_of(value: Value) -> str:
@@ -103,8 +104,6 @@ def _column_code(column: Sequence[Value]) -> tuple[str | None, Sequence[Value]]:
         return ("u", column) if least >= 0 else (None, column)
     if kinds <= {int, Decimal}:
         return _decimal_column(column)
-    if kinds <= {int, Decimal, float}:
-        return "f", [None if value is None else float(value) for value in column]
     return (code_of(present[0]), column) if len(kinds) == 1 else (None, column)
 
 
@@ -115,5 +114,5 @@ def _decimal_column(column: Sequence[Value]) -> tuple[str, Sequence[Value]]:
     scale = max(each.scale for each in found)
     whole = max((each.length or 0) - each.scale for each in found)
     unit = Decimal(1).scaleb(-scale)
-    same = [None if number is None else number.quantize(unit) for number in numbers]
+    same = [None if number is None else _EXACT.quantize(number, unit) for number in numbers]
     return f"d{max(whole + scale, 1)},{scale}", same

@@ -231,6 +231,8 @@ class Translator:
         if operator in ("+", "-") and (isinstance(left, exp.Interval) or isinstance(right, exp.Interval)):
             interval, date = (left, right) if isinstance(left, exp.Interval) else (right, left)
             return self._shifted("date_add" if operator == "+" else "date_sub", date, interval)
+        if node.args.get("negate"):
+            return call(f"not {operator}", *self._alike([left, right]))
         if operator in _COMPARISONS or operator in ("+", "-", "*", "/", "%", "div", "like"):
             return call(operator, *self._alike([left, right]))
         if operator in ("and", "or"):
@@ -254,7 +256,8 @@ class Translator:
 
     def visit_escape(self, node: Any, hint: SqlType | None) -> Expression:
         pattern = node.this
-        return call(_BINARY[type(pattern)], *self._alike([pattern.this, pattern.expression]), self.translate(node.expression))
+        operator = ("not " if pattern.args.get("negate") else "") + _BINARY[type(pattern)]
+        return call(operator, *self._alike([pattern.this, pattern.expression]), self.translate(node.expression))
 
     def visit_between(self, node: Any, hint: SqlType | None) -> Expression:
         return call("between", *self._alike([node.this, node.args["low"], node.args["high"]]))
