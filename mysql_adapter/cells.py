@@ -10,10 +10,10 @@ from typing import Any
 
 from dataflow import temporal
 from dataflow.numerals import format_double, format_float
-from dataflow.types import Kind, SqlType
+from dataflow.types import TEMPORALS, Kind, SqlType, Value
 from mysql_adapter.packets import counted
 
-__all__ = ["binary_cell", "counted", "text_cell"]
+__all__ = ["binary_cell", "counted", "text_cell", "value_text"]
 
 Cell = Callable[[Any], bytes]
 
@@ -41,6 +41,17 @@ def text_cell(type: SqlType, time_zone: str) -> Cell:
             return partial(_time, type.scale)
         case kind:
             raise AssertionError(kind)
+
+
+def value_text(type: SqlType, value: Value) -> str:
+    """Any value but NULL as text, the way it would be sent."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    if isinstance(value, int) and type.kind not in TEMPORALS:
+        return str(value)
+    return text_cell(type, "UTC")(value).decode()
 
 
 def binary_cell(type: SqlType, time_zone: str) -> Cell:

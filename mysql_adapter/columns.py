@@ -67,6 +67,7 @@ BLOB_BYTES = {
 }  # fmt: skip
 
 LENGTH_MAX = 4294967295
+NAME_LENGTH_MAX = 256
 NOT_FIXED_DECIMALS = 31
 
 
@@ -155,7 +156,7 @@ def column_definition(column: OutputColumn, results_id: int | None) -> bytes:
     return b"".join(
         (
             b"\x03def",
-            *(counted(name.encode("utf-8", "surrogateescape")) for name in names),
+            *(counted(name[:NAME_LENGTH_MAX].encode("utf-8", "surrogateescape")) for name in names),
             _TAIL.pack(
                 0x0C,
                 collation,

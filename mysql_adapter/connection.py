@@ -398,6 +398,8 @@ class Connection(asyncio.Protocol):
                 return packet
             if self._closed:
                 raise Disconnected
+            if self._framer.is_skipping and self.account is None:
+                raise MalformedPacket("packet too large for a login")
             if self._reading_paused:
                 assert self._transport is not None
                 self._transport.resume_reading()

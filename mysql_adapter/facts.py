@@ -15,7 +15,7 @@ from dataflow import temporal
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.types import Value
 from mysql_adapter import variables
-from mysql_adapter.information_schema.description import value_text
+from mysql_adapter.cells import value_text
 from mysql_adapter.variables import VERSION, Shape
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _user_variable(session: Session, name: str) -> Value:
     if typed is None or typed[0] is None:
         return None
     value, type = typed
-    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value_text(type, value)
+    return value_text(type, value)
 
 
 def _user(session: Session, _: str) -> str:

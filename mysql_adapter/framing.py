@@ -52,6 +52,11 @@ class Framer:
     def buffered_bytes(self) -> int:
         return len(self._buffer) - self._position
 
+    @property
+    def is_skipping(self) -> bool:
+        """A payload larger than allowed is on its way."""
+        return self._oversized
+
     def feed(self, data: bytes) -> None:
         if self._position:
             del self._buffer[: self._position]

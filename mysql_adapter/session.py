@@ -19,6 +19,7 @@ from controller.sql.lexer import leading_words, split_statements
 from controller.sql.plan import OutputColumn, Plan, Select
 from controller.sql.settings import Settings
 from dataflow import types
+from dataflow.collation.names import canonical
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.modes import Modes
 from dataflow.types import Row, Value
@@ -102,7 +103,7 @@ class Session:
         self.time_zone = "UTC" if zone.upper() == "SYSTEM" else zone
         self.settings = Settings(
             frozenset(name for name in sql_mode.split(",") if name),
-            str(get("collation_connection")),
+            self._literal_collation(str(get("collation_connection"))),
             bool(get("foreign_key_checks")),
         )
         self.modes = Modes.parse(sql_mode, self.time_zone)
@@ -118,6 +119,14 @@ class Session:
             self.results_collation_id, self.results_codec = found.default_collation_id, found.codec
         timeout = get("wait_timeout")
         self.idle_timeout_s = float(timeout) if isinstance(timeout, int) else 28800.0
+
+    @staticmethod
+    def _literal_collation(name: str) -> str:
+        """collation_connection, or the default where the engine cannot compare by it."""
+        try:
+            return canonical(name)
+        except InvalidStatement:
+            return types.DEFAULT_COLLATION
 
     @property
     def client_collation(self) -> CollationEntry:

@@ -4,58 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from controller.sql import show_create
 from controller.sql.plan import OutputColumn
 from dataflow import schema
 from dataflow.schema import ROW_ID_NAME, Index, Table
-from dataflow.types import BLOBS, INTEGER_BYTES, INTEGERS, STRINGS, Kind, SqlType, Value
-from mysql_adapter import cells
+from dataflow.types import BLOBS, INTEGER_BYTES, STRINGS, Kind, SqlType
 from mysql_adapter.charsets import collation_of
-from mysql_adapter.columns import BLOB_BYTES, FLAG, INTEGER_DIGITS
-
-
-def type_text(type: SqlType) -> str:
-    """COLUMN_TYPE: `int unsigned`, `varchar(20)`, `enum('a','b')`."""
-    kind = type.kind
-    name = kind.value
-    if kind in INTEGERS:
-        # MySQL 8 shows a display width only where it means something.
-        if type.zerofill:
-            name += f"({type.length or INTEGER_DIGITS[kind][1]})"
-        elif kind is Kind.TINYINT and type.length == 1 and not type.unsigned:
-            name += "(1)"
-    elif kind is Kind.DECIMAL:
-        name += f"({type.length or 10},{type.scale})"
-    elif kind in (Kind.FLOAT, Kind.DOUBLE):
-        if type.length is not None and type.scale >= 0:
-            name += f"({type.length},{type.scale})"
-    elif kind in (Kind.ENUM, Kind.SET):
-        members = ",".join("'" + member.replace("'", "''") + "'" for member in type.members)
-        name += f"({members})"
-    elif kind in (Kind.DATETIME, Kind.TIMESTAMP, Kind.TIME):
-        if type.scale:
-            name += f"({type.scale})"
-    elif kind is Kind.BIT:
-        name += f"({type.length or 1})"
-    elif kind in (Kind.CHAR, Kind.VARCHAR, Kind.BINARY, Kind.VARBINARY):
-        name += f"({type.length if type.length is not None else 1})"
-    if type.unsigned:
-        name += " unsigned"
-    if type.zerofill:
-        name += " zerofill"
-    return name
-
-
-def value_text(type: SqlType, value: Value) -> str:
-    """A stored value as text, for defaults."""
-    if isinstance(value, str):
-        return value
-    if type.kind is Kind.BIT and isinstance(value, int):
-        return f"b'{value:b}'"
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace").rstrip("\0") if type.kind in BLOBS else value.decode("utf-8", "replace")
-    if type.kind in INTEGERS or type.kind is Kind.YEAR:
-        return str(value)
-    return cells.text_cell(type, "UTC")(value).decode()
+from mysql_adapter.columns import BLOB_BYTES, FLAG
 
 
 def default_text(column: schema.Column) -> str | None:
@@ -66,7 +21,7 @@ def default_text(column: schema.Column) -> str | None:
         return column.default_sql
     if not column.has_default or column.default is None:
         return None
-    return value_text(column.type, column.default)
+    return show_create.default_text(column.type, column.default)
 
 
 def extra_text(column: schema.Column) -> str:

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from dataflow.collation.names import CHARSETS, COLLATIONS
 from dataflow.types import Row
-from mysql_adapter.charsets import CHARSETS, COLLATIONS
 from mysql_adapter.information_schema.virtual import empty, virtual
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def engines(session: Session) -> Iterator[Row]:
     MAXLEN uint
 """)
 def character_sets(session: Session) -> Iterator[Row]:
-    for charset in sorted(CHARSETS.values(), key=lambda each: each.name):
-        yield (charset.name, charset.default_collation, charset.name, charset.bytes_max)
+    for charset in CHARSETS.values():
+        yield (charset.name, charset.default_collation, charset.description, charset.bytes_max)
 
 
 @virtual("COLLATIONS", """
@@ -49,10 +49,10 @@ def character_sets(session: Session) -> Iterator[Row]:
     PAD_ATTRIBUTE 9
 """)
 def collations(session: Session) -> Iterator[Row]:
-    for collation in sorted(COLLATIONS.values(), key=lambda each: each.name):
-        pad = "NO PAD" if "_0900_" in collation.name or collation.name == "binary" else "PAD SPACE"
-        default = "Yes" if collation.is_default else ""
-        yield (collation.name, collation.charset.name, collation.id, default, "Yes", 1, pad)
+    for each in sorted(COLLATIONS, key=lambda each: each.name):
+        default = "Yes" if each.is_default else ""
+        pad = "PAD SPACE" if each.pads else "NO PAD"
+        yield (each.name, each.charset, each.id, default, "Yes", each.sort_length, pad)
 
 
 @virtual("COLLATION_CHARACTER_SET_APPLICABILITY", """
@@ -60,8 +60,8 @@ def collations(session: Session) -> Iterator[Row]:
     CHARACTER_SET_NAME 64
 """)
 def applicability(session: Session) -> Iterator[Row]:
-    for collation in COLLATIONS.values():
-        yield (collation.name, collation.charset.name)
+    for each in COLLATIONS:
+        yield (each.name, each.charset)
 
 
 @virtual("PROCESSLIST", """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from controller.sql.show_create import type_text
 from dataflow.schema import ROW_ID_NAME, Table
 from dataflow.types import Row
 from mysql_adapter.charsets import collation_of
@@ -15,7 +16,6 @@ from mysql_adapter.information_schema.description import (
     indexes_of,
     key_text,
     measures,
-    type_text,
 )
 from mysql_adapter.information_schema.virtual import DATABASE, virtual
 

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 from backend.execution.outcome import ResultSet
 from controller.sql.lexer import TokenKind
 from controller.sql.plan import OutputColumn
-from dataflow.errors import Unsupported
+from controller.sql.show_create import show_create_database, show_create_table, type_text
 from dataflow.schema import ROW_ID_NAME, Table
 from dataflow.types import Row, text
-from mysql_adapter.charsets import collation_of
 from mysql_adapter.information_schema import DATABASE
 from mysql_adapter.information_schema.description import (
     default_text,
     extra_text,
     key_text,
     measures,
-    type_text,
 )
 from mysql_adapter.information_schema.tables import PRIVILEGES, index_rows
 from mysql_adapter.information_schema.tables import tables as all_tables
@@ -173,7 +171,8 @@ async def create_table(session: Session, cursor: TokenCursor, full: bool) -> Res
     database, name = cursor.table_name()
     cursor.expect_end()
     table = await session.with_catalog(lambda catalog: catalog.table(database or session.database, name))
-    raise Unsupported(f"SHOW CREATE TABLE {table.name}")
+    columns = (OutputColumn("Table", text(64), False), OutputColumn("Create Table", text(1024), False))
+    return ResultSet(columns, [(table.name, show_create_table(table))])
 
 
 async def create_database(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
@@ -181,15 +180,8 @@ async def create_database(session: Session, cursor: TokenCursor, full: bool) -> 
     name = cursor.identifier()
     cursor.expect_end()
     database = await session.with_catalog(lambda catalog: catalog.database(name))
-    collation = collation_of(database.collation)
-    charset = collation.charset.name if collation is not None else "utf8mb4"
-    explicit = f" COLLATE {database.collation}" if collation is not None and (
-        not collation.is_default or charset == "utf8mb4"
-    ) else ""
-    quoted = database.name.replace("`", "``")
-    sql = (
-        f"CREATE DATABASE {'/*!32312 IF NOT EXISTS*/ ' if guarded else ''}`{quoted}` "
-        f"/*!40100 DEFAULT CHARACTER SET {charset}{explicit} */ /*!80016 DEFAULT ENCRYPTION='N' */"
-    )
+    sql = show_create_database(database)
+    if guarded:
+        sql = sql.replace("CREATE DATABASE ", "CREATE DATABASE /*!32312 IF NOT EXISTS*/ ", 1)
     columns = (OutputColumn("Database", text(64), False), OutputColumn("Create Database", text(1024), False))
     return ResultSet(columns, [(database.name, sql)])

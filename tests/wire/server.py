@@ -43,10 +43,16 @@ class ServerThread:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        assert self._loop is not None and self._stop is not None
-        self._loop.call_soon_threadsafe(self._stop.set)
+        assert self._loop is not None
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.stop)
         self._thread.join(15)
         assert not self._thread.is_alive()
+
+    def stop(self) -> None:
+        """Begin to drain; to be called in the server's thread."""
+        assert self._stop is not None
+        self._stop.set()
 
     def call(self, function: Any) -> Any:
         """Run `function` in the server's thread and return what it returns."""
