@@ -18,11 +18,12 @@ The calls block; asyncio code runs them in threads. Callbacks come on kazoo's th
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 from kazoo.client import KazooClient, KazooState
@@ -47,8 +48,25 @@ from controller.catalog import (
 from dataflow.errors import Condition, InvalidStatement, Retryable
 
 SESSION_TIMEOUT_S = 4.0
+Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
 
 log = logging.getLogger(__name__)
+
+
+def _answered(call: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """The call with ZooKeeper's own errors as ours: nothing happened that can't be tried again."""
+
+    @functools.wraps(call)
+    def wrapped(*arguments: Arguments.args, **keywords: Arguments.kwargs) -> Result:
+        try:
+            return call(*arguments, **keywords)
+        except (KazooException, KazooTimeoutError) as error:
+            raise Retryable(
+                Condition.UNKNOWN_ERROR, f"no answer from ZooKeeper ({type(error).__name__})"
+            ) from error
+
+    return wrapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,22 +120,27 @@ class Registry:
 
     # --- members -------------------------------------------------------------------------------
 
+    @_answered
     def fix_shard_count(self, count: int) -> int:
         """Set the number of shards if the cluster is new; returns the number it has."""
         with contextlib.suppress(NodeExistsError):
             self._client.create(f"{self._root}/shards", str(count).encode())
         return int(self._client.get(f"{self._root}/shards")[0])
 
+    @_answered
     def register_worker(self, shard: int, address: Address) -> None:
         """Say where a shard is served, in place of whoever served it before."""
         self._register(f"{self._root}/workers/{shard}", msgspec.json.encode(address))
 
+    @_answered
     def register_adapter(self, name: str, address: Address) -> None:
         self._register(f"{self._root}/adapters/{name}", msgspec.json.encode(address))
 
+    @_answered
     def workers(self) -> dict[int, Address]:
         return {int(name): address for name, address in self._members("workers").items()}
 
+    @_answered
     def adapters(self) -> dict[str, Address]:
         return self._members("adapters")
 
@@ -159,6 +182,7 @@ class Registry:
 
     # --- leadership --------------------------------------------------------------------------
 
+    @_answered
     def try_to_lead(self, address: Address) -> bool:
         """Become the leader if there is none; True if this process is it now."""
         path = f"{self._root}/leader"
@@ -173,11 +197,13 @@ class Registry:
             return self.try_to_lead(address)
         return bool(stat.ephemeralOwner == self._client.client_id[0])
 
+    @_answered
     def wait_without_leader(self, callback: Callable[[], None]) -> None:
         """Call back once, when there is no leader (now, or when the present one goes)."""
         if self._client.exists(f"{self._root}/leader", watch=lambda _: callback()) is None:
             callback()
 
+    @_answered
     def leader(self) -> Address | None:
         try:
             return _decode_address(self._client.get(f"{self._root}/leader")[0])
@@ -186,6 +212,7 @@ class Registry:
 
     # --- catalog -----------------------------------------------------------------------------
 
+    @_answered
     def load_catalog(self) -> Catalog:
         """The catalog as of now (what was acknowledged to anyone before is in it)."""
         path = f"{self._root}/catalog"
@@ -206,12 +233,14 @@ class Registry:
                 known = _decode_head(head) if head else _CatalogHead(0, 1)
                 return Catalog.of(tuple(databases), tuple(tables), known.version, known.next_table_id)
 
+    @_answered
     def catalog_version(self) -> int:
         """The version as of now, cheaper than the catalog."""
         self._client.sync(f"{self._root}/catalog")
         head = self._client.get(f"{self._root}/catalog")[0]
         return _decode_head(head).version if head else 0
 
+    @_answered
     def change_catalog(self, catalog: Catalog, change: CatalogChange) -> Catalog:
         """Make `change` to `catalog` durable; Retryable if it is not the newest any more."""
         path = f"{self._root}/catalog"

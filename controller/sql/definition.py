@@ -210,6 +210,8 @@ class _Definition:
             if taken:
                 return _noted(optional, Condition.TABLE_EXISTS, name)
             return CatalogChange(tables_put=(self._copied(self._table(like), database, name),))
+        if cursor.at_end:
+            raise InvalidStatement(Condition.TABLE_WITHOUT_COLUMNS)
         elements = read_elements(cursor, self.settings)
         if cursor.at("SELECT") or cursor.at("AS") or cursor.at("IGNORE") or cursor.at("REPLACE"):
             raise Unsupported("CREATE TABLE … SELECT")

@@ -1,0 +1,162 @@
+"""Expressions inside a query: columns by number, subqueries and window functions as columns.
+
+What is the same for every statement is done by `Translator`; this adds what needs a FROM of
+several tables, queries around, and queries inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from controller.sql import facts
+from controller.sql.parse import syntax_error
+from controller.sql.query.block import Subquery
+from controller.sql.query.fields import Numbering
+from controller.sql.query.names import Names
+from controller.sql.scope import Scope
+from controller.sql.translate import Collector, Translator
+from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.expression import Call, Expression
+from dataflow.functions import call
+from dataflow.types import BOOLEAN, SqlType
+
+if TYPE_CHECKING:
+    from controller.sql.query.resolve import Resolver
+
+_COMPARISONS: dict[Any, str] = {
+    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>",
+}  # fmt: skip
+_OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_MIRRORED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<=", "<=>": "<=>"}
+
+WindowCollector = Callable[[Any, "QueryTranslator"], Expression]
+
+
+class QueryTranslator(Translator):
+    """Translates expressions of one clause of one query."""
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        names: Names,
+        clause: str,
+        subqueries: dict[int, Subquery],
+        collect: Collector | None = None,
+        aliases: dict[str, Expression] | None = None,
+        aliases_first: bool = False,
+        windows: WindowCollector | None = None,
+        levels: Callable[[Any, QueryTranslator], Expression] | None = None,
+    ) -> None:
+        super().__init__(
+            Scope(), clause, resolver.parameters, resolver.settings, collect, aliases, aliases_first
+        )
+        self.resolver = resolver
+        self.names = names
+        self.subqueries = subqueries
+        self._windows = windows
+        self._levels = levels
+
+    @property
+    def _numbering(self) -> Numbering:
+        return self.resolver.numbering
+
+    # -- names
+
+    def visit_column(self, node: Any, hint: SqlType | None) -> Expression:
+        name, table, database = node.name, node.table, node.text("db")
+        if not table and not node.this.args.get("quoted") and name.lower() in facts.WITHOUT_PARENTHESES:
+            return self._function(name.lower(), [], node)
+        if isinstance(node.this, exp.Star):
+            raise syntax_error("*", 0)
+        alias = None if table else self._aliases.get(name.lower())
+        if alias is not None and (self._aliases_first or not self.names.own(name)):
+            return alias
+        return self.names.resolve(name, table, database, self.clause).value
+
+    def visit_identifier(self, node: Any, hint: SqlType | None) -> Expression:
+        return self.names.resolve(node.name, "", "", self.clause).value
+
+    def without_aggregates(self) -> Translator:
+        return QueryTranslator(self.resolver, self.names, self.clause, self.subqueries)
+
+    # -- subqueries
+
+    def visit_subquery(self, node: Any, hint: SqlType | None) -> Expression:
+        block = self.resolver.query(node, self.names.inside())
+        if len(block.outputs) != 1:
+            raise InvalidStatement(Condition.OPERAND_COLUMNS, 1)
+        return self._subquery("scalar", block, block.outputs[0][0].type)
+
+    visit_select = visit_subquery
+    visit_union = visit_subquery
+    visit_intersect = visit_subquery
+    visit_except = visit_subquery
+
+    def visit_exists(self, node: Any, hint: SqlType | None) -> Expression:
+        return self._subquery("exists", self.resolver.query(node.this, self.names.inside()), BOOLEAN)
+
+    def visit_in(self, node: Any, hint: SqlType | None) -> Expression:
+        query = node.args.get("query")
+        if query is None and len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Query):
+            query = node.expressions[0]
+        if query is None:
+            return super().visit_in(node, hint)
+        return self._some("=", node.this, query)
+
+    def _binary(self, node: Any, operator: str) -> Expression:
+        if type(node) in _COMPARISONS:
+            left, right = node.this, node.expression
+            if isinstance(right, exp.Any | exp.All):
+                return self._quantified(operator, left, right)
+            if isinstance(left, exp.Any | exp.All):
+                return self._quantified(_MIRRORED[operator], right, left)
+            for one, other in ((left, right), (right, left)):
+                if isinstance(one, exp.Tuple) and isinstance(other, exp.Query):
+                    raise Unsupported("comparison of a row with a subquery other than by IN")
+        return super()._binary(node, operator)
+
+    def _quantified(self, operator: str, value: Any, node: Any) -> Expression:
+        query = node.this
+        if not isinstance(query, exp.Query) or operator == "<=>":
+            raise syntax_error(node.sql("mysql"), 0)
+        if isinstance(node, exp.Any):
+            return self._some(operator, value, query)
+        return call("not", self._some(_OPPOSITE[operator], value, query))
+
+    def _some(self, operator: str, value: Any, query: Any) -> Expression:
+        """Whether some row of `query` compares so with `value`."""
+        operand = self.translate(value)
+        operands = operand.arguments if isinstance(operand, Call) and operand.function == "row" else (operand,)
+        block = self.resolver.query(query, self.names.inside())
+        if len(block.outputs) != len(operands):
+            raise InvalidStatement(Condition.OPERAND_COLUMNS, len(operands))
+        if len(operands) > 1 and operator != "=":
+            raise InvalidStatement(Condition.OPERAND_COLUMNS, 1)
+        for left, (right, _) in zip(operands, block.outputs):
+            call(operator, left, right)  # collations that clash are an error now
+        return self._subquery(operator, block, BOOLEAN, operands)
+
+    def _subquery(
+        self, operator: str, block: Any, type_: SqlType, operands: tuple[Expression, ...] = ()
+    ) -> Expression:
+        column = self._numbering.fresh(type_, operator != "exists")
+        self.subqueries[column.index] = Subquery(column.index, operator, block, type_, operands)
+        return column
+
+    # -- functions over groups and windows
+
+    def visit_window(self, node: Any, hint: SqlType | None) -> Expression:
+        if self._windows is None:
+            name = str(node.this.this) if isinstance(node.this, exp.Anonymous) else node.this.key
+            raise InvalidStatement(Condition.WINDOW_MISPLACED, name)
+        return self._windows(node, self)
+
+    def _function(self, name: str, arguments: list[Any], node: Any) -> Expression:
+        if name == "grouping" and len(arguments) == 1:
+            if self._levels is None:
+                raise InvalidStatement(Condition.INVALID_GROUP_FUNCTION)
+            return self._levels(arguments[0], self)
+        return super()._function(name, arguments, node)

@@ -1,0 +1,138 @@
+"""Columns of a statement by number: every column of every table reference has its own.
+
+While a query is planned, `expression.Column.index` is such a number, whatever row the column
+will be read from. A `Relation` is a node together with the numbers of its output columns;
+`bind` turns an expression over numbers into one over the positions of a relation. So joins
+may be reordered, subqueries merged and aggregates put in between without rewriting anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from controller.sql.plan import OutputColumn
+from dataflow.expression import Call, Column, Expression, Literal, columns_of
+from dataflow.node import Node
+from dataflow.types import SqlType
+
+_NEVER_NULL = frozenset(
+    {"<=>", "is null", "is not null", "isnull", "is true", "is not true", "is false", "is not false", "is unknown", "is not unknown"}
+)
+_STRICT = frozenset({"=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "xor", "between", "not between", "in", "not in", "negate", "+", "-", "*"})
+"""Functions whose result is NULL only if an argument is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column in sight: its number, its name here, and how clients see it."""
+
+    id: int
+    name: str
+    type: SqlType
+    nullable: bool
+    output: OutputColumn
+    hidden: bool = False
+
+    @property
+    def column(self) -> Column:
+        return Column(self.id, self.type)
+
+
+class Numbering:
+    """Hands out the numbers of one statement, and knows which columns may be NULL."""
+
+    def __init__(self) -> None:
+        self._nullable: list[bool] = []
+        self._tables = 0
+
+    def fresh(self, type_: SqlType, nullable: bool = True) -> Column:
+        self._nullable.append(nullable)
+        return Column(len(self._nullable) - 1, type_)
+
+    def may_be_null(self, expression: Expression) -> bool:
+        """False only where that is certain."""
+        match expression:
+            case Literal(value=value):
+                return value is None
+            case Column(index=index):
+                return self._nullable[index]
+            case Call(function=function, arguments=arguments):
+                if function in _NEVER_NULL:
+                    return False
+                if function in ("coalesce", "ifnull"):
+                    return all(self.may_be_null(each) for each in arguments)
+                if function in ("case", "if"):
+                    results = arguments[1:] if function == "if" else (*arguments[1:-1:2], arguments[-1])
+                    return any(self.may_be_null(each) for each in results)
+                return function not in _STRICT or any(self.may_be_null(each) for each in arguments)
+            case _:
+                return True
+
+    def set_nullable(self, ids: Iterable[int]) -> None:
+        for each in ids:
+            self._nullable[each] = True
+
+    def fresh_table(self) -> int:
+        """The number of a table that exists only while the statement runs."""
+        self._tables += 1
+        return -1_000_000 - self._tables
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A node whose output column i is the column of number `ids[i]`."""
+
+    node: Node
+    ids: tuple[int, ...]
+
+    def position(self, number: int) -> int:
+        return self.ids.index(number)
+
+    def bind(self, expression: Expression) -> Expression:
+        places = {number: position for position, number in reversed(list(enumerate(self.ids)))}
+        return mapped(expression, lambda column: Column(places[column.index], column.type))
+
+
+def mapped(expression: Expression, replace: Callable[[Column], Expression]) -> Expression:
+    """`expression` with every column replaced."""
+    match expression:
+        case Column():
+            return replace(expression)
+        case Call(function=function, arguments=arguments, type=found):
+            return Call(function, tuple([mapped(each, replace) for each in arguments]), found)
+        case _:
+            return expression
+
+
+def substituted(expression: Expression, values: Mapping[int, Expression]) -> Expression:
+    """`expression` with the columns that have a value in `values` replaced by it."""
+    if not values or not (columns_of(expression) & values.keys()):
+        return expression
+    return mapped(expression, lambda column: values.get(column.index, column))
+
+
+def all_columns(expressions: Iterable[Expression | None]) -> set[int]:
+    found: set[int] = set()
+    for expression in expressions:
+        if expression is not None:
+            found |= columns_of(expression)
+    return found
+
+
+def columns_by_id(expressions: Sequence[Expression]) -> dict[int, Column]:
+    """The columns that occur, by number."""
+    found: dict[int, Column] = {}
+
+    def visit(column: Column) -> Expression:
+        found[column.index] = column
+        return column
+
+    for expression in expressions:
+        mapped(expression, visit)
+    return found
+
+
+def renamed_output(output: OutputColumn, name: str, alias: str) -> OutputColumn:
+    """A result column of a derived table as the query around it describes it."""
+    return replace(output, name=name, table=alias)

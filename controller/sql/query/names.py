@@ -1,0 +1,105 @@
+"""Which column a name means: the tables of a FROM, then those of the queries around it.
+
+`sources` are found by qualified names, `visible` by plain ones and by `*`: the two differ
+after USING and NATURAL, which show a common column once. Common table expressions are names
+of tables, visible from where they are declared on down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from controller.sql.query.fields import Field
+from dataflow.errors import Condition, InvalidStatement
+from dataflow.expression import Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    alias: str
+    database: str
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """A column under its plain name; `value` differs from the field for one that USING merged."""
+
+    field: Field
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class CommonTable:
+    """A WITH entry: its query, its column names, and the entries that it may use itself."""
+
+    query: Any
+    columns: tuple[str, ...]
+    scope: dict[str, CommonTable]
+
+
+@dataclass(slots=True)
+class Names:
+    """What names mean inside one query."""
+
+    parent: Names | None = None
+    database: str | None = None
+    common: dict[str, CommonTable] = field(default_factory=dict)
+    sources: list[Source] = field(default_factory=list)
+    visible: list[Visible] = field(default_factory=list)
+
+    def add(self, source: Source) -> None:
+        for other in self.sources:
+            if other.alias.lower() == source.alias.lower() and other.database == source.database:
+                raise InvalidStatement(Condition.NONUNIQUE_TABLE, source.alias)
+        self.sources.append(source)
+
+    def own(self, name: str, table: str = "", database: str = "") -> list[Visible]:
+        """The columns of this query's own FROM that the name may mean."""
+        lowered = name.lower()
+        if not table:
+            return [each for each in self.visible if each.field.name.lower() == lowered]
+        return [
+            Visible(each, each.column)
+            for source in self.sources
+            if source.alias == table and (not database or source.database == database)
+            for each in source.fields
+            if each.name.lower() == lowered and not each.hidden
+        ]
+
+    def resolve(self, name: str, table: str, database: str, clause: str) -> Visible:
+        written = ".".join(part for part in (database, table, name) if part)
+        scope: Names | None = self
+        while scope is not None:
+            found = scope.own(name, table, database)
+            if len(found) > 1:
+                raise InvalidStatement(Condition.AMBIGUOUS_COLUMN, written, clause)
+            if found:
+                return found[0]
+            scope = scope.parent
+        raise InvalidStatement(Condition.UNKNOWN_COLUMN, written, clause)
+
+    def star(self, table: str, database: str) -> list[Visible]:
+        if not table:
+            if not self.sources:
+                raise InvalidStatement(Condition.NO_TABLES_USED)
+            return list(self.visible)
+        for source in self.sources:
+            if source.alias == table and (not database or source.database == database):
+                return [Visible(each, each.column) for each in source.fields if not each.hidden]
+        raise InvalidStatement(Condition.UNKNOWN_TABLE_DROP, table)
+
+    def fields(self) -> Iterator[Field]:
+        for source in self.sources:
+            yield from source.fields
+
+    def inside(self) -> Names:
+        """The names for a subquery of this query."""
+        return Names(self, self.database, self.common)
+
+    def beside(self, common: dict[str, CommonTable] | None = None) -> Names:
+        """The names for a derived table of this query: nothing of its FROM, but what is around."""
+        return Names(self.parent, self.database, self.common if common is None else common)
+

@@ -1,0 +1,199 @@
+"""FROM: tables, derived tables, common table expressions and views, joined in every way MySQL has.
+
+Fills the `Names` of the query and returns the tree of joins. RIGHT JOIN is a LEFT JOIN with
+its sides swapped; NATURAL is USING over the common names; conditions of inner joins are kept
+where they stand and flattened later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from controller.sql.output import NOT_NULL, column_flags
+from controller.sql.parse import parse, syntax_error
+from controller.sql.plan import OutputColumn
+from controller.sql.query.block import AnyBlock, From, Inner, Leaf, Left, Subquery, own_ids
+from controller.sql.query.fields import Field, renamed_output
+from controller.sql.query.names import Names, Source, Visible
+from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.expression import Expression
+from dataflow.functions import call
+from dataflow.join_shape import conjuncts
+from dataflow.schema import ROW_ID_NAME, Table
+
+if TYPE_CHECKING:
+    from controller.sql.query.resolve import Resolver
+
+ON_CLAUSE = "on clause"
+FROM_CLAUSE = "from clause"
+
+Item = tuple[From, list[Visible]]
+
+
+class FromClause:
+    """Resolves one FROM into `names`; subqueries of its conditions go to `subqueries`."""
+
+    def __init__(self, resolver: Resolver, names: Names, subqueries: dict[int, Subquery]) -> None:
+        self._resolver = resolver
+        self._names = names
+        self._subqueries = subqueries
+
+    def resolve(self, first: Any, joins: list[Any]) -> From:
+        """The FROM that begins with `first`."""
+        found, visible = self._joined(self._item(first), joins)
+        self._names.visible = visible
+        return found
+
+    def _joined(self, item: Item, joins: list[Any]) -> Item:
+        for join in joins:
+            item = self._join(item, join)
+        return item
+
+    # -- items
+
+    def _item(self, node: Any) -> Item:
+        joins = node.args.get("joins") or []
+        if isinstance(node, exp.Table):
+            found = self._named(node)
+        elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table | exp.Subquery) and not node.alias:
+            found = self._item(node.this)
+        elif isinstance(node, exp.Subquery | exp.Values):
+            if not node.alias:
+                raise InvalidStatement(Condition.DERIVED_NEEDS_ALIAS)
+            names = [each.name for each in node.args["alias"].args.get("columns") or []]
+            query = node if isinstance(node, exp.Values) else node.this
+            found = self._derived(self._resolver.query(query, self._names.beside()), node.alias, "", names)
+        elif isinstance(node, exp.Lateral):
+            raise Unsupported("LATERAL")
+        else:
+            raise Unsupported(f"{type(node).__name__} in FROM")
+        return self._joined(found, joins)
+
+    def _named(self, node: Any) -> Item:
+        if not isinstance(node.this, exp.Identifier):
+            raise Unsupported("table functions")
+        name, given = node.name, node.text("db")
+        alias = node.args.get("alias")
+        names = [each.name for each in (alias.args.get("columns") if alias is not None else None) or []]
+        common = None if given else self._names.common.get(name.lower())
+        if common is not None:
+            block = self._resolver.query(common.query, Names(None, self._names.database, common.scope))
+            return self._derived(block, node.alias or name, "", names or list(common.columns))
+        if not given and name.upper() == "DUAL" and not node.this.args.get("quoted"):
+            return Inner([], []), []
+        database = given or self._names.database
+        view = self._resolver.view(database, name)
+        if view is not None:
+            with self._resolver.inside_view(view):
+                block = self._resolver.query(parse(view.select), Names(None, view.default_database))
+                return self._derived(block, node.alias or name, view.database, names or list(view.columns))
+        table = self._resolver.catalog.table(database, name)
+        self._resolver.tables[table.id] = table
+        return self._table(table, node.alias or name)
+
+    def _table(self, table: Table, alias: str) -> Item:
+        fields = []
+        for column in table.columns:
+            number = self._resolver.numbering.fresh(column.type, column.nullable)
+            output = OutputColumn(
+                column.name, column.type, column.nullable, alias, table.name, column.name, table.database,
+                column_flags(table, column),
+            )  # fmt: skip
+            hidden = column.name == ROW_ID_NAME
+            fields.append(Field(number.index, column.name, column.type, column.nullable, output, hidden))
+        self._names.add(Source(alias, table.database, tuple(fields)))
+        visible = [
+            Visible(each, each.column)
+            for each, column in zip(fields, table.columns)
+            if not column.invisible and not each.hidden
+        ]
+        return Leaf(tuple(fields), table), visible
+
+    def _derived(self, block: AnyBlock, alias: str, database: str, names: list[str]) -> Item:
+        if names and len(names) != len(block.outputs):
+            raise InvalidStatement(Condition.COLUMN_COUNT_IN_VIEW)
+        fields: list[Field] = []
+        seen: set[str] = set()
+        for place, ((column, _), output) in enumerate(zip(block.outputs, block.columns)):
+            name = names[place] if names else output.name
+            if name.lower() in seen:
+                raise InvalidStatement(Condition.DUPLICATE_COLUMN, name)
+            seen.add(name.lower())
+            described = renamed_output(output, name, alias)
+            fields.append(Field(column.index, name, column.type, output.nullable, described))
+        self._names.add(Source(alias, database, tuple(fields)))
+        return Leaf(tuple(fields), derived=block), [Visible(each, each.column) for each in fields]
+
+    # -- joins
+
+    def _join(self, left: Item, node: Any) -> Item:
+        right = self._item(node.this)
+        side = (node.args.get("side") or "").upper()
+        if side not in ("", "LEFT", "RIGHT"):
+            raise syntax_error(f"{side} JOIN", 0)
+        using = node.args.get("using")
+        names = [each.name for each in using] if using else None
+        if (node.args.get("method") or "").upper() == "NATURAL":
+            theirs = {each.field.name.lower() for each in right[1]}
+            names = [each.field.name for each in left[1] if each.field.name.lower() in theirs]
+        if names is not None:
+            conditions, visible = self._using(left[1], right[1], names, side)
+        else:
+            visible = left[1] + right[1]
+            conditions = self._conditions(node.args.get("on"), visible)
+        if not side:
+            return Inner([left[0], right[0]], conditions), visible
+        if not conditions and node.args.get("on") is None and names is None:
+            raise syntax_error("", 0)
+        kept, optional = (left[0], right[0]) if side == "LEFT" else (right[0], left[0])
+        return Left(kept, optional, conditions), self._optional(optional, visible)
+
+    def _conditions(self, node: Any, visible: list[Visible]) -> list[Expression]:
+        if node is None:
+            return []
+        before, self._names.visible = self._names.visible, visible
+        translator = self._resolver.translator(self._names, ON_CLAUSE, self._subqueries)
+        found = list(conjuncts(translator.translate(node)))
+        self._names.visible = before
+        return found
+
+    def _using(
+        self, left: list[Visible], right: list[Visible], names: list[str], side: str
+    ) -> tuple[list[Expression], list[Visible]]:
+        conditions: list[Expression] = []
+        merged: list[Visible] = []
+        taken: list[Visible] = []
+        for name in names:
+            pair: list[Visible] = []
+            for visible in (left, right):
+                found = [each for each in visible if each.field.name.lower() == name.lower()]
+                if len(found) != 1:
+                    condition = Condition.AMBIGUOUS_COLUMN if found else Condition.UNKNOWN_COLUMN
+                    raise InvalidStatement(condition, name, FROM_CLAUSE)
+                pair.append(found[0])
+            conditions.append(call("=", pair[0].value, pair[1].value))
+            merged.append(pair[1] if side == "RIGHT" else pair[0])
+            taken += pair
+        order = {id(each): place for place, each in enumerate(left)}
+        if side != "RIGHT":
+            merged.sort(key=lambda each: order[id(each)])
+        rest = [each for each in left + right if not any(each is other for other in taken)]
+        return conditions, merged + rest
+
+    def _optional(self, source: From, visible: list[Visible]) -> list[Visible]:
+        """The columns of the optional side of an outer join may be NULL."""
+        ids = own_ids(source)
+        self._resolver.numbering.set_nullable(ids)
+
+        def nullable(found: Field) -> Field:
+            if found.id not in ids:
+                return found
+            output = replace(found.output, nullable=True, flags=found.output.flags & ~NOT_NULL)
+            return replace(found, nullable=True, output=output)
+
+        for place, each in enumerate(self._names.sources):
+            self._names.sources[place] = replace(each, fields=tuple(nullable(found) for found in each.fields))
+        return [Visible(nullable(each.field), each.value) for each in visible]
