@@ -139,7 +139,7 @@ def conv(value: str, from_base: int, to_base: int) -> str | None:
     return in_base(number, abs(to_base))
 
 
-function("conv", arguments=(Domain.TEXT, Domain.INTEGER, Domain.INTEGER), result=text(64))(conv)
+function("conv", arguments=(Domain.TEXT, Domain.INTEGER, Domain.INTEGER), result=text(65))(conv)
 
 
 @function("bin", arguments=(Domain.TEXT,), result=text(64))

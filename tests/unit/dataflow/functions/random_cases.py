@@ -150,6 +150,11 @@ def json_text(random: Random, depth: int = 2) -> str:
     return random.choice(("1", "2", "2.5", "true", "null", '"a"', '"b c"'))
 
 
+def flat_json(random: Random) -> str:
+    """MariaDB's JSON_OVERLAPS loses its way in nested objects."""
+    return json_text(random, 1)
+
+
 def json_path(random: Random) -> str:
     legs = (".a", ".b", ".c", "[0]", "[1]", "[2]")
     return "$" + "".join(random.choice(legs) for _ in range(random.randrange(4)))
@@ -166,7 +171,7 @@ SHAPES: tuple[tuple[str, tuple[Make, ...]], ...] = (
     ("year", (date_like,)), ("month", (date_like,)), ("day", (date_like,)), ("quarter", (date_like,)), ("weekday", (date_like,)), ("dayofweek", (date_like,)), ("dayofyear", (date_like,)), ("dayname", (date_like,)), ("last_day", (date_like,)), ("to_days", (date_like,)), ("to_seconds", (date_like,)), ("week", (date_like, small)), ("yearweek", (date_like, small)), ("hour", (time_like,)), ("minute", (time_like,)), ("second", (time_like,)), ("microsecond", (time_like,)), ("time", (time_like,)), ("date", (date_like,)),
     ("date_format", (date_like, layout)), ("time_format", (time_like, lambda r: "%H %i %s %f %h %p %T %r %k")), ("date_add", (date_like, small, unit)), ("date_sub", (date_like, small, unit)), ("date_add", (a_moment, integer, unit)), ("date_add", (a_day, amount, composite)), ("date_sub", (a_moment, amount, composite)), ("timestampadd", (unit, small, date_like)), ("timestampdiff", (unit, date_like, date_like)), ("datediff", (date_like, date_like)),
     ("addtime", (a_moment, time_like)), ("addtime", (a_clock, time_like)), ("subtime", (a_clock, time_like)), ("timediff", (a_near_moment, a_near_moment)), ("timediff", (a_clock, a_clock)), ("timestamp", (date_like, time_like)), ("extract", (unit, a_moment)), ("extract", (composite, a_moment)), ("makedate", (lambda r: r.randrange(1, 9999), lambda r: r.randrange(1, 800))), ("maketime", (small, small, small)), ("from_days", (lambda r: r.randrange(366, 3652424),)), ("sec_to_time", (small,)), ("sec_to_time", (lambda r: r.randrange(-5000000, 5000000),)), ("period_add", (lambda r: r.randrange(1970, 2060) * 100 + r.randrange(1, 13), small)), ("from_unixtime", (lambda r: r.randrange(0, 1 << 31),)), ("unix_timestamp", (lambda r: moment(f"20{r.randrange(10, 38)}-0{r.randrange(1, 9)}-1{r.randrange(10)} {_time(r)}"),)),
-    ("json_extract", (json_text, json_path)), ("json_contains", (json_text, json_text)), ("json_length", (json_text,)), ("json_depth", (json_text,)), ("json_type", (json_text,)), ("json_set", (json_text, json_path, small)), ("json_insert", (json_text, json_path, small)), ("json_replace", (json_text, json_path, short)), ("json_remove", (json_text, lambda r: json_path(r) + ".a")), ("json_merge_patch", (json_text, json_text)), ("json_merge_preserve", (json_text, json_text)), ("json_overlaps", (json_text, json_text)), ("json_keys", (json_text,)),
+    ("json_extract", (json_text, json_path)), ("json_contains", (json_text, json_text)), ("json_length", (json_text,)), ("json_depth", (json_text,)), ("json_type", (json_text,)), ("json_set", (json_text, json_path, small)), ("json_insert", (json_text, json_path, small)), ("json_replace", (json_text, json_path, short)), ("json_remove", (json_text, lambda r: json_path(r) + ".a")), ("json_merge_patch", (json_text, json_text)), ("json_merge_preserve", (json_text, json_text)), ("json_overlaps", (flat_json, flat_json)), ("json_keys", (json_text,)),
 )  # fmt: skip
 
 

@@ -71,6 +71,6 @@ def test_random_calls_answer_like_mariadb(oracle: Oracle, seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 120))
+@pytest.mark.parametrize("seed", range(100, 105))
 def test_many_random_calls_answer_like_mariadb(oracle: Oracle, seed: int) -> None:
-    assert disagreements(oracle, random_cases.cases(seed, RANDOM_CASES * 10)) == []
+    assert disagreements(oracle, random_cases.cases(seed, RANDOM_CASES * 5)) == []
