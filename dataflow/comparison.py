@@ -147,6 +147,8 @@ def _dynamic(emitter: Emitter, left: Expression, right: Expression, collation: s
     chosen = collation_key(collation)
 
     def key(value: Value, other: Value) -> Any:
+        if value is None or other is None:
+            return value
         if isinstance(value, str | bytes) and isinstance(other, str | bytes):
             if isinstance(value, bytes) or isinstance(other, bytes):
                 return value if isinstance(value, bytes) else encode(value)
@@ -154,10 +156,7 @@ def _dynamic(emitter: Emitter, left: Expression, right: Expression, collation: s
         return float(number_of(value))
 
     first, second = emitter.emit(left), emitter.emit(right)
-    name = emitter.constant(key)
-    one = emitter.propagate([first, second], lambda a, b: f"{name}({a}, {b})", repeat=True)
-    two = emitter.propagate([second, first], lambda a, b: f"{name}({a}, {b})", repeat=True)
-    return one, two
+    return emitter.apply(key, [first, second], nulls=True), emitter.apply(key, [second, first], nulls=True)
 
 
 def equality_key(source: SqlType) -> Key | None:

@@ -90,8 +90,8 @@ def is_number(text: str) -> bool:
 
 
 def round_decimal(value: Decimal) -> int:
-    """Half away from zero."""
-    return int(value.to_integral_value(ROUND_HALF_UP))
+    """Half away from zero, within the integers of 64 bits, signed or not."""
+    return max(INT64_MIN, min(int(value.to_integral_value(ROUND_HALF_UP)), UINT64_MAX))
 
 
 def round_real(value: float) -> int:

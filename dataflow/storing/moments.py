@@ -70,6 +70,9 @@ def date_storer(column: SqlType, source: SqlType, target: Target, modes: Modes) 
                 target.note(report)
             return day
         rounded = temporal.round_datetime(found, digits)
+        if found and not rounded:
+            target.object(report, Condition.TRUNCATED_WRONG_VALUE, word, shown(value if show is None else show(value)), relaxed=Condition.OUT_OF_RANGE)
+            rounded = found - (found & 0xFFFFFF) % 10 ** (6 - digits)
         if not is_timestamp or not rounded:
             return rounded
         utc = rounded if source.kind is Kind.TIMESTAMP else temporal.to_utc(rounded, zone)

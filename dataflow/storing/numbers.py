@@ -12,7 +12,7 @@ from dataflow import numerals
 from dataflow.conversion import Domain, conversion, decode
 from dataflow.errors import Condition
 from dataflow.storing.report import Report, Target, shown
-from dataflow.types import BLOBS, INTEGER_BYTES, INTEGERS, REALS, TEXTS, Kind, SqlType
+from dataflow.types import BLOBS, INTEGER_BYTES, INTEGERS, REALS, TEMPORALS, TEXTS, Kind, SqlType
 
 Store = Callable[[Any, Report], Any]
 _SPACES = " \t\n\v\f\r"
@@ -26,6 +26,25 @@ def integer_range(column: SqlType) -> tuple[int, int]:
         return 0, (1 << (column.length or 1)) - 1
     bits = INTEGER_BYTES[column.kind] * 8
     return (0, (1 << bits) - 1) if column.unsigned else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+
+
+Complaint = Callable[[], None]
+
+
+def _read_integer(text: str, target: Target, report: Report) -> tuple[Decimal, Complaint | None]:
+    """The number in front of `text`, and what is wrong with the rest unless the number itself is."""
+    found = _NUMBER.match(text)
+    if found is not None and text[found.end() :].strip(_SPACES):
+        return _exact(found[1]), lambda: target.object(report, Condition.DATA_TRUNCATED)
+    return _read_text(text, "integer", target, report), None
+
+
+def _exact(number: str) -> Decimal:
+    at = max(number.find("e"), number.find("E"))
+    if at < 0:
+        return Decimal(number)
+    exponent = max(-_EXPONENT_MAX, min(int(number[at + 1 :]), _EXPONENT_MAX))
+    return Decimal(number[:at]).scaleb(exponent, numerals.EXACT)
 
 
 def _read_text(text: str, kind: str, target: Target, report: Report) -> Decimal:
@@ -43,12 +62,7 @@ def _read_text(text: str, kind: str, target: Target, report: Report) -> Decimal:
             target.object(report, Condition.DATA_TRUNCATED)
         elif kind != "double":
             target.note(report)
-    number = found[1]
-    at = max(number.find("e"), number.find("E"))
-    if at >= 0:
-        exponent = max(-_EXPONENT_MAX, min(int(number[at + 1 :]), _EXPONENT_MAX))
-        return Decimal(number[:at]).scaleb(exponent, numerals.EXACT)
-    return Decimal(number)
+    return _exact(found[1])
 
 
 def _reader(source: SqlType, kind: str, target: Target) -> Callable[[Any, Report], Any]:
@@ -65,18 +79,25 @@ def _reader(source: SqlType, kind: str, target: Target) -> Callable[[Any, Report
             return value
 
         return read
-    function = conversion(source, Domain.NUMBER).function
+    domain = Domain.INTEGER if kind == "integer" and source.kind in TEMPORALS else Domain.NUMBER
+    function = conversion(source, domain).function
     return (lambda value, report: value) if function is None else (lambda value, report: function(value))
 
 
 def integer_storer(column: SqlType, source: SqlType, target: Target) -> Store:
     low, high = integer_range(column)
     read = _reader(source, "integer", target)
+    is_text = source.kind in TEXTS or source.kind in BLOBS or source.kind is Kind.NULL
 
     def store(value: Any, report: Report) -> int | None:
         if value is None:
             return None
-        number = read(value, report)
+        complaint: Complaint | None = None
+        if isinstance(value, str | bytes) and is_text:
+            number: Any
+            number, complaint = _read_integer(value if isinstance(value, str) else decode(value), target, report)
+        else:
+            number = read(value, report)
         if type(number) is not int:
             if isinstance(number, Decimal):
                 number = int(number.to_integral_value(ROUND_HALF_UP))
@@ -85,6 +106,8 @@ def integer_storer(column: SqlType, source: SqlType, target: Target) -> Store:
             else:
                 number = high + 1 if number > 0 else low - 1
         if low <= number <= high:
+            if complaint is not None:
+                complaint()
             return int(number)
         target.object(report, Condition.OUT_OF_RANGE)
         return high if number > high else low
@@ -95,17 +118,22 @@ def integer_storer(column: SqlType, source: SqlType, target: Target) -> Store:
 def bit_storer(column: SqlType, source: SqlType, target: Target) -> Store:
     _, high = integer_range(column)
     read = _reader(source, "integer", target)
-    as_bytes = source.kind in TEXTS or source.kind in BLOBS or source.kind is Kind.NULL
+    to_bytes = conversion(source, Domain.BYTES).function
+    as_bytes = source.kind in TEXTS or source.kind in BLOBS or source.kind is Kind.NULL or source.kind in TEMPORALS
 
     def store(value: Any, report: Report) -> int | None:
         if value is None:
             return None
-        if as_bytes and isinstance(value, str | bytes):
-            number = int.from_bytes(value if isinstance(value, bytes) else value.encode("utf-8", "surrogateescape"), "big")
+        if as_bytes and (isinstance(value, str | bytes) or source.kind in TEMPORALS):
+            number = int.from_bytes(value if to_bytes is None else to_bytes(value), "big")
         else:
             number = read(value, report)
-            if type(number) is not int:
-                number = int(number.to_integral_value(ROUND_HALF_UP)) if isinstance(number, Decimal) else round(number)
+            if isinstance(number, Decimal):
+                number = int(number.to_integral_value(ROUND_HALF_UP))
+                if number < 0:
+                    target.object(report, Condition.OUT_OF_RANGE)
+                    return 0
+            number = int(number)
             if number < 0:
                 number += 1 << 64
         if 0 <= number <= high:
@@ -128,10 +156,8 @@ def year_storer(source: SqlType, target: Target) -> Store:
         else:
             number = read(value, report)
         if type(number) is not int:
-            number = int(number.to_integral_value(ROUND_HALF_UP)) if isinstance(number, Decimal) else round(number)
-        text = value if isinstance(value, str) else ""
-        digits = text.strip(_SPACES)[:1].isdigit()
-        if number == 0 and digits and len(text.strip(_SPACES)) < 4:
+            number = int(number.to_integral_value(ROUND_HALF_UP)) if isinstance(number, Decimal) else math.floor(number)
+        if number == 0 and isinstance(value, str) and len(value) != 4 and value.strip(_SPACES)[:1].isdigit():
             return 2000
         if 1 <= number <= 69:
             return int(number) + 2000

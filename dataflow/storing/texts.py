@@ -7,7 +7,7 @@ from typing import Any
 
 from dataflow import documents
 from dataflow.collation.keys import collation_key
-from dataflow.conversion import Domain, conversion, integer_of
+from dataflow.conversion import Domain, conversion
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.storing.report import Report, Target
 from dataflow.types import BLOBS, NUMBERS, Kind, SqlType
@@ -35,7 +35,10 @@ def text_storer(column: SqlType, source: SqlType, target: Target) -> Store:
     def store(value: Any, report: Report) -> str | None:
         if value is None:
             return None
-        text: str = value if function is None or type(value) is str else function(value)
+        if type(value) is bytes and charset == "latin1":
+            text = value.decode("cp1252", "surrogateescape")
+        else:
+            text = value if function is None or type(value) is str else function(value)
         if not text.isascii():
             text = _representable(text, charset, target, report)
         if characters_max is not None:
@@ -118,7 +121,7 @@ def enum_storer(column: SqlType, source: SqlType, target: Target) -> Store:
             return None
         number = 0
         if _gives_number(source, value):
-            number = integer_of(value)
+            number = int(value)
         else:
             text = value if function is None else function(value)
             found = by_text.get(key(text))
@@ -149,14 +152,14 @@ def set_storer(column: SqlType, source: SqlType, target: Target) -> Store:
             return None
         chosen, unknown = 0, False
         if _gives_number(source, value):
-            chosen = integer_of(value)
+            chosen = int(value)
         else:
-            text = (value if function is None else function(value)).rstrip(" ")
-            for part in text.split(",") if text else ():
+            text = value if function is None else function(value)
+            for part in text.rstrip(" ").split(",") if text else ():
                 bit = bits.get(key(part), 0)
                 chosen |= bit
                 unknown = unknown or not bit
-            if unknown and text.isascii() and text.isdigit():
+            if unknown and not chosen and text.isascii() and text.isdigit():
                 chosen, unknown = int(text), False
         if unknown or not 0 <= chosen <= every:
             target.object(report, Condition.DATA_TRUNCATED)

@@ -173,7 +173,7 @@ def read_number(number: int, modes: Modes = LENIENT_MODES) -> Read:
             return None, flaw
         elif number <= 991_231:
             number = (number + 19_000_000) * 1_000_000
-        elif number < 10_000_101 and modes.no_zero_in_date:
+        elif number < 10_000_101:
             return None, flaw
         elif number <= 99_991_231:
             number *= 1_000_000
@@ -201,8 +201,8 @@ def read_decimal(number: Decimal | float, modes: Modes = LENIENT_MODES) -> Read:
         return None, Flaw.TRUNCATED
     whole = int(exact.to_integral_value(ROUND_FLOOR))
     value, flaw = read_number(whole, modes)
-    if value is None or exact == whole:
-        return value, flaw
+    if value is None or exact == whole or 0 < whole < 101_000_000:
+        return value, flaw  # a date has no fraction
     fraction = int((exact - whole).scaleb(6) + Decimal("0.5"))
     if fraction >= calendar.SECOND:
         return calendar.from_microseconds(calendar.to_microseconds(value) + calendar.SECOND), flaw
@@ -237,6 +237,8 @@ def _read_clock(text: str, negative: bool) -> Read:
 
     first = number()
     if at == 0 and text[:1] not in (":", "."):
+        return None, Flaw.TRUNCATED
+    if first > 0xFFFFFFFF:
         return None, Flaw.TRUNCATED
     after = at
     while at < len(text) and text[at] in _SPACE:
