@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 
 from dataflow.errors import CorruptState
@@ -64,10 +64,12 @@ class View:
         """
         if start >= stop:
             return
-        iterator = self._iterator(start=start, stop=stop, reverse=reverse)
+        # plyvel 1.5.1, going backwards, misses a first key that equals `start`: so that is checked here
+        iterator = self._iterator(start=None if reverse else start, stop=stop, reverse=reverse)
+        pairs = takewhile(lambda pair: pair[0] >= start, iterator) if reverse else iterator
         rows_max = FIRST_CHUNK_ROWS
         try:
-            while chunk := [(key, *split(value)) for key, value in islice(iterator, rows_max)]:
+            while chunk := [(key, *split(value)) for key, value in islice(pairs, rows_max)]:
                 ended = len(chunk) < rows_max
                 if resolve is not None:
                     chunk = self._resolved(chunk, resolve)

@@ -129,6 +129,8 @@ def test_a_scan_goes_through_all_chunks_in_both_directions(store: ShardStore) ->
     backward = [key for chunk in store.view().scan(b"k", b"l", reverse=True) for key, _, _ in chunk]
     assert forward == keys
     assert backward == keys[::-1]
+    backward = [key for chunk in store.view().scan(keys[7], keys[8], reverse=True) for key, _, _ in chunk]
+    assert backward == [keys[7]]
     assert list(store.view().scan(b"l", b"k")) == []
 
 
