@@ -104,7 +104,7 @@ class Controller:
                 if not leads:
                     await self._until_no_leader()
                     continue
-            except Exception as error:  # ZooKeeper may be away for a while
+            except Retryable as error:  # ZooKeeper may be away for a while
                 log.info("leadership is uncertain: %s", error)
                 self.leads = False
             await asyncio.sleep(LEADERSHIP_CHECK_S)

@@ -88,7 +88,10 @@ class Node:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + LEADER_PATIENCE_S
         while True:
-            address = await asyncio.to_thread(self.registry.leader)
+            try:
+                address = await asyncio.to_thread(self.registry.leader)
+            except Retryable:
+                address = None
             defined = await self._ask_leader(address, define) if address is not None else None
             if defined is not None:
                 break

@@ -187,7 +187,10 @@ class Supervisor:
             return {name: getattr(status, name) for name in ShardStatus.__dataclass_fields__}
 
         shards = await asyncio.gather(*(shard_status(shard) for shard in range(self.settings.workers)))
-        leader = await asyncio.to_thread(self._registry.leader)
+        try:
+            leader = await asyncio.wait_for(asyncio.to_thread(self._registry.leader), 2.0)
+        except (TimeoutError, MillraceError):
+            leader = None
         return {
             "ready": self.ready,
             "mysql": f"mysql://root@{self.settings.host}:{self.mysql_port}",

@@ -140,10 +140,8 @@ async def _follow_coordinator(worker: Worker, registry: Registry, deployment: De
                 )
                 worker.coordinator_found(peer)
                 await lost.wait()
-        except OSError as error:
+        except (OSError, TimeoutError, Retryable) as error:  # ZooKeeper may be away for a while too
             log.info("no coordinator yet: %s", error)
-        except Exception as error:  # ZooKeeper may be away for a while
-            log.info("looking for the coordinator: %s", error)
         await asyncio.sleep(RECONNECT_S)
 
 
