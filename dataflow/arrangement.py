@@ -88,9 +88,8 @@ class Arrangement:
     # -- reading
 
     def fill(self, key: Key) -> Any:
-        """The value of a key that is not in the index; remembered unless the state is full."""
-        if self.full:
-            return () if self.kind is Kind.UNIQUE else {}
+        """Compute the value of a key that is a hole, and remember it."""
+        assert not self.full, f"{self.name} is full"
         value = self.compute(key)
         if self.recorders:
             self._record_fill(key, value)

@@ -19,9 +19,10 @@ in memory is read from there. Knows nothing of other shards, of time, or of stor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dataflow.arrangement import Arrangement, Handle, Hit, Hole
+from dataflow.clock import Clock, MemoryReport
 from dataflow.delta import Delta, ordered, rows_of
 from dataflow.eviction import Evictor
 from dataflow.graph import BaseSource, Graph
@@ -32,6 +33,7 @@ from dataflow.operator import Operator
 from dataflow.placement import place
 from dataflow.source import Key, key_of_values
 from dataflow.types import Row, Value
+from dataflow.validation import validate
 
 
 class View:
@@ -71,6 +73,7 @@ class Engine:
         self.views: dict[int, View] = {}
         self.epoch = 0
         self._count = 0
+        self._clock = Clock(self.graph)
 
     # -- transitions
 
@@ -129,12 +132,12 @@ class Engine:
         result = []
         for values in keys:
             key = view.index_key(values)
-            value = arrangement.index.get(key)
-            if value is None:
-                value = arrangement.fill(key)
-                if arrangement.views and not arrangement.full:
-                    arrangement.touched.add(key)
-            result.append(Hit(tuple(rows_of(arrangement.bag(value)))))
+            if not arrangement.full and key not in arrangement.index:
+                arrangement.fill(key)
+                arrangement.touched.add(key)
+            found = arrangement.lookup(key)
+            assert isinstance(found, Hit)
+            result.append(found)
         if self.graph.recorded:
             self.graph.end_step(self.epoch)
         return result
@@ -145,6 +148,22 @@ class Engine:
         for values in keys:
             evictor.evict(view.operator, view.arrangement, view.index_key(values))
         return evictor.count
+
+    def measure(self) -> MemoryReport:
+        """The bytes that the arrangements take."""
+        return self._clock.measure()
+
+    def enforce(self, limit_bytes: int) -> MemoryReport:
+        """Evict cold keys until the arrangements fit; the report says if full state alone does not."""
+        return self._clock.enforce(limit_bytes)
+
+    def reference(self, view: View, keys: Iterable[Key]) -> None:
+        """These keys were read elsewhere, e.g. in shared memory."""
+        view.arrangement.referenced.update(keys)
+
+    def validate(self) -> None:
+        """Check the invariants above; see `dataflow.validation`."""
+        validate(self.graph)
 
     def take_touched(self) -> Iterator[tuple[View, set[Key]]]:
         """For each view, the keys filled, changed or evicted since last asked; for publishing."""

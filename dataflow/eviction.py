@@ -26,6 +26,8 @@ from dataflow.types import Row
 
 Pattern = dict[int, object]
 """column → its part of a key; columns that are not in it are unknown"""
+Held = tuple[Operator, Arrangement, Key]
+"""A key that is filled, and where."""
 
 
 def key_parts(columns: Columns, key: Key) -> Pattern:
@@ -46,27 +48,33 @@ class Evictor:
         self.count = 0
 
     def evict(self, operator: Operator, arrangement: Arrangement, key: Key) -> None:
-        if not arrangement.evict(key):
-            return
-        self.count += 1
-        if arrangement is operator.state:
-            self._forward(operator, key_parts(arrangement.columns, key))
+        """Make a key a hole, and all that depends on it."""
+        waiting = [(operator, arrangement, key)]
+        while waiting:
+            operator, arrangement, key = waiting.pop()
+            found = list(self.dependents(operator, arrangement, key))
+            if arrangement.evict(key):
+                self.count += 1
+                waiting += found
 
-    def _forward(self, operator: Operator, pattern: Pattern) -> None:
-        """Rows of `operator` that match `pattern` will not be heard of any more."""
+    def dependents(self, operator: Operator, arrangement: Arrangement, key: Key) -> Iterator[Held]:
+        """The keys that depend on this one directly: with no other stateful operator in between."""
+        if arrangement is operator.state and key in arrangement.index:
+            yield from self._held_below(operator, key_parts(arrangement.columns, key))
+
+    def _held_below(self, operator: Operator, pattern: Pattern) -> Iterator[Held]:
+        """The keys made from rows of `operator` that match `pattern`."""
         for store in operator.stores.values():
-            self._evict_matching(operator, store, pattern)
+            assert not store.full, f"{store.name} is full but depends on partial state"
+            yield from ((operator, store, key) for key in list(matching(store, pattern)))
         for consumer, number in operator.consumers:
             for further in self._through(consumer, number, pattern):
-                if consumer.state is not None:
-                    self._evict_matching(consumer, consumer.state, further)
+                if consumer.state is None:
+                    yield from self._held_below(consumer, further)
                 else:
-                    self._forward(consumer, further)
-
-    def _evict_matching(self, operator: Operator, arrangement: Arrangement, pattern: Pattern) -> None:
-        assert not arrangement.full, f"{arrangement.name} is full but depends on partial state"
-        for key in list(matching(arrangement, pattern)):
-            self.evict(operator, arrangement, key)
+                    assert consumer.is_partial, f"{consumer.label} is full but depends on partial state"
+                    state = consumer.state
+                    yield from ((consumer, state, key) for key in list(matching(state, further)))
 
     def _through(self, consumer: Operator, number: int, pattern: Pattern) -> Iterator[Pattern]:
         """The patterns of the consumer's rows made from rows of input `number` that match."""

@@ -62,7 +62,9 @@ def join_computer(operator: Operator, columns: Columns, read: BagReader, start: 
     writer = JoinWriter(code, operator, node, None)
     pipeline = pipeline_of(node, start)
     writer.checks(pipeline.stages[0])
-    unsettled = [column for column in columns if column_at(node, start, column) not in given]
+    # The start settles a column if its key was used there; several outputs may copy the same one.
+    used = {at_start[column] for column in given}
+    unsettled = [column for column in columns if parts[column] not in used]
 
     def collect(row: str, weight: str) -> None:
         code.line(f"x = {row}")

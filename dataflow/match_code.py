@@ -51,7 +51,7 @@ def match_computer(operator: Operator, columns: Columns, read: BagReader, given:
     outputs = node.outputs if isinstance(node, LeftJoin) else None
     at_left = {source_column(outputs, column): parts[column] for column in reversed(columns)}
     sources = [at_left[column] for column in given]
-    unsettled = [column for column in columns if source_column(outputs, column) not in given]
+    unsettled = [column for column in columns if parts[column] not in sources]
     code.line("out = {}")
     top = code.depth
     key = sources[0] if len(sources) == 1 else f"({', '.join(sources)})"

@@ -139,6 +139,9 @@ class Aggregate:
 
     __hash__ = _content_hash
 
+    def __post_init__(self) -> None:
+        assert len(set(self.group)) == len(self.group), "a group names each column once"
+
     @cached_property
     def types(self) -> tuple[SqlType, ...]:
         return tuple(self.input.types[c] for c in self.group) + tuple(each.type for each in self.functions)

@@ -30,6 +30,7 @@ from tests.property.dataflow_plans import (
 
 EXAMPLES = int(os.environ.get("MILLRACE_EXAMPLES", "300"))
 QUIET = settings(
+    print_blob=True,
     max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 )
 
@@ -62,6 +63,7 @@ class Run:
             case EvictInternal():
                 self.evict_internal(action.which)
         self.check()
+        self.engine.validate()
 
     def write(self, write: Write) -> None:
         deltas: dict[int, list[tuple[Row, int]]] = {}

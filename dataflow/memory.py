@@ -1,0 +1,69 @@
+"""How many bytes arrangements take: measured on samples of what they really hold.
+
+An object that several hold (a string in the rows of three arrangements) counts in parts: its
+size divided by its reference count. Small integers and other objects that live anyway have
+so many references that they count for nothing. Sizes are rounded up as the allocator does.
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import islice
+from typing import Any
+
+from dataflow.accumulator import OrderedBag
+from dataflow.arrangement import Arrangement
+
+SAMPLE_KEYS = 128
+_GROWTH = 0.1
+"""A sample is taken anew when the number of keys has changed by this part."""
+
+
+def _share(value: object, held: int) -> float:
+    """The object's own bytes that one holder answers for; `held` references are the caller's own."""
+    size = sys.getsizeof(value)
+    references = sys.getrefcount(value) - held - 1
+    return (size + 15 & ~15) / max(references, 1)
+
+
+def deep_bytes(value: Any, held: int = 2) -> float:
+    """The bytes of an index entry with everything in it."""
+    total = _share(value, held + 1)
+    if isinstance(value, tuple | list):
+        for each in value:
+            total += deep_bytes(each)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            total += deep_bytes(key, 3) + deep_bytes(each, 3)
+    elif isinstance(value, OrderedBag):
+        total += deep_bytes(value.counts) + (sys.getsizeof(value.entries) if value.counts else 0)
+    return total
+
+
+class Meter:
+    """Remembers the mean size of each arrangement's entries."""
+
+    def __init__(self) -> None:
+        self._means: dict[int, tuple[int, float]] = {}
+
+    def bytes_of(self, arrangement: Arrangement) -> int:
+        count = len(arrangement.index)
+        return sys.getsizeof(arrangement.index) + int(count * self.mean(arrangement))
+
+    def mean(self, arrangement: Arrangement) -> float:
+        """Bytes of one key with its rows."""
+        count = len(arrangement.index)
+        if not count:
+            return 0.0
+        measured, mean = self._means.get(id(arrangement), (0, 0.0))
+        if abs(count - measured) > _GROWTH * measured:
+            mean = self._measure(arrangement, count)
+            self._means[id(arrangement)] = (count, mean)
+        return mean
+
+    def _measure(self, arrangement: Arrangement, count: int) -> float:
+        total, sampled = 0.0, 0
+        for key in list(islice(arrangement.index, 0, None, max(1, count // SAMPLE_KEYS))):
+            total += deep_bytes(key, 3) + deep_bytes(arrangement.index[key], 1)
+            sampled += 1
+        return total / sampled

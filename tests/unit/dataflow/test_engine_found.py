@@ -1,0 +1,32 @@
+"""Histories that once went wrong, as the property tests found them."""
+
+from __future__ import annotations
+
+from dataflow.arrangement import Hit
+from dataflow.expression import Column, Literal
+from dataflow.functions import call
+from dataflow.node import Aggregate, AggregateFunction, Join, SemiJoin
+from dataflow.types import BIGINT, INT
+from tests.property.dataflow_plans import BASES, AddView, Read, Write
+from tests.property.test_dataflow import Run, run
+
+A = BASES[1]
+COUNT = AggregateFunction("count_star", (), BIGINT)
+
+
+def test_self_join_filled_within_a_step_sees_the_state_before_it() -> None:
+    condition = call("=", Column(0, INT), Column(0, INT))
+    node = SemiJoin(A, A, ((0, 0),), condition)
+    run([Write((), ()), AddView(node, ()), Write(((1, (0, None, None)),), ())])
+
+
+def test_two_key_columns_that_copy_one_column_must_both_match() -> None:
+    outputs = (Column(0, INT), Column(0, INT), call("+", Column(0, INT), Literal(1, INT)))
+    node = Join((A, A), ((0, 3),), None, outputs)
+    run([AddView(node, (0, 1)), Write(((1, (0, None, None)),), ()), Read(0, (0, None))])
+
+
+def test_a_full_aggregate_answers_a_key_it_has_not() -> None:
+    state = Run()
+    view = state.engine.add_view(Aggregate(Aggregate(A, (), (COUNT,)), (0,), (COUNT,)), (0,))
+    assert state.engine.upquery(view, [(7,)]) == [Hit(())]
