@@ -26,13 +26,9 @@ DIVISION_DIGITS = 4
 
 
 def operand_type(expression: Expression) -> SqlType:
-    """The type an operand is computed in; what is not known counts as DOUBLE."""
+    """The type an operand is computed in; NULL and what is not known count as DOUBLE."""
     found = number_type(expression.type)
-    return DOUBLE if found.kind is Kind.NULL and not _is_null(expression) else found
-
-
-def _is_null(expression: Expression) -> bool:
-    return isinstance(expression, Literal) and expression.value is None
+    return DOUBLE if found.kind is Kind.NULL else found
 
 
 def _class_of(arguments: Arguments) -> Kind:
@@ -289,7 +285,7 @@ def _negated_type(arguments: Arguments) -> SqlType:
         return BIGINT
     if source.kind is Kind.DECIMAL:
         return decimal(source.length or 10, source.scale)
-    return DOUBLE if source.kind is not Kind.NULL else source
+    return DOUBLE
 
 
 def negate_integer(value: int) -> int:

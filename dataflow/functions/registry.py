@@ -51,6 +51,7 @@ from dataflow.collation.coercion import merged_collation
 from dataflow.conversion import Domain
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Expression
+from dataflow.inference import merged_length
 from dataflow.types import BLOBS, STRINGS, SqlType, text
 
 if TYPE_CHECKING:
@@ -121,8 +122,7 @@ def text_like(arguments: Arguments) -> SqlType:
     collation = merged_collation(arguments, "function")
     if collation == "binary" and any(argument.type.kind in BLOBS for argument in arguments):
         return SqlType(next(a.type.kind for a in arguments if a.type.kind in BLOBS), length=None)
-    bounds = [a.type.length for a in arguments if a.type.kind in STRINGS and a.type.length is not None]
-    return text(max(bounds, default=None), collation)
+    return text(merged_length([argument.type for argument in arguments if argument.type.kind in STRINGS]) or None, collation)
 
 
 PlainFunction = TypeVar("PlainFunction", bound=Callable[..., Any])
