@@ -19,6 +19,7 @@ from dataflow.conversion import Domain, conversion
 from dataflow.errors import Unsupported
 from dataflow.expression import Expression, Literal
 from dataflow.functions import call
+from dataflow.functions.arithmetic import divide_decimal
 from dataflow.types import INT, NUMBERS, REALS, SqlType, Value
 
 EXACT = Context(prec=120, rounding=ROUND_HALF_UP)
@@ -72,7 +73,9 @@ class ExactSum:
         if not self.count:
             return None
         total = Decimal(self.total)
-        return EXACT.quantize(EXACT.divide(total, self.count) if self.divide else total, self.quantum)
+        if self.divide:
+            total = divide_decimal(total, self.count) or total
+        return EXACT.quantize(total, self.quantum)
 
 
 class FloatSum:

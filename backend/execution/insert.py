@@ -8,6 +8,7 @@ and finds out which row was the duplicate. The numbers it was given stay the sam
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from backend.execution.columns import Assignments, Columns, Scalar, scalar_of
 from backend.execution.duplicates import duplicate_entry
@@ -41,6 +42,7 @@ class CompiledInsert:
         self.reads_row = any(
             columns_of(expression) for row in insert.rows for expression in row if expression is not None
         ) or any(column.default_expression is not None for column in insert.table.columns)
+        self.last_unique = [insert.table.primary_key, *(index for index in insert.table.indexes if index.unique)][-1]
         targets = set(insert.columns)
         self.defaulted = tuple(
             position
@@ -71,8 +73,6 @@ class CompiledInsert:
                 for number, (position, column) in enumerate(zip(self.insert.columns, selected.columns))
             )
             await run.insert([(cells, row) for row in selected.rows])
-        if numbering.largest_explicit:
-            await execution.numbers.raise_above(self.table, numbering.largest_explicit)
         return run.done()
 
 
@@ -84,6 +84,15 @@ def _cell(position: int, expression: Expression | None) -> Cell:
 
 def _reader(number: int) -> Scalar:
     return lambda row, parameters: parameters[number]
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A row on its way; `is_numbered` if its AUTO_INCREMENT value is still to be generated."""
+
+    row: list[Value]
+    is_numbered: bool
+    parameters: Sequence[Value]
 
 
 class _Run:
@@ -99,40 +108,65 @@ class _Run:
         self.duplicates = 0
         self.row_count = 0
         self.generated_id: int | None = None
-        self.explicit_id = 0
+        self.last_id = 0
+        self.largest_written = 0
 
     async def insert(self, sources: list[tuple[tuple[Cell, ...], Sequence[Value]]]) -> None:
-        """Make a row of each (cells, parameters) and write them."""
-        built: list[tuple[Row, bool, Sequence[Value]]] = []
-        failure: InvalidStatement | None = None
-        single = len(sources) == 1 and self.compiled.select is None
-        for number, (cells, parameters) in enumerate(sources, 1):
-            self.execution.report.row_number = number
-            try:
-                made = await self._build(cells, parameters, single)
-            except InvalidStatement as error:
-                failure = error  # reported unless a row before it has a duplicate key
-                break
-            if made is not None:
-                built.append((*made, parameters))
+        """Make a row of each (cells, parameters) and write them, one after the other."""
         self.row_count = len(sources)
-        assume_absent = self.execution.assume_absent and failure is None
+        drafts, failure = await self._drafts(sources)
+        auto = self.columns.auto_increment
+        explicit = [draft.row[auto] for draft in drafts if auto is not None and not draft.is_numbered]
+        largest = max((value for value in explicit if isinstance(value, int)), default=0)
+        known = self.execution.numbers.is_above(self.compiled.table, largest)
+        assume_absent = self.execution.assume_absent and failure is None and known
         writer = RowWriter(self.execution.transaction, self.compiled.table, assume_absent)
-        await writer.prefetch_inserts([row for row, _, _ in built])
-        for row, generated, parameters in built:
-            await self._write(writer, row, generated, parameters)
+        first_numbered = next((n for n, draft in enumerate(drafts) if draft.is_numbered), len(drafts))
+        await self._prefetch(writer, drafts[:first_numbered])
+        try:
+            for position, draft in enumerate(drafts):
+                self.execution.report.row_number = position + 1
+                before = self.numbering.position
+                if draft.is_numbered and self.numbering.is_used_up:
+                    await self.numbering.reserve()
+                    await self._prefetch(writer, drafts[position:])
+                await self._insert_draft(writer, draft, before)
+        finally:  # also of a statement that fails later, as InnoDB does
+            if not known and self.largest_written:
+                await self.execution.numbers.raise_above(self.compiled.table, self.largest_written)
         if failure is not None:
             raise failure
 
-    async def _build(
-        self, cells: tuple[Cell, ...], parameters: Sequence[Value], single: bool
-    ) -> tuple[Row, bool] | None:
-        """A row to be stored, and whether it was given an AUTO_INCREMENT value."""
-        columns, execution = self.columns, self.execution
-        targets, auto = columns.targets, columns.auto_increment
-        row: list[Value] = [None] * len(targets)
-        if self.compiled.reads_row:
-            row = [target.column.default for target in targets]
+    async def _drafts(
+        self, sources: list[tuple[tuple[Cell, ...], Sequence[Value]]]
+    ) -> tuple[list[_Draft], InvalidStatement | None]:
+        """The rows up to one whose values are refused, and the error for that."""
+        drafts: list[_Draft] = []
+        columns = self.columns
+        single = len(sources) == 1 and self.compiled.select is None
+        row_ids: range | None = None
+        if columns.row_id is not None:
+            row_ids = await self.execution.numbers.row_ids(self.compiled.table.id, len(sources))
+        for number, (cells, parameters) in enumerate(sources):
+            self.execution.report.row_number = number + 1
+            try:
+                row = self._values(cells, parameters, single)
+            except InvalidStatement as error:
+                return drafts, error  # reported unless a row before it has a duplicate key
+            if columns.row_id is not None and row_ids is not None:
+                row[columns.row_id] = row_ids[number]
+            is_numbered = False
+            if columns.auto_increment is not None:
+                value = row[columns.auto_increment]
+                is_numbered = value is None or (value == 0 and not self.execution.modes.no_auto_value_on_zero)
+            drafts.append(_Draft(row, is_numbered, parameters))
+        return drafts, None
+
+    def _values(self, cells: tuple[Cell, ...], parameters: Sequence[Value], single: bool) -> list[Value]:
+        """A row as it will be stored, without what only the table can say: numbers and generated columns."""
+        execution = self.execution
+        targets, auto, reads_row = self.columns.targets, self.columns.auto_increment, self.compiled.reads_row
+        row: list[Value] = [target.column.default for target in targets] if reads_row else [None] * len(targets)
         for position in self.compiled.defaulted:
             if position != auto:
                 row[position] = targets[position].default(execution, tuple(row))
@@ -142,40 +176,65 @@ class _Run:
                 if position != auto:
                     row[position] = target.default(execution, tuple(row))
                 continue
-            value = scalar(tuple(row) if self.compiled.reads_row else (), parameters)
-            value = target.store(value, source, execution)
+            value = target.store(scalar(tuple(row) if reads_row else (), parameters), source, execution)
             if value is None and not target.column.nullable and position != auto:
                 value = target.replace_null(execution, always_error=single and not self.compiled.ignore)
             row[position] = value
-        generated = False
+        return row
+
+    async def _prefetch(self, writer: RowWriter, drafts: Sequence[_Draft]) -> None:
+        """Read what the drafts may collide with, with the numbers they are going to get."""
+        if writer.assume_absent or not drafts:
+            return
+        number, auto = self.numbering.position, self.columns.auto_increment
+        rows = []
+        for draft in drafts:
+            row = list(draft.row)
+            if draft.is_numbered and auto is not None:
+                row[auto] = number
+                number += 1
+            rows.append(self.columns.complete(row, self.execution))
+        await writer.prefetch_inserts(rows)
+
+    async def _insert_draft(self, writer: RowWriter, draft: _Draft, before: int) -> None:
+        row, auto = draft.row, self.columns.auto_increment
         if auto is not None:
-            generated = await self._number(row, auto)
-        if columns.row_id is not None:
-            row[columns.row_id] = (await execution.numbers.row_ids(self.compiled.table.id, 1))[0]
-        finished = columns.complete(row, execution)
-        violated = columns.violated(finished)
+            value = row[auto]
+            if draft.is_numbered:
+                row[auto] = self._number(auto)
+            elif isinstance(value, int):
+                self.numbering.note_explicit(value)
+        finished = self.columns.complete(row, self.execution)
+        violated = self.columns.violated(finished)
         if violated is None:
-            return finished, generated
-        if not self.compiled.ignore:
+            is_inserted = await self._write(writer, finished, draft)
+        elif self.compiled.ignore:
+            self.execution.warn(Condition.CHECK_VIOLATED, violated)
+            is_inserted = False
+        else:
             raise InvalidStatement(Condition.CHECK_VIOLATED, violated)
-        execution.warn(Condition.CHECK_VIOLATED, violated)
-        return None
+        if auto is None:
+            return
+        number = finished[auto]
+        assert isinstance(number, int)
+        if not is_inserted:  # the next row gets the number that this one did not need
+            self.numbering.position = before or (number if draft.is_numbered else 0)
+            return
+        self.largest_written = max(self.largest_written, number)
+        if draft.is_numbered and self.generated_id is None:
+            self.generated_id = number
 
-    async def _number(self, row: list[Value], position: int) -> bool:
-        value = row[position]
-        if value is None or (value == 0 and not self.execution.modes.no_auto_value_on_zero):
-            number = await self.numbering.next()
-            row[position] = number
-            column = self.columns.table.columns[position]
-            width = INTEGER_BYTES.get(column.type.kind)
-            if width is not None and number >= 1 << (8 * width - (0 if column.type.unsigned else 1)):
-                raise InvalidStatement(Condition.AUTO_INCREMENT_EXHAUSTED)
-            return True
-        if isinstance(value, int) and value > 0:
-            self.numbering.note_explicit(value)
-        return False
+    def _number(self, position: int) -> int:
+        number = self.numbering.take()
+        type_ = self.columns.table.columns[position].type
+        width = INTEGER_BYTES.get(type_.kind)
+        if width is not None and number >= 1 << (8 * width - (0 if type_.unsigned else 1)):
+            raise InvalidStatement(Condition.AUTO_INCREMENT_EXHAUSTED)
+        return number
 
-    async def _write(self, writer: RowWriter, row: Row, generated: bool, parameters: Sequence[Value]) -> None:
+    async def _write(self, writer: RowWriter, row: Row, draft: _Draft) -> bool:
+        """Write the row, or do what is to be done about a duplicate; False if no row was added."""
+        self._note_id(row)
         deleted = 0
         while (duplicate := await writer.insert(row)) is not None:
             match self.compiled.insert.on_duplicate:
@@ -183,60 +242,65 @@ class _Run:
                     found = await writer.read_row(duplicate.row_key)
                     if found is None:
                         raise Retryable(Condition.DEADLOCK)
-                    writer.delete(found, writer.decode(found))
+                    old = writer.decode(found)
+                    if duplicate.index is self.compiled.last_unique and self._is_same(old, row):
+                        break  # MySQL updates a row in place if no later key can clash: nothing changes
+                    writer.delete(found, old)
                     deleted += 1
                 case OnDuplicate.UPDATE:
-                    await self._update(writer, row, duplicate, parameters)
-                    return
+                    await self._update(writer, row, duplicate, draft)
+                    return False
                 case _:
                     error = duplicate_entry(self.compiled.table, duplicate.index, row)
                     if not self.compiled.ignore:
                         raise error
                     self.duplicates += 1
                     self.execution.warn(Condition.DUPLICATE_ENTRY, *error.arguments)
-                    return
+                    return False
         self.affected += 1 + deleted
         self.matched += 1 + deleted
         self.duplicates += bool(deleted)
-        auto = self.columns.auto_increment
-        if auto is None:
-            return
-        number = row[auto]
-        assert isinstance(number, int)
-        if generated and self.generated_id is None:
-            self.generated_id = number
-        self.explicit_id = number
+        return True
 
-    async def _update(
-        self, writer: RowWriter, row: Row, duplicate: Duplicate, parameters: Sequence[Value]
-    ) -> None:
+    def _note_id(self, row: Row) -> None:
+        if self.columns.auto_increment is not None:
+            number = row[self.columns.auto_increment]
+            assert isinstance(number, int)
+            self.last_id = number
+
+    def _is_same(self, old: Row, new: Row) -> bool:
+        hidden = self.columns.row_id
+        return old == new or (hidden is not None and old[:hidden] == new[:hidden])
+
+    async def _update(self, writer: RowWriter, row: Row, duplicate: Duplicate, draft: _Draft) -> None:
         found = await writer.read_row(duplicate.row_key)
         if found is None:
             raise Retryable(Condition.DEADLOCK)
         self.duplicates += 1
+        self.matched += 1
         old = writer.decode(found)
         if self.compiled.select is None:
-            self.execution.parameters = tuple(parameters)  # a batch has a vector for each row
+            self.execution.parameters = tuple(draft.parameters)  # a batch has a vector for each row
         new = self.compiled.on_update.apply(old, row, self.execution)
-        self.matched += 1
+        self._note_id(new)
         if new is old:
             return
         violated = self.columns.violated(new)
         if violated is not None:
             raise InvalidStatement(Condition.CHECK_VIOLATED, violated)
         second = await writer.update(found, old, new)
-        if second is not None:
-            error = duplicate_entry(self.compiled.table, second.index, new)
-            if not self.compiled.ignore:
-                raise error
-            self.execution.warn(Condition.DUPLICATE_ENTRY, *error.arguments)
+        if second is None:
+            self.affected += 2
             return
-        self.affected += 2
+        error = duplicate_entry(self.compiled.table, second.index, new)
+        if not self.compiled.ignore:
+            raise error
+        self.execution.warn(Condition.DUPLICATE_ENTRY, *error.arguments)
 
     def done(self) -> Done:
         execution = self.execution
         info = ""
         if self.row_count > 1 or self.compiled.select is not None:
             info = f"Records: {self.row_count}  Duplicates: {self.duplicates}  Warnings: {execution.warning_count}"
-        last = self.explicit_id if self.generated_id is None else self.generated_id
+        last = self.generated_id or (self.last_id if self.affected else 0)
         return Done(self.affected, self.matched, last, self.generated_id, info, execution.warnings())

@@ -40,9 +40,13 @@ class Numbers:
         self._raised[table.id] = first + count
         return first
 
+    def is_above(self, table: Table, value: int) -> bool:
+        """Whether all values up to this one are known to be used up."""
+        return value < self._raised.get(table.id, 1)
+
     async def raise_above(self, table: Table, value: int) -> None:
         """An explicit value was stored: hand out only larger ones from now on."""
-        if value >= self._raised.get(table.id, 1):
+        if not self.is_above(table, value):
             await self._store.allocate(auto_increment_counter(table.id), 0, value + 1)
             self._raised[table.id] = value + 1
 
@@ -59,26 +63,30 @@ class AutoIncrement:
 
     def restart(self) -> None:
         self._used = 0
-        self._next = 0
         self._end = 0
-        self.largest_explicit = 0
+        self._largest_explicit = 0
+        self.position = 0
+        """The number that the next row gets; 0 before the first reservation."""
 
-    async def next(self) -> int:
-        if self._next >= self._end:
-            await self._reserve()
-        self._next += 1
-        return self._next - 1
+    @property
+    def is_used_up(self) -> bool:
+        return self.position >= self._end
 
-    async def _reserve(self) -> None:
+    async def reserve(self) -> None:
         if self._used == len(self._reservations):
             doubled = min(1 << self._used, RESERVATION_MAX)
             count = self._row_count if self._used == 0 and self._row_count else doubled
-            first = await self._numbers.reserve(self._table, count, max(self._next, self.largest_explicit + 1))
+            first = await self._numbers.reserve(self._table, count, max(self.position, self._largest_explicit + 1))
             self._reservations.append((first, first + count))
-        self._next, self._end = self._reservations[self._used]
+        self.position, self._end = self._reservations[self._used]
         self._used += 1
 
+    def take(self) -> int:
+        assert not self.is_used_up
+        self.position += 1
+        return self.position - 1
+
     def note_explicit(self, value: int) -> None:
-        self.largest_explicit = max(self.largest_explicit, value)
-        if self._next and value >= self._next:
-            self._next = value + 1
+        self._largest_explicit = max(self._largest_explicit, value)
+        if self.position and value >= self.position:
+            self.position = value + 1

@@ -1,0 +1,67 @@
+"""The engine in this process as a peer: plans from text, as the MySQL face makes them."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from types import TracebackType
+
+from backend.execution.embedded import open_embedded
+from backend.execution.local_store import LocalStore
+from backend.execution.outcome import Outcome, ResultSet
+from backend.execution.transaction import Transaction
+from controller.sql.lexer import leading_words
+from controller.sql.planner import PlanCache
+from controller.sql.settings import Settings
+from dataflow.conversion import Domain, convert
+from dataflow.errors import MillraceError
+from dataflow.modes import DEFAULT_MODES
+from dataflow.types import REALS
+from tests.differential.comparison import Answer
+
+DEFINITIONS = frozenset({"CREATE", "DROP", "ALTER", "TRUNCATE", "RENAME"})
+
+
+class EmbeddedPeer:
+    """Use it as a context manager."""
+
+    def __init__(self, folder: Path, shard_count: int = 2) -> None:
+        self._loop = asyncio.new_event_loop()
+        self.database = self._loop.run_until_complete(open_embedded(folder, shard_count))
+        self.plans = PlanCache()
+        self.settings = Settings(collation="utf8mb4_general_ci")
+        self.modes = DEFAULT_MODES
+        self.transaction: Transaction | None = None
+        self.outcome: Outcome | None = None
+        self.run("CREATE DATABASE d")
+
+    def __enter__(self) -> EmbeddedPeer:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        store = self.database.store
+        assert isinstance(store, LocalStore)
+        store.close()
+        self._loop.close()
+
+    def run(self, sql: str) -> Answer:
+        try:
+            outcome = self.outcome = self._loop.run_until_complete(self._run(sql))
+        except MillraceError as error:
+            return Answer(error=error.condition.code, message=str(error))
+        if not isinstance(outcome, ResultSet):
+            return Answer(affected=outcome.affected, last_insert_id=outcome.last_insert_id)
+        types = [column.type for column in outcome.columns]
+        rows = [
+            tuple(None if value is None else convert(value, type_, Domain.BYTES) for value, type_ in zip(row, types))
+            for row in outcome.rows
+        ]
+        floats = frozenset(position for position, type_ in enumerate(types) if type_.kind in REALS)
+        return Answer(rows, floats=floats)
+
+    async def _run(self, sql: str) -> Outcome:
+        if leading_words(sql)[0].upper() in DEFINITIONS:
+            return await self.database.define(sql, "d", self.settings)
+        plan, values = self.plans.plan_text(sql, self.database.catalog, "d", self.settings)
+        assert not plan.facts, "no session has facts here"
+        return await self.database.execute(plan, values, self.transaction, self.modes)
