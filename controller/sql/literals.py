@@ -95,6 +95,8 @@ def _stays(tokens: Sequence[Token], position: int, level: _Level) -> bool:
         return True
     if token.kind is TokenKind.NUMBER and level.numbers_stay:
         return True
+    if level.clause in ("LIMIT", "OFFSET") and not token.text.isdigit():
+        return True
     if level.clause == "BY" and (before == "BY" or before == ","):
         return True
     return _is_constant_condition(tokens, position, before, after)

@@ -12,7 +12,7 @@ from controller.sql.scope import Scope
 from dataflow import expression
 from dataflow.expression import Expression
 from dataflow.schema import Column, Index, Table
-from dataflow.types import BLOBS, NUMBERS, TEXTS, Kind, SqlType
+from dataflow.types import BLOBS, NUMBERS, TEMPORALS, TEXTS, Kind, SqlType
 
 NOT_NULL = 1
 PRIMARY_KEY = 2
@@ -28,7 +28,7 @@ TIMESTAMP = 1024
 SET = 2048
 NO_DEFAULT = 4096
 ON_UPDATE_NOW = 8192
-NUMBER = 32768
+PART_OF_KEY = 16384
 
 _LONG = frozenset(
     {kind for kind in TEXTS if kind.value.endswith("text")} | {kind for kind in BLOBS if kind.value.endswith("blob")} | {Kind.JSON}
@@ -38,15 +38,13 @@ _LONG = frozenset(
 def type_flags(found: SqlType) -> int:
     flags = 0
     kind = found.kind
-    if kind in NUMBERS and kind is not Kind.BIT:
-        flags |= NUMBER
-    if found.unsigned or kind in (Kind.BIT, Kind.YEAR):
+    if found.unsigned or kind in (Kind.BIT, Kind.YEAR, Kind.TIMESTAMP):
         flags |= UNSIGNED
     if found.zerofill or kind is Kind.YEAR:
         flags |= ZEROFILL
     if kind in _LONG:
         flags |= BLOB
-    if kind in BLOBS or kind is Kind.JSON or kind not in TEXTS | {Kind.ENUM, Kind.SET} or (found.collation or "").endswith("_bin"):
+    if kind in BLOBS or kind in TEMPORALS or (found.collation or "").endswith("_bin"):
         flags |= BINARY
     if kind is Kind.ENUM:
         flags |= ENUM
@@ -69,6 +67,8 @@ def column_flags(table: Table, column: Column) -> int:
         flags |= ON_UPDATE_NOW
     if _contains(table.primary_key, column):
         flags |= PRIMARY_KEY
+    if any(_contains(index, column) for index in (table.primary_key, *table.indexes)):
+        flags |= PART_OF_KEY
     for index in table.indexes:
         if index.parts[0].column_id == column.id:
             flags |= UNIQUE_KEY if index.unique and len(index.parts) == 1 else MULTIPLE_KEY
@@ -102,13 +102,21 @@ def output_column(scope: Scope, node: Any, value: Expression) -> OutputColumn:
     if isinstance(value, expression.Column) and value.index < AGGREGATE_OFFSET:
         return table_column(scope, value.index, name)
     nullable = _is_nullable(value)
-    return OutputColumn(name, value.type, nullable, flags=type_flags(value.type) | (0 if nullable else NOT_NULL))
+    flags = type_flags(value.type) | (0 if nullable else NOT_NULL)
+    if value.type.kind in NUMBERS:
+        flags |= BINARY
+    return OutputColumn(name, value.type, nullable, flags=flags)
 
 
 def default_name(node: Any) -> str:
     """What MySQL calls an item without an alias: a column's name, a string's value, or its text."""
-    if isinstance(node, exp.Column):
-        return str(node.name)
+    inner = node
+    while isinstance(inner, exp.Paren):
+        inner = inner.this
+    if isinstance(inner, exp.Column):
+        return str(inner.name)
+    if isinstance(node, exp.Null | exp.Boolean):
+        return str(node.sql()).upper()
     if isinstance(node, exp.Literal) and node.is_string:
         return str(node.this)
     return str(node.meta.get("text") or node.sql("mysql"))

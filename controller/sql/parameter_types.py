@@ -104,6 +104,8 @@ def _column_code(column: Sequence[Value]) -> tuple[str | None, Sequence[Value]]:
         return ("u", column) if least >= 0 else (None, column)
     if kinds <= {int, Decimal}:
         return _decimal_column(column)
+    if kinds <= {int, Decimal, float}:
+        return "f", [None if value is None else float(value) for value in column]
     return (code_of(present[0]), column) if len(kinds) == 1 else (None, column)
 
 

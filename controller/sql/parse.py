@@ -99,7 +99,10 @@ class _Parser(MySQLParser):  # type: ignore[misc]
 
     def _parse_insert(self) -> Any:
         self._match_texts(("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY"))
-        return super()._parse_insert()
+        insert = super()._parse_insert()
+        if not insert.expression:
+            self.raise_error("Expected VALUES, SET or SELECT")
+        return insert
 
     def parse_replace(self) -> Any:
         insert = self._parse_insert()
@@ -110,12 +113,20 @@ class _Parser(MySQLParser):  # type: ignore[misc]
         self._match_text_seq("LOW_PRIORITY")
         ignore = self._match(TokenType.IGNORE)
         update = super()._parse_update()
+        if not update.expressions:
+            self.raise_error("Expected SET")
         update.meta["ignore"] = bool(ignore)
         return update
 
     def _parse_delete(self) -> Any:
         while self._match_texts(("LOW_PRIORITY", "QUICK", "IGNORE")):
             pass
+        index = self._index
+        if not self._match(TokenType.FROM, advance=False):
+            self._parse_csv(self._parse_table)
+            if not self._match(TokenType.FROM, advance=False):
+                self.raise_error("Expected FROM")
+            self._retreat(index)
         return super()._parse_delete()
 
     def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> Any:

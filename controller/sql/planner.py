@@ -112,7 +112,7 @@ class PlanCache:
             except InvalidStatement as error:
                 if error.condition is Condition.PARSE_ERROR:
                     # MySQL quotes the statement as it was sent.
-                    parse_statement(canonical_text(sql, settings))
+                    plan(canonical_text(sql, settings), catalog, database, settings)
                 raise
             self._keep(key, found)
         return found, values
