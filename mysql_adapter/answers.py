@@ -15,7 +15,7 @@ from dataflow.types import Row
 from mysql_adapter import packets
 from mysql_adapter.columns import column_definition
 from mysql_adapter.framing import frame
-from mysql_adapter.packets import CAN
+from mysql_adapter.packets import DEPRECATE_EOF, FOUND_ROWS
 from mysql_adapter.results import Encoder, binary_encoder, text_encoder
 
 ROWS_PER_CHUNK = 256
@@ -93,7 +93,7 @@ class Formats:
 
 
 def send_done(wire: Wire, done: Done, status: int) -> None:
-    affected = done.matched if wire.capabilities & CAN.CLIENT_FOUND_ROWS else done.affected
+    affected = done.matched if wire.capabilities & FOUND_ROWS else done.affected
     wire.send(
         packets.ok(
             status,
@@ -107,14 +107,14 @@ def send_done(wire: Wire, done: Done, status: int) -> None:
 
 def send_end(wire: Wire, status: int, warnings: int = 0) -> None:
     """What ends rows: EOF, or OK for clients that want no EOF."""
-    if wire.capabilities & CAN.CLIENT_DEPRECATE_EOF:
+    if wire.capabilities & DEPRECATE_EOF:
         wire.send(packets.ok(status, warnings=warnings, tag=0xFE))
     else:
         wire.send(packets.eof(status, warnings))
 
 
 def send_metadata_end(wire: Wire, status: int) -> None:
-    if not wire.capabilities & CAN.CLIENT_DEPRECATE_EOF:
+    if not wire.capabilities & DEPRECATE_EOF:
         wire.send(packets.eof(status))
 
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from mysql_mimic.types import ColumnDefinition, ColumnType
 
+from controller.sql.output import type_flags
 from controller.sql.plan import OutputColumn
 from dataflow.types import BLOBS, INTEGERS, STRINGS, TEXTS, Kind, SqlType
 from mysql_adapter.charsets import BINARY_ID, COLLATIONS, DEFAULT_ID, collation_of
@@ -102,26 +103,6 @@ def display_length(type: SqlType, bytes_per_character: int) -> int:
     if kind in BLOBS:
         return type.length or 0
     return (type.length or 0) * bytes_per_character
-
-
-def type_flags(type: SqlType) -> int:
-    kind = type.kind
-    flags = 0
-    if type.unsigned or kind in (Kind.YEAR, Kind.BIT):
-        flags |= FLAG.UNSIGNED_FLAG
-    if type.zerofill or kind is Kind.YEAR:
-        flags |= FLAG.ZEROFILL_FLAG
-    if kind in BLOB_BYTES or kind is Kind.JSON:
-        flags |= FLAG.BLOB_FLAG
-    if kind in BLOBS or kind in (Kind.JSON, Kind.DATE, Kind.DATETIME, Kind.TIMESTAMP, Kind.TIME, Kind.NULL):
-        flags |= FLAG.BINARY_FLAG
-    if kind is Kind.ENUM:
-        flags |= FLAG.ENUM_FLAG
-    if kind is Kind.SET:
-        flags |= FLAG.SET_FLAG
-    if type.collation is not None and type.collation.endswith("_bin"):
-        flags |= FLAG.BINARY_FLAG
-    return int(flags)
 
 
 def decimals(type: SqlType, computed: bool) -> int:

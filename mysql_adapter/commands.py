@@ -19,7 +19,7 @@ from dataflow.errors import Condition, InvalidStatement, MillraceError
 from mysql_adapter import answers, packets
 from mysql_adapter.columns import column_definition
 from mysql_adapter.framing import ConnectionOver, Disconnected
-from mysql_adapter.packets import CAN, STATUS, MalformedPacket, Reader, parse_change_user
+from mysql_adapter.packets import CAN, MalformedPacket, Reader, parse_change_user
 from mysql_adapter.parameters import Typed, read_parameters
 from mysql_adapter.prepared import Prepared
 from mysql_adapter.session import Session
@@ -84,14 +84,14 @@ class Commands:
     async def query(self, payload: bytes) -> None:
         connection, session = self._connection, self.session
         position = 1
-        if connection.capabilities & CAN.CLIENT_QUERY_ATTRIBUTES:
+        if connection.capabilities & packets.QUERY_ATTRIBUTES:
             position = self._skip_attributes(payload)
         sql = session.decode(payload[position:])
         statements = session.split(sql, self.multi_statements)
         last = len(statements) - 1
         for index, statement in enumerate(statements):
             outcome = await session.run(statement)
-            status = session.status | (STATUS.SERVER_MORE_RESULTS_EXISTS if index < last else 0)
+            status = session.status | (packets.MORE_RESULTS if index < last else 0)
             if isinstance(outcome, ResultSet):
                 await answers.send_result(connection, session.format(outcome.columns), outcome, status, False)
             else:
@@ -143,13 +143,13 @@ class Commands:
         if flags & ComStmtExecuteFlags.CURSOR_TYPE_READ_ONLY:
             statement.open_cursor(outcome)
             format.send_header(connection)
-            answers.send_end(connection, session.status | STATUS.SERVER_STATUS_CURSOR_EXISTS, len(outcome.warnings))
+            answers.send_end(connection, session.status | packets.CURSOR_EXISTS, len(outcome.warnings))
         else:
             await answers.send_result(connection, format, outcome, session.status, True)
 
     def _values(self, statement: Prepared, reader: Reader, flags: int) -> list[Typed]:
         count = statement.parameter_count
-        named = bool(self._connection.capabilities & CAN.CLIENT_QUERY_ATTRIBUTES)
+        named = bool(self._connection.capabilities & packets.QUERY_ATTRIBUTES)
         try:
             if named and (count or flags & ComStmtExecuteFlags.PARAMETER_COUNT_AVAILABLE):
                 sent = reader.length()
@@ -177,7 +177,7 @@ class Commands:
             raise InvalidStatement(Condition.CURSOR_MISSING)
         columns, rows, over = statement.fetch(wanted)
         await answers.send_rows(connection, session.format(columns).encoder(True), rows)
-        mark = STATUS.SERVER_STATUS_LAST_ROW_SENT if over else STATUS.SERVER_STATUS_CURSOR_EXISTS
+        mark = packets.LAST_ROW_SENT if over else packets.CURSOR_EXISTS
         answers.send_end(connection, session.status | mark)
 
     async def send_long_data(self, payload: bytes) -> None:

@@ -124,7 +124,11 @@ def read_value(reader: Reader, wire_type: WireType, codec: str) -> Typed:
 def _string(number: int, data: bytes, codec: str) -> Typed:
     if number in _BYTES:
         return data, SqlType(Kind.VARBINARY, length=len(data))
-    text = data.decode(codec, "surrogateescape" if codec == "utf-8" else "replace")
+    try:
+        text = data.decode(codec)
+    except UnicodeDecodeError:
+        # Some drivers send bytes under the type of text.
+        return data, SqlType(Kind.VARBINARY, length=len(data))
     return text, types.text(len(text))
 
 
@@ -164,7 +168,8 @@ def _time(reader: Reader) -> Typed:
     part = Reader(reader.fixed(length) + bytes(12 - length))
     negative, days = part.uint(1), part.uint(4)
     hours, minutes, seconds, microseconds = part.uint(1), part.uint(1), part.uint(1), part.uint(4)
-    if hours > 23 or minutes > 59 or seconds > 59 or microseconds > 999_999 or days > 34:
+    if minutes > 59 or seconds > 59 or microseconds > 999_999:
         raise MalformedPacket("not a time")
     total = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1_000_000 + microseconds
+    total = min(total, temporal.TIME_MAX)
     return -total if negative else total, SqlType(Kind.TIME, scale=6 if microseconds else 0)

@@ -23,12 +23,11 @@ from dataflow.collation.names import canonical
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.modes import Modes
 from dataflow.types import Row, Value
-from mysql_adapter import dispatch
+from mysql_adapter import dispatch, packets
 from mysql_adapter.authentication import Account
 from mysql_adapter.charsets import CollationEntry, charset_of, collation_by_id, collation_of
 from mysql_adapter.facts import fact
 from mysql_adapter.information_schema.description import default_text, output_column
-from mysql_adapter.packets import STATUS
 from mysql_adapter.parameters import Typed, type_code
 from mysql_adapter.prepared import Prepared
 from mysql_adapter.statements.cursor import TokenCursor
@@ -106,6 +105,7 @@ class Session:
             self._literal_collation(str(get("collation_connection"))),
             bool(get("foreign_key_checks")),
         )
+        self.backslash_escapes = self.settings.backslash_escapes
         self.modes = Modes.parse(sql_mode, self.time_zone)
         self.autocommit = bool(get("autocommit"))
         client = charset_of(str(get("character_set_client")))
@@ -136,12 +136,12 @@ class Session:
 
     @property
     def status(self) -> int:
-        status = STATUS.SERVER_STATUS_AUTOCOMMIT if self.autocommit else 0
+        status = packets.AUTOCOMMIT if self.autocommit else 0
         if self.transaction is not None:
-            status |= STATUS.SERVER_STATUS_IN_TRANS
-        if not self.settings.backslash_escapes:
-            status |= STATUS.SERVER_STATUS_NO_BACKSLASH_ESCAPES
-        return int(status)
+            status |= packets.IN_TRANSACTION
+        if not self.backslash_escapes:
+            status |= packets.NO_BACKSLASH_ESCAPES
+        return status
 
     def decode(self, data: bytes) -> str:
         codec = self.client_codec

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controller.sql import show_create
+from controller.sql.output import column_flags
 from controller.sql.plan import OutputColumn
 from dataflow import schema
 from dataflow.schema import ROW_ID_NAME, Index, Table
 from dataflow.types import BLOBS, INTEGER_BYTES, STRINGS, Kind, SqlType
 from mysql_adapter.charsets import collation_of
-from mysql_adapter.columns import BLOB_BYTES, FLAG
+from mysql_adapter.columns import BLOB_BYTES
 
 
 def default_text(column: schema.Column) -> str | None:
@@ -76,26 +77,6 @@ def _stands_for_primary(table: Table, column: schema.Column) -> bool:
         if index.unique and not any(nullable[part.column_id] for part in index.parts):
             return index.parts[0].column_id == column.id
     return False
-
-
-def column_flags(table: Table, column: schema.Column) -> int:
-    """The flags of a column definition that come from the table rather than the type."""
-    flags = 0
-    key = key_text(table, column)
-    primary = declared_primary_key(table)
-    if primary is not None and key == "PRI":
-        flags |= FLAG.PRI_KEY_FLAG | FLAG.PART_KEY_FLAG
-    elif key == "UNI":
-        flags |= FLAG.UNIQUE_KEY_FLAG | FLAG.PART_KEY_FLAG
-    elif key == "MUL":
-        flags |= FLAG.MULTIPLE_KEY_FLAG | FLAG.PART_KEY_FLAG
-    if column.auto_increment:
-        flags |= FLAG.AUTO_INCREMENT_FLAG
-    if column.on_update_now:
-        flags |= FLAG.ON_UPDATE_NOW_FLAG
-    if not column.nullable and not column.has_default and not column.default_now and not column.auto_increment:
-        flags |= FLAG.NO_DEFAULT_VALUE_FLAG
-    return int(flags) & 0xFFFF
 
 
 def output_column(table: Table, column: schema.Column) -> OutputColumn:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done
-from controller.sql.lexer import Token, TokenKind
+from controller.sql.lexer import Token, TokenKind, literal_value
 from dataflow import temporal
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.types import Value
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Change = Callable[[], None]
 _SCOPES = {"GLOBAL": "global", "PERSIST": "global", "PERSIST_ONLY": "global", "SESSION": "session", "LOCAL": "session"}
+
+_SIMPLE = frozenset({TokenKind.WORD, TokenKind.NUMBER, TokenKind.STRING})
 
 
 async def set_statement(session: Session, cursor: TokenCursor) -> Done:
@@ -86,11 +88,13 @@ async def _value(session: Session, cursor: TokenCursor, name: str, scope: str) -
     variable = variables.find(name)
     if cursor.accept("DEFAULT"):
         return variable.default if scope == "global" else session.environment.globals.get(name)
-    if token is not None and token.kind is TokenKind.WORD and token.upper not in ("NULL", "TRUE", "FALSE"):
-        mark = cursor.mark()
+    mark = cursor.mark()
+    if token is not None and token.kind in _SIMPLE and token.upper not in ("NULL", "TRUE", "FALSE"):
         cursor.take()
         if cursor.at_end or cursor.peek(","):
-            return token.text
+            if token.kind is TokenKind.WORD:
+                return token.text
+            return literal_value(token.text, cursor.settings.backslash_escapes)
         cursor.back_to(mark)
     return await session.evaluate(cursor.expression(","))
 

@@ -17,7 +17,10 @@ __all__ = ["Account", "AccountList", "Limits", "ServerThread"]
 
 
 class ServerThread:
-    """`with ServerThread(make_database) as server:` serves on `server.port` until the end."""
+    """`with ServerThread(database) as server:` serves on `server.port` until the end.
+
+    `database` may be a coroutine function that opens one, for those that belong to an event loop.
+    """
 
     def __init__(
         self,
@@ -73,6 +76,8 @@ class ServerThread:
 
     async def _main(self) -> None:
         database, users, tls, limits = self._arguments
+        if callable(database):
+            database = await database()
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         self.server = Server(database, users, tls=tls, limits=limits)
