@@ -13,10 +13,12 @@ the executor's business. Values that fit already pass an inlined test and nothin
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
 from dataflow.modes import DEFAULT_MODES, Modes
+from dataflow.numerals import largest_decimal
 from dataflow.storing.moments import date_storer, time_storer
 from dataflow.storing.numbers import Store, integer_range, number_storer
 from dataflow.storing.report import NOTE, WARNING, Notice, Report, Target
@@ -29,7 +31,19 @@ from dataflow.storing.texts import (
     set_storer,
     text_storer,
 )
-from dataflow.types import BLOBS, DATES, INTEGERS, NUMBERS, STRINGS, TEXTS, Kind, Row, SqlType, Value
+from dataflow.types import (
+    BLOBS,
+    DATES,
+    INTEGERS,
+    NUMBERS,
+    STRINGS,
+    TEMPORALS,
+    TEXTS,
+    Kind,
+    Row,
+    SqlType,
+    Value,
+)
 
 __all__ = ["NOTE", "WARNING", "Notice", "Report", "column_storer", "row_storer", "store"]
 
@@ -81,7 +95,7 @@ def _row_storer(columns: tuple[tuple[SqlType, str], ...], sources: tuple[SqlType
     parts = []
     for position, ((column, name), source) in enumerate(zip(columns, sources, strict=True)):
         namespace[f"s{position}"] = column_storer(column, source, name, modes)
-        test = _fits(column, source, f"v{position}")
+        test = _fits(column, source, f"v{position}", namespace)
         slow = f"s{position}(v{position}, report)"
         parts.append(slow if test is None else f"v{position} if {test} else {slow}")
     names = "".join(f"v{position}, " for position in range(len(columns)))
@@ -91,9 +105,19 @@ def _row_storer(columns: tuple[tuple[SqlType, str], ...], sources: tuple[SqlType
     return function
 
 
-def _fits(column: SqlType, source: SqlType, name: str) -> str | None:
+def _fits(column: SqlType, source: SqlType, name: str, namespace: dict[str, Any]) -> str | None:
     """A quick Python test that holds only if the value can be stored as it is."""
     known = source.kind is not Kind.NULL
+    if column.kind is Kind.DECIMAL and source.kind in (Kind.DECIMAL, Kind.NULL) and not column.unsigned:
+        bound = f"m{name}"
+        namespace[bound] = largest_decimal(column.length or 10, column.scale)
+        namespace[f"n{name}"] = namespace[bound].copy_negate()
+        namespace["Decimal"] = Decimal
+        return f"type({name}) is Decimal and {name}.same_quantum({bound}) and n{name} <= {name} <= {bound}"
+    if column.kind is source.kind and column.kind in TEMPORALS and column.scale >= source.scale:
+        if column.kind is Kind.TIME:
+            return f"type({name}) is int"
+        return f"type({name}) is int and 0 < ({name} >> 41 & 31) <= 28 and ({name} >> 46) % 13"
     if column.kind in INTEGERS and (source.kind in INTEGERS or not known):
         low, high = integer_range(column)
         return f"type({name}) is int and {low} <= {name} <= {high}"

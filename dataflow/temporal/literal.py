@@ -8,7 +8,7 @@ decision: an expression ignores them, a column in strict mode refuses them.
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import ROUND_FLOOR, Decimal
 from enum import IntFlag
 
@@ -27,7 +27,7 @@ class Flaw(IntFlag):
 
 Read = tuple[int | None, Flaw]
 _NONE = Flaw.NONE
-_PLAIN = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?)?\Z")
+_PLAIN = re.compile(r"[0-9]{4}-[0-9][0-9]-[0-9][0-9](?:[ T][0-9][0-9]:[0-9][0-9]:[0-9][0-9](?:\.(?:[0-9]{3}|[0-9]{6}))?)?\Z")
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)\Z")
 _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 _SPACE = frozenset(" \t\n\v\f\r")
@@ -47,17 +47,12 @@ def check_date(year: int, month: int, day: int, nonzero: bool, modes: Modes) -> 
 
 def read_datetime(text: str, modes: Modes = LENIENT_MODES) -> Read:
     """A date with or without a time; a seventh fractional digit rounds the sixth."""
-    plain = _PLAIN.match(text)
-    if plain is None:
-        return _read_loose(text, modes)
-    year_, month_, day_, hour_, minute_, second_, fraction_ = plain.groups("0")
-    year, month, day = int(year_), int(month_), int(day_)
-    hour, minute, second = int(hour_), int(minute_), int(second_)
-    if month > 12 or day > 31 or hour > 23 or minute > 59 or second > 59:
-        return None, Flaw.TRUNCATED
-    value = calendar.pack(year, month, day, hour, minute, second, int(fraction_.ljust(6, "0")))
-    flaw = check_date(year, month, day, value != 0, modes)
-    return (None if flaw else value), flaw
+    if _PLAIN.match(text) is not None:
+        try:
+            return calendar.from_datetime(datetime.fromisoformat(text)), _NONE
+        except ValueError:
+            pass  # a zero date, or none at all
+    return _read_loose(text, modes)
 
 
 def _read_loose(text: str, modes: Modes, whole_only: bool = False) -> Read:
