@@ -105,6 +105,39 @@ class SetTables:
 
 
 @dataclass(frozen=True, slots=True)
+class AddView:
+    """Maintain a query: its node, the columns it is looked up by, the definitions of its tables.
+
+    Answered by Done, or StaleSchema if a table has another definition by now.
+    """
+
+    view: bytes
+    node: bytes
+    key: tuple[int, ...]
+    tables: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Keys of a view, as one msgpack list of tuples."""
+
+    view: bytes
+    keys: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """For each key, its rows as one msgpack list of tuples."""
+
+    rows: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownView:
+    """There is no such view here; `AddView` makes one."""
+
+
+@dataclass(frozen=True, slots=True)
 class AskEpoch:
     """Of shard 0: an epoch at which all shards can be read together."""
 
@@ -172,6 +205,10 @@ Message = (
     | Allocate
     | Allocated
     | SetTables
+    | AddView
+    | Lookup
+    | Found
+    | UnknownView
     | AskEpoch
     | ReadableEpoch
     | AskStatus
@@ -208,6 +245,10 @@ MESSAGES: tuple[type[Message], ...] = (
     Allocate,
     Allocated,
     SetTables,
+    AddView,
+    Lookup,
+    Found,
+    UnknownView,
     AskEpoch,
     ReadableEpoch,
     AskStatus,

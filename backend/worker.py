@@ -20,24 +20,30 @@ from typing import Any
 import psutil
 
 from backend.messages import (
+    AddView,
     Allocate,
     Allocated,
     AskEpoch,
     AskStatus,
     Done,
     EndScan,
+    Found,
     Get,
+    Lookup,
     ReadableEpoch,
     Scan,
     Scanned,
     SetTables,
     ShardStatus,
     Stop,
+    UnknownView,
     Values,
 )
 from backend.transport import Peer, failure, listen
+from backend.view_host import ViewHost
 from controller.catalog import Catalog
 from dataflow.coordinator import Coordinator
+from dataflow.delta import Delta
 from dataflow.epoch_messages import (
     CloseEpoch,
     DiscardDecisions,
@@ -57,6 +63,7 @@ from dataflow.epoch_messages import (
     ShardJoined,
     ShardWelcomed,
     Stage,
+    StaleSchema,
     TransactionId,
     TransactionWithdrawn,
 )
@@ -80,9 +87,11 @@ def catalog_tables(catalog: Catalog) -> SetTables:
 class Worker:
     """One shard, served. `stopped` is set when a peer asked the process to end."""
 
-    def __init__(self, shard: int, shard_count: int, store: ShardStore) -> None:
+    def __init__(self, shard: int, shard_count: int, store: ShardStore, memory_bytes: int) -> None:
         self.shard = shard
         self.store = store
+        self.views = ViewHost(store, memory_bytes)
+        self._changes: dict[int, Delta] = {}
         self.epochs = ShardEpochs(shard, store, store.prepared())
         self.coordinator: Coordinator | None = None
         if shard == 0:
@@ -118,6 +127,8 @@ class Worker:
             EndScan: self._end_scan,
             Allocate: self._allocate,
             SetTables: self._set_tables,
+            AddView: self._add_view,
+            Lookup: self._lookup,
             AskEpoch: self._ask_epoch,
             AskStatus: self._status,
             Stop: self._stop,
@@ -160,12 +171,14 @@ class Worker:
         if handler is None:
             log.warning("unexpected message %s", type(message).__name__)
             return
-        if self.epochs.in_doubt and type(message) in (Get, Scan, Inquire):
+        if self.epochs.in_doubt and type(message) in (Get, Scan, Lookup, Inquire):
             self._held.append((peer, request, message))
             return
         try:
             handler(peer, request, message)
-        except MillraceError as error:
+        except Exception as error:
+            if not isinstance(error, MillraceError):
+                log.exception("%s failed", type(message).__name__)
             peer.send(failure(error), request)
 
     def _stage(self, peer: Peer, request: int, message: Stage) -> None:
@@ -227,7 +240,17 @@ class Worker:
             return self.epochs.idle
         self.catalog_version = tables.catalog_version
         self.next_table_id = tables.next_table_id
+        self.views.tables_changed(tables.versions)
         return self.epochs.set_tables(tables.versions)
+
+    def _add_view(self, peer: Peer, request: int, message: AddView) -> None:
+        stale = self.views.add(message.view, message.node, message.key, message.tables, self.epochs.tables)
+        peer.send(Done() if stale is None else StaleSchema(stale), request)
+
+    def _lookup(self, peer: Peer, request: int, message: Lookup) -> None:
+        self._reads += 1
+        rows = self.views.lookup(message.view, message.keys)
+        peer.send(UnknownView() if rows is None else Found(rows), request)
 
     def _ask_epoch(self, peer: Peer, request: int, message: AskEpoch) -> None:
         self._epoch_waiting.append((peer, request))
@@ -319,6 +342,7 @@ class Worker:
             case PersistPrepared(record):
                 self._persist(self.store.persist_prepared, record)
             case PersistEpoch():
+                self._changes = self.views.changes(effect.writes)
                 self._persist(self.store.persist_epoch, effect)
             case DiscardPrepared(epoch):
                 self.store.discard_prepared(epoch)
@@ -341,4 +365,6 @@ class Worker:
             # What is on disk is unknown now. A restart reads what is really there.
             log.critical("cannot write: %s; the shard stops", error)
             os._exit(1)
+        self.views.apply(self.store.epoch, self._changes)
+        self._changes = {}
         self._run(self.epochs.persisted())

@@ -28,6 +28,7 @@ LOCK_PATIENCE_S = 60.0
 ORPHAN_CHECK_S = 0.5
 RECONNECT_S = 0.1
 SWEEP_CHECK_S = 5.0
+MEMORY_CHECK_S = 1.0
 SWEEP_PAUSE_S = 0.02
 
 log = logging.getLogger(__name__)
@@ -60,7 +61,7 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     orphaned = asyncio.ensure_future(_until_orphaned())
     durability: Durability = "os" if deployment.durability == "os" else "fsync"
     store = await _open(deployment.data_path / "shards" / str(shard), durability)
-    worker = Worker(shard, deployment.shard_count, store)
+    worker = Worker(shard, deployment.shard_count, store, deployment.memory_bytes // deployment.shard_count)
     server, port = await worker.serve(deployment.internal_host, deployment.secret_bytes)
     registry = Registry(deployment.zookeeper, deployment.root)
     await asyncio.to_thread(registry.start, 60.0)
@@ -71,6 +72,7 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     worker.learn_tables(catalog_tables(catalog))
     gc.freeze()
     log.info("shard %d serves on port %d at epoch %d", shard, port, store.epoch)
+    limiting = asyncio.ensure_future(_limit_memory(worker))
     sweeping = asyncio.ensure_future(_sweep(worker))
     following = (
         None if shard == 0 else asyncio.ensure_future(_follow_coordinator(worker, registry, deployment))
@@ -80,6 +82,7 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     )
     log.info("shard %d stops", shard)
     sweeping.cancel()
+    limiting.cancel()
     if following is not None:
         following.cancel()
     server.close()
@@ -109,6 +112,13 @@ async def _sweep(worker: Worker) -> None:
             for _ in sweep(worker.store, tables, worker.next_table_id):
                 await asyncio.sleep(SWEEP_PAUSE_S)
             swept = version
+
+
+async def _limit_memory(worker: Worker) -> None:
+    """Keep the views within their memory."""
+    while True:
+        await asyncio.sleep(MEMORY_CHECK_S)
+        worker.views.enforce_limit()
 
 
 async def _until_orphaned() -> None:

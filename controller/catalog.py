@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from dataflow import expression, schema
+from dataflow import expression, node, schema
 from dataflow.errors import Condition, CorruptState, InvalidStatement
 from dataflow.schema import Table
 from dataflow.types import DEFAULT_COLLATION, Kind, SqlType
@@ -68,7 +68,9 @@ class Catalog:
     next_table_id: int = 1
 
     @staticmethod
-    def of(databases: tuple[Database, ...], tables: tuple[Table, ...], version: int, next_table_id: int) -> Catalog:
+    def of(
+        databases: tuple[Database, ...], tables: tuple[Table, ...], version: int, next_table_id: int
+    ) -> Catalog:
         return Catalog(
             MappingProxyType({database.name: database for database in databases}),
             MappingProxyType({table.id: table for table in tables}),
@@ -147,6 +149,15 @@ _CLASSES: dict[str, Any] = {
     "literal": expression.Literal,
     "parameter": expression.Parameter,
     "call": expression.Call,
+    "base": node.Base,
+    "join": node.Join,
+    "left_join": node.LeftJoin,
+    "semi_join": node.SemiJoin,
+    "aggregate": node.Aggregate,
+    "aggregate_function": node.AggregateFunction,
+    "order": node.Order,
+    "top_k": node.TopK,
+    "union": node.Union,
 }
 _TAGS: dict[Any, str] = {found: tag for tag, found in _CLASSES.items()}
 
@@ -202,6 +213,18 @@ def decode_expression(packed: Any) -> expression.Expression:
     if not isinstance(found, expression.Column | expression.Literal | expression.Parameter | expression.Call):
         raise CorruptState("not an expression")
     return found
+
+
+def encode_node(value: node.Node) -> bytes:
+    """A query's node for messages: equal nodes give equal bytes."""
+    return msgspec.msgpack.encode(to_builtins(value))
+
+
+def decode_node(data: bytes) -> node.Node:
+    found = _decode(data)
+    if type(found) not in node.Node.__args__:
+        raise CorruptState("not a node")
+    return found  # type: ignore[return-value]
 
 
 def encode_table(table: Table) -> bytes:

@@ -176,6 +176,12 @@ def _integer_source(part: Part, number: int, value: str, names: dict[str, Any]) 
     return value
 
 
+def escaped_bytes(part: Part, text: bytes) -> bytes:
+    """The part for a text or binary string that is given as the bytes it compares by."""
+    encoded = b"\x01" + text.replace(b"\0", b"\0\xff") + b"\0\x01"
+    return encoded.translate(INVERTED) if part.descending else encoded
+
+
 def float_order(number: float) -> int:
     """An integer within 64 bits that sorts like `number`; -0.0 and 0.0 are the same."""
     bits: int = _SIGNED.unpack(_DOUBLE.pack(number + 0.0))[0]

@@ -1,0 +1,187 @@
+"""The maintained views of one worker: the dataflow engine over the shard's base tables.
+
+Views are known by a name that whoever asks for them makes from their definition, so the same
+query from any adapter is the same view. They come when first asked for, live in memory
+only, and go when a table below them changes its definition or a restart empties the worker:
+whoever misses one sends its definition again.
+
+The engine is always at the epoch of `source`: an epoch's changes and the state that contains
+them are handed over together, after the epoch is durable and before its writers hear of it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from controller.catalog import decode_node, decode_table
+from dataflow.delta import Delta
+from dataflow.engine import Engine, View
+from dataflow.node import Base, Node, inputs_of
+from dataflow.types import BLOBS, REALS, STRINGS, Kind, Row, SqlType
+from persistence.shard_store import ShardStore
+from persistence.table_source import TableSource
+
+ROW_KEY = ord("r")
+
+log = logging.getLogger(__name__)
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def rows_decoder(types: tuple[SqlType, ...]) -> msgspec.msgpack.Decoder[list[Row]]:
+    """Decodes a list of rows with columns of these types."""
+    return msgspec.msgpack.Decoder(list[tuple[*map(_wire_type, types)]])  # type: ignore[misc]
+
+
+def _wire_type(column: SqlType) -> Any:
+    kind = column.kind
+    if kind in STRINGS:
+        return str | None
+    if kind in BLOBS:
+        return bytes | None
+    if kind in REALS:
+        return float | None
+    if kind is Kind.NULL:
+        return None
+    return Decimal | None if kind is Kind.DECIMAL else int | None
+
+
+@dataclass(slots=True)
+class HostedView:
+    view: View
+    tables: frozenset[int]
+    keys: msgspec.msgpack.Decoder[list[Row]]
+    hits: int = 0
+    misses: int = 0
+
+
+class ViewHost:
+    def __init__(self, store: ShardStore, memory_bytes: int) -> None:
+        self._store = store
+        self._memory_bytes = memory_bytes
+        self._start_anew()
+
+    def _start_anew(self) -> None:
+        self._source = TableSource(self._store.view())
+        self._engine = Engine(self._source)
+        self.views: dict[bytes, HostedView] = {}
+        self._users: dict[int, int] = {}
+
+    # --- views come and go
+
+    def add(
+        self,
+        name: bytes,
+        node_bytes: bytes,
+        key: tuple[int, ...],
+        tables: list[bytes],
+        versions: Mapping[int, int],
+    ) -> int | None:
+        """Host a view; returns the id of a table whose definition is not the present one, if any."""
+        if name in self.views:
+            return None
+        definitions = [decode_table(table) for table in tables]
+        for table in definitions:
+            if versions.get(table.id) != table.version:
+                return table.id
+        if not self.views:
+            self._source.advance(self._store.view())
+        for table in definitions:
+            self._source.learn(table)
+        node = decode_node(node_bytes)
+        view = self._engine.add_view(node, key)
+        used = frozenset(base.table for base in _bases(node))
+        keys = rows_decoder(tuple(node.types[column] for column in key))
+        self.views[name] = HostedView(view, used, keys)
+        for table_id in used:
+            self._users[table_id] = self._users.get(table_id, 0) + 1
+        log.info("view %s is %s, %d views", name.hex(), view.reason or "partial", len(self.views))
+        return None
+
+    def remove(self, name: bytes) -> None:
+        hosted = self.views.pop(name, None)
+        if hosted is None:
+            return
+        self._engine.remove_view(hosted.view)
+        for table_id in hosted.tables:
+            self._users[table_id] -= 1
+            if not self._users[table_id]:
+                del self._users[table_id]
+                self._source.forget(table_id)
+
+    def tables_changed(self, versions: Mapping[int, int]) -> None:
+        """Drop the views over tables that were changed or dropped."""
+        stale = {
+            table_id for table_id in self._users if versions.get(table_id) != self._source.version(table_id)
+        }
+        for name in [name for name, hosted in self.views.items() if hosted.tables & stale]:
+            self.remove(name)
+
+    # --- reading
+
+    def lookup(self, name: bytes, keys: bytes) -> list[bytes] | None:
+        """The rows of each key, encoded, as of now; None if there is no such view."""
+        hosted = self.views.get(name)
+        if hosted is None:
+            return None
+        wanted = hosted.keys.decode(keys)
+        found = self._engine.upquery(hosted.view, wanted)
+        hosted.hits += len(wanted)
+        return [_encode(hit.rows) for hit in found]
+
+    # --- epochs
+
+    def changes(self, writes: Mapping[bytes, bytes | None]) -> dict[int, Delta]:
+        """What the writes of an epoch, not yet stored, change in the tables that views use."""
+        changes: dict[int, Delta] = {}
+        if not self._users:
+            return changes
+        source, get = self._source, self._store.get
+        for key, value in writes.items():
+            if key[0] != ROW_KEY:
+                continue
+            table_id = int.from_bytes(key[1:5], "big")
+            if table_id not in self._users:
+                continue
+            delta = changes.setdefault(table_id, [])
+            old = get(key)
+            if old is not None:
+                delta.append((source.decode(table_id, old[1]), -1))
+            if value is not None:
+                delta.append((source.decode(table_id, value), 1))
+        return changes
+
+    def apply(self, epoch: int, changes: dict[int, Delta]) -> None:
+        """The epoch is stored: bring the views up to it.
+
+        A change that some view cannot compute (a value out of range, say) must not hold up the
+        epoch: all views go, and who asks for one again is told what is wrong with it.
+        """
+        if not self.views:
+            return
+        self._source.advance(self._store.view())
+        if changes:
+            try:
+                self._engine.apply(epoch, changes)
+            except Exception:
+                log.exception("the views could not follow epoch %d and start anew", epoch)
+                self._start_anew()
+
+    def enforce_limit(self) -> None:
+        """Evict cold keys until the views fit the memory they may take."""
+        report = self._engine.enforce(self._memory_bytes)
+        if report.only_full_left:
+            log.warning(
+                "full views alone take %d bytes, the limit is %d", report.full_bytes, self._memory_bytes
+            )
+
+
+def _bases(node: Node) -> list[Base]:
+    if isinstance(node, Base):
+        return [node]
+    return [base for each in inputs_of(node) for base in _bases(each)]

@@ -1,0 +1,145 @@
+"""Base tables as the dataflow reads them: rows by key columns, from one shard's stored state.
+
+A lookup goes through the primary key or an index whose leading parts are just the columns
+asked for; without one it is a scan. What is read is the state as of one epoch, which `advance`
+moves on, so that rows and the changes handed to the dataflow always fit together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from dataflow.schema import Index, Table
+from dataflow.source import key_of_values
+from dataflow.types import STRINGS, Kind, Row, Value
+from persistence.key_encoding import KeyEncoding, escaped_bytes
+from persistence.key_range import after_prefix
+from persistence.layout import TableWriter, index_prefix, unique_prefix
+from persistence.view import View
+
+Columns = tuple[int, ...]
+INEXACT_KINDS = frozenset({Kind.ENUM, Kind.SET, Kind.JSON, Kind.FLOAT, Kind.DOUBLE})
+"""Kinds whose equality in the dataflow is not equality of key parts."""
+
+
+class _Path:
+    """One way to find rows: an index, of which the first `len(columns)` parts are given."""
+
+    def __init__(self, table: Table, index: Index, columns: Columns) -> None:
+        self.encoding = KeyEncoding(table, index)
+        parts = self.encoding.parts[: len(columns)]
+        self.order = [columns.index(part.position) for part in parts]
+        self.is_text = [part.type.kind in STRINGS and part.type.kind is not Kind.JSON for part in parts]
+        primary = index is table.primary_key
+        self.prefixes = [TableWriter(table).row_prefix] if primary else [index_prefix(table.id, index.id)]
+        self.resolves = not primary
+        self.is_whole_row_key = primary and len(columns) == len(index.parts)
+        if index.unique and not primary:
+            self.prefixes.append(unique_prefix(table.id, index.id))
+
+    def key(self, values: Sequence[Any]) -> bytes:
+        """The leading parts for `values`, texts being given as what they compare by."""
+        parts = []
+        for number, place in enumerate(self.order):
+            value = values[place]
+            if value is not None and self.is_text[number]:
+                parts.append(escaped_bytes(self.encoding.parts[number], value))
+            else:
+                parts.append(self.encoding.value_encoders[number](value))
+        return b"".join(parts)
+
+
+class TableSource:
+    """Implements `dataflow.graph.BaseSource` over the stored state as of one epoch."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._tables: dict[int, Table] = {}
+        self._writers: dict[int, TableWriter] = {}
+        self._paths: dict[tuple[int, Columns], _Path | None] = {}
+
+    def advance(self, view: View) -> None:
+        """Read a later state from now on."""
+        self._view = view
+
+    def learn(self, table: Table) -> None:
+        """From now on rows of the table are read by this definition of it."""
+        if self._tables.get(table.id) != table:
+            self._tables[table.id] = table
+            self._writers[table.id] = TableWriter(table)
+            self._paths = {key: path for key, path in self._paths.items() if key[0] != table.id}
+
+    def forget(self, table_id: int) -> None:
+        if self._tables.pop(table_id, None) is not None:
+            del self._writers[table_id]
+            self._paths = {key: path for key, path in self._paths.items() if key[0] != table_id}
+
+    def version(self, table_id: int) -> int | None:
+        table = self._tables.get(table_id)
+        return None if table is None else table.version
+
+    def decode(self, table_id: int, stored: bytes) -> Row:
+        return self._writers[table_id].decode(stored)
+
+    # --- what the dataflow asks
+
+    def is_indexed(self, table: int, columns: Columns) -> bool:
+        return self._path(table, columns) is not None
+
+    def scan(self, table: int) -> Iterator[Row]:
+        writer = self._writers[table]
+        decode = writer.decode
+        for chunk in self._view.scan(writer.row_prefix, after_prefix(writer.row_prefix)):
+            for _, _, stored in chunk:
+                yield decode(stored)
+
+    def lookup(self, table: int, columns: Columns, keys: Sequence[Any]) -> list[Iterable[Row]]:
+        path = self._path(table, columns)
+        if path is None:
+            return self._lookup_by_scan(table, columns, keys)
+        writer = self._writers[table]
+        found: list[Iterable[Row]] = []
+        for key in keys:
+            encoded = path.key((key,) if len(columns) == 1 else key)
+            if path.is_whole_row_key:
+                row = self._view.get(writer.row_prefix + encoded)
+                found.append([] if row is None else [writer.decode(row[1])])
+                continue
+            rows: list[Row] = []
+            for prefix in path.prefixes:
+                start = prefix + encoded
+                resolve = writer.row_prefix if path.resolves else None
+                for chunk in self._view.scan(start, after_prefix(start), resolve=resolve):
+                    rows += [writer.decode(stored) for _, _, stored in chunk]
+            found.append(rows)
+        return found
+
+    def _lookup_by_scan(self, table: int, columns: Columns, keys: Sequence[Any]) -> list[Iterable[Row]]:
+        types = [self._tables[table].columns[column].type for column in columns]
+        found: dict[Any, list[Row]] = {key: [] for key in keys}
+        for row in self.scan(table):
+            values: list[Value] = [row[column] for column in columns]
+            bucket = found.get(key_of_values(values, types))
+            if bucket is not None:
+                bucket.append(row)
+        return [found[key] for key in keys]
+
+    def _path(self, table_id: int, columns: Columns) -> _Path | None:
+        at = (table_id, columns)
+        if at not in self._paths:
+            self._paths[at] = self._find_path(self._tables[table_id], columns)
+        return self._paths[at]
+
+    def _find_path(self, table: Table, columns: Columns) -> _Path | None:
+        positions = {column.id: position for position, column in enumerate(table.columns)}
+        if not columns:
+            return None
+        for index in (table.primary_key, *table.indexes):
+            leading = index.parts[: len(columns)]
+            kinds = {table.columns[positions[part.column_id]].type.kind for part in leading}
+            exact = all(part.prefix is None for part in leading) and not kinds & INEXACT_KINDS
+            readable = index.kind == "BTREE" and not index.building
+            if exact and readable and {positions[part.column_id] for part in leading} == set(columns):
+                return _Path(table, index, columns)
+        return None
