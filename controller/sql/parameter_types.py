@@ -1,26 +1,29 @@
 """Types of parameter values as short codes, which are quick to make, hash and compare.
 
-| code         | value                                   |
-|--------------|-----------------------------------------|
-| i, u         | int, within BIGINT or above it          |
-| sN           | str of less than 2^N characters         |
-| dP,S         | Decimal with P digits, S after the point|
-| f, b, n      | float, bytes, None                      |
+| code         | value                                                             |
+|--------------|-------------------------------------------------------------------|
+| i, u         | int, within BIGINT or above it                                    |
+| s8, s14, s32 | str of less than 2^8, 2^14 or 2^32 characters                     |
+| dP,S         | Decimal with up to P digits, S of them after the point            |
+| f, b         | float, bytes                                                      |
+| n            | None, or a value that only goes into a column, by its Python type |
 | date, datetime:N, timestamp:N, time:N | packed values, as the binary protocol brings them |
+
+Codes are coarse on purpose: each combination of them has a plan of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Context, Decimal
+from decimal import Decimal
 
 from controller.sql.template import Reading
 from controller.sql.translate import decimal_type
 from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, NULL, Kind, SqlType, Value, text
 
 _BIGINT_MIN, _BIGINT_MAX = -0x8000_0000_0000_0000, 0x7FFF_FFFF_FFFF_FFFF
-VARCHAR_LENGTH_MAX = 16383
-_EXACT = Context(prec=200)
+_TEXT_LENGTHS = {"s8": 255, "s14": 16383, "s32": None}
+_PRECISIONS = (9, 18, 38, 65)
 
 
 def code_of(value: Value) -> str:
@@ -30,10 +33,11 @@ def code_of(value: Value) -> str:
     if isinstance(value, int):
         return "i" if _BIGINT_MIN <= value <= _BIGINT_MAX else "u"
     if isinstance(value, str):
-        return f"s{len(value).bit_length()}"
+        return "s8" if len(value) < 256 else "s14" if len(value) < 16384 else "s32"
     if isinstance(value, Decimal):
         found = decimal_type(value)
-        return f"d{found.length},{found.scale}"
+        digits = found.length or 0
+        return f"d{next((each for each in _PRECISIONS if digits <= each), digits)},{found.scale}"
     return "f" if isinstance(value, float) else "b"
 
 
@@ -44,8 +48,7 @@ def type_of(code: str, collation: str) -> SqlType:
         case "u":
             return BIGINT_UNSIGNED
         case "s":
-            length = (1 << int(code[1:])) - 1
-            return text(length if length <= VARCHAR_LENGTH_MAX else None, collation)
+            return text(_TEXT_LENGTHS[code], collation)
         case "f":
             return DOUBLE
         case "b":
@@ -59,62 +62,39 @@ def type_of(code: str, collation: str) -> SqlType:
     return SqlType(Kind(name), scale=int(digits or 0))
 
 
-def codes_of(reading: Reading) -> tuple[tuple[str, ...] | None, Sequence[Value]]:
-    """One code for each parameter of the template, and the values, as those codes have them.
+def codes_of(reading: Reading) -> tuple[str, ...] | None:
+    """One code for each parameter of the template.
 
-    The codes are None if a column of a batch has values of kinds that no one type has.
+    None if the rows of a batch have values in one place that no one type has; such a
+    statement has to be planned row by row.
     """
     values = reading.values
-    batch = reading.template.batch
-    if batch is None:
-        return tuple([code_of(value) for value in values]), values
-    start, width = batch
-    end = len(values) - (reading.template.parameter_count - start - width)
-    if end - start == width:
-        return tuple([code_of(value) for value in values]), values
+    template = reading.template
+    if template.batch is None:
+        return tuple([code_of(value) for value in values])
+    start, width = template.batch
+    end = len(values) - (template.parameter_count - start - width)
     codes = [code_of(value) for value in values[:start]]
-    changed: list[Value] | None = None
     for position in range(start, start + width):
         column = values[position:end:width]
-        code, same = _column_code(column)
+        code = _stored_code(column) if template.batch_is_plain else _common_code(column)
         if code is None:
-            return None, values
-        if same is not column:
-            changed = list(values) if changed is None else changed
-            changed[position:end:width] = same
+            return None
         codes.append(code)
-    codes += [code_of(value) for value in values[end:]]
-    return tuple(codes), values if changed is None else changed
+    return (*codes, *[code_of(value) for value in values[end:]])
 
 
-def _column_code(column: Sequence[Value]) -> tuple[str | None, Sequence[Value]]:
-    """The code that all values of a column share, and the values in that type."""
-    kinds = set(map(type, column))
-    kinds.discard(type(None))
-    if not kinds:
-        return "n", column
-    present = column if None not in column else [value for value in column if value is not None]
-    if kinds == {str}:
-        return f"s{max(map(len, present)).bit_length()}", column  # type: ignore[arg-type]
-    if kinds == {int}:
-        least, most = min(present), max(present)  # type: ignore[type-var]
-        assert isinstance(least, int) and isinstance(most, int)
-        if most <= _BIGINT_MAX:
-            return "i", column
-        return ("u", column) if least >= 0 else (None, column)
-    if kinds <= {int, Decimal}:
-        return _decimal_column(column)
-    if kinds <= {int, Decimal, float}:
-        return "f", [None if value is None else float(value) for value in column]
-    return (code_of(present[0]), column) if len(kinds) == 1 else (None, column)
+def _stored_code(column: Sequence[Value]) -> str:
+    """For values that only go into a column: one code, whatever they are."""
+    kinds = {code_of(value) for value in column}
+    kinds.discard("n")
+    if kinds == {"i"}:
+        return "i"
+    return "s14" if kinds and kinds <= {"s8", "s14"} else "n"
 
 
-def _decimal_column(column: Sequence[Value]) -> tuple[str, Sequence[Value]]:
-    """DECIMALs of different digits brought to a type that has them all."""
-    numbers = [Decimal(value) if isinstance(value, int | Decimal) else None for value in column]
-    found = [decimal_type(number) for number in numbers if number is not None]
-    scale = max(each.scale for each in found)
-    whole = max((each.length or 0) - each.scale for each in found)
-    unit = Decimal(1).scaleb(-scale)
-    same = [None if number is None else _EXACT.quantize(number, unit) for number in numbers]
-    return f"d{max(whole + scale, 1)},{scale}", same
+def _common_code(column: Sequence[Value]) -> str | None:
+    kinds = {code_of(value) for value in column}
+    if len(kinds) > 1:
+        kinds.discard("n")
+    return kinds.pop() if len(kinds) == 1 else None

@@ -97,10 +97,10 @@ class PlanCache:
         """The plan of a text statement, and the values of its parameters."""
         reads = reader(settings.ansi_quotes, settings.backslash_escapes)
         reading = reads.read(sql)
-        codes, values = parameter_types.codes_of(reading)
+        codes = parameter_types.codes_of(reading)
         if codes is None:
             reading = reads.read(sql, fold=False)
-            codes, values = parameter_types.codes_of(reading)
+            codes = parameter_types.codes_of(reading)
             assert codes is not None
         template = reading.template
         key = (template.text, database, settings, codes)
@@ -115,7 +115,7 @@ class PlanCache:
                     plan(canonical_text(sql, settings), catalog, database, settings)
                 raise
             self._keep(key, found)
-        return found, values
+        return found, reading.values
 
     def plan_prepared(
         self,

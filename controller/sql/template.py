@@ -50,13 +50,15 @@ LIST_MAX = 4096
 class Template:
     """`text` has `?` for each parameter; `verb` is its first word in upper case.
 
-    `batch` is (first parameter, parameters per row) where `text` holds one row of any number.
+    `batch` is (first parameter, parameters per row) where `text` holds one row of any number;
+    it is plain if each of its parameters is a column's value as it is.
     """
 
     text: str
     verb: str
     parameter_count: int = 0
     batch: tuple[int, int] | None = None
+    batch_is_plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,12 +214,25 @@ class TemplateReader:
             pieces.append(texts[index + 1])
         text = "".join(pieces).rstrip("; \t\r\n")
         verb = next(iter(leading_words(text)), "")
+        plain = False
         if batch is not None:
+            rows = (batch[0], batch[0] + batch[1])
             first = batch[0] - sum(1 for index in known.kept if index < batch[0])
             batch = (first, batch[1])
-        template = Template(text, verb, number + sum(padding.values()), batch)
+            plain = all(_ends_value(texts[index]) and _begins_value(texts[index + 1]) for index in range(*rows))
+        template = Template(text, verb, number + sum(padding.values()), batch, plain)
         known.templates[tuple([literals[index] for index in known.kept])] = template
         return template
+
+
+def _ends_value(text: str) -> bool:
+    """Whether a new value begins after `text`."""
+    return text.rstrip()[-1:] in ("(", ",")
+
+
+def _begins_value(text: str) -> bool:
+    """Whether the value before `text` is complete."""
+    return text.lstrip()[:1] in (")", ",")
 
 
 def canonical_literal(literal: str, backslash: bool) -> str:
