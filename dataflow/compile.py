@@ -78,7 +78,7 @@ class Emitter:
         """A Python condition that holds exactly where `expression` is true (not NULL, not 0)."""
         if isinstance(expression, Call):
             emit = lookup(expression.function).truth
-            if emit is not None and not self._is_deep(expression) and not self._is_constant(expression):
+            if emit is not None and not self._is_deep(expression) and not _is_foldable(expression):
                 return self._nested(lambda: emit(self, expression))
         return self.condition(expression).source
 
@@ -86,7 +86,7 @@ class Emitter:
         """A Python condition that holds exactly where `expression` is 0; NULL is not."""
         if isinstance(expression, Call):
             emit = lookup(expression.function).falsity
-            if emit is not None and not self._is_deep(expression) and not self._is_constant(expression):
+            if emit is not None and not self._is_deep(expression) and not _is_foldable(expression):
                 return self._nested(lambda: emit(self, expression))
         fragment = self.condition(expression)
         if not fragment.nullable:
@@ -255,9 +255,6 @@ class Emitter:
         row = ", ".join(self.emit(Column(index, SqlType(Kind.NULL))).source for index in used)
         return Fragment(f"{function}(({row}{',' if used else ''}), {self.parameters})")
 
-    def _is_constant(self, expression: Call) -> bool:
-        return _is_foldable(expression)
-
     def _fold(self, expression: Call) -> Fragment | None:
         """The value of a call on constants, unless computing it is an error (said when it is run)."""
         if not _is_foldable(expression):
@@ -280,14 +277,17 @@ class Emitter:
         return self._hoisted[source]
 
 def _is_foldable(expression: Expression) -> bool:
-    if isinstance(expression, Literal):
-        return True
-    return (
-        isinstance(expression, Call)
-        and lookup(expression.function).deterministic
-        and expression.function != "row"
-        and all(_is_foldable(argument) for argument in expression.arguments)
-    )
+    """Whether the value is the same wherever and whenever it is computed."""
+    pending = [expression]
+    while pending:
+        match pending.pop():
+            case Literal():
+                pass
+            case Call(function=function, arguments=arguments) if function != "row" and lookup(function).deterministic:
+                pending.extend(arguments)
+            case _:
+                return False
+    return True
 
 
 def _is_boolean(expression: Expression) -> bool:

@@ -8,8 +8,8 @@ from dataflow.types import BIGINT, DATE, DATETIME, DOUBLE, NULL, TIME, Kind, Sql
 from tests.unit.dataflow.random_expressions import COLLATION, date, time, varchar
 
 
-def column(kind: Kind, length: int | None = None, scale: int = 0, **options: bool) -> SqlType:
-    return SqlType(kind, length, scale, **options)
+def column(kind: Kind, length: int | None = None, scale: int = 0, unsigned: bool = False) -> SqlType:
+    return SqlType(kind, length, scale, unsigned)
 
 
 COLUMNS: tuple[tuple[str, SqlType], ...] = (
