@@ -38,6 +38,7 @@ class _Tokenizer(MySQL.Tokenizer):  # type: ignore[misc]
 
 class _Parser(MySQLParser):  # type: ignore[misc]
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    FUNC_TOKENS: ClassVar[set[Any]] = {*MySQLParser.FUNC_TOKENS, TokenType.DEFAULT}
     FUNCTION_PARSERS: ClassVar[dict[Any, Any]] = {
         **{
             name: MySQLParser.FUNCTION_PARSERS[name]

@@ -45,9 +45,13 @@ def plan(
     """
     tree = parse_statement(sql)
     count = sum(1 for _ in tree.find_all(exp.Placeholder))
-    assert types is None or len(types) == count, "one type for each parameter"
+    if types is not None and len(types) != count:
+        raise syntax_error(sql, sql.find("?"))  # a `?` in a text statement
     parameters = Parameters(types if types is not None else [None] * count)
-    statement = _statement(tree, catalog, database, settings, parameters)
+    try:
+        statement = _statement(tree, catalog, database, settings, parameters)
+    except RecursionError:
+        raise InvalidStatement(Condition.UNKNOWN_ERROR, "the statement is nested too deeply") from None
     return Plan(statement, tuple([each or text() for each in parameters.types]), tuple(parameters.facts), batch)
 
 
@@ -112,7 +116,7 @@ class PlanCache:
             except InvalidStatement as error:
                 if error.condition is Condition.PARSE_ERROR:
                     # MySQL quotes the statement as it was sent.
-                    plan(canonical_text(sql, settings), catalog, database, settings)
+                    plan(canonical_text(sql, settings), catalog, database, settings, ())
                 raise
             self._keep(key, found)
         return found, reading.values

@@ -126,7 +126,8 @@ class SelectPlanner:
             output = translator.translate(item)
             outputs.append(output)
             columns.append(output_column(self._scope, item, output))
-            aliases.setdefault(columns[-1].name.lower(), output)
+            if isinstance(item, exp.Alias | exp.Column):
+                aliases.setdefault(columns[-1].name.lower(), output)
         return outputs, columns, aliases
 
     def _star(self, table: str) -> list[Column]:
@@ -211,6 +212,8 @@ def table_source(node: Any, catalog: Catalog, database: str | None) -> Source | 
         raise syntax_error(node.sql("mysql"), 0)
     if node.args.get("joins"):
         raise Unsupported("joins")
+    if node.args.get("partition"):
+        raise Unsupported("PARTITION (…)")
     name, given = node.name, node.text("db")
     if not given and name.upper() == "DUAL" and not node.this.args.get("quoted"):
         return None

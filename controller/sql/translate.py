@@ -366,6 +366,8 @@ class Translator:
             return self.parameters.fact(*fact)
         if name == "cast":
             return self.cast(self.translate(arguments[0]), arguments[1].this)
+        if name == "default" and len(arguments) == 1:
+            return self._default_of(arguments[0])
         if name == "values" and self._values is not None:
             return self._values(arguments[0].name)
         if name in _DATE_ARITHMETIC and len(arguments) == 2:
@@ -385,6 +387,20 @@ class Translator:
         if not is_function(name):
             raise InvalidStatement(Condition.UNKNOWN_FUNCTION, node.this if isinstance(node.this, str) else name)
         return call(name, *(self.translate(each) for each in arguments))
+
+    def _default_of(self, node: Any) -> Expression:
+        """DEFAULT(column)"""
+        source, position = self.scope.resolve(node.name, node.text("table"), node.text("db"), self.clause)
+        column = source.table.columns[position]
+        if column.default_now:
+            return self.parameters.fact(f"now:{column.type.scale}", column.type)
+        if not column.has_default:
+            raise InvalidStatement(Condition.NO_DEFAULT, column.name)
+        return Literal(column.default, column.type)
+
+    def visit_concat(self, node: Any, hint: SqlType | None) -> Expression:
+        """Strings side by side, or several values of GROUP_CONCAT."""
+        return call("concat", *(self.translate(each) for each in node.expressions))
 
     def _aggregate(self, name: str, node: Any) -> Expression:
         if self._collect is None:

@@ -54,6 +54,8 @@ PLANS = [
     ("select group_concat(distinct b order by a desc separator '|') from t", "select #0 from t aggregates group_concat(distinct #2 order by #1 desc separator '|')"),
     ("select b as x from t having x = 'y'", "select #2 from t where =(#2, ?0)"),
     ("select a from t group by a having a > 1", "select #0 from t group by #1 having >(#0, ?0)"),
+    ("select 'b' from t order by b", "select 'b' from t order by #2"),
+    ("select a from t where a = default(a) or b = concat('x' 'y', b)", "select #1 from t where or(=(#1, None), =(#2, concat(?0, #2)))"),
     ("insert into u values (1, 2), (3, 4)", "insert u (#0, #1) (?0, ?1)"),
     ("insert into u (y, x) values (x + 1, 2)", "insert u (#1, #0) (+(#0, ?0), ?1)"),
     ("insert into t values (default, 1, 'x', null, 1.5, default)", "insert t (#0, #1, #2, #3, #4, #5) (default, ?0, ?1, ?2, ?3, default)"),
@@ -114,6 +116,8 @@ WRONG = [
     ("insert into t values (1,2,3", 1064, "near '' at line 1"),
     ("update t set", 1064, "near '' at line 1"),
     ("delete t where a = 1", 1064, "near 'where a = 1' at line 1"),
+    ("select a from t where a = ? and b = 5", 1064, "near '? and b = 5' at line 1"),
+    ("select default(id) from t", 1364, "Field 'id' doesn't have a default value"),
 ]  # fmt: skip
 
 
@@ -216,6 +220,15 @@ def test_rows_whose_values_have_no_common_type_are_planned_one_by_one() -> None:
 def test_without_only_full_group_by_any_value_is_taken() -> None:
     lenient = Settings(sql_mode=frozenset())
     assert rendered(plan_of("select a, b from t group by a", lenient)) == "select #0, #1 from t group by #1 aggregates any_value(#2)"
+
+
+def test_long_statements_are_planned() -> None:
+    many = ", ".join(str(number) for number in range(5000))
+    assert len(plan_of(f"select a from t where a in ({many})").parameter_types) == 5000
+    terms = " or ".join(f"a = {number}" for number in range(1000))
+    assert len(plan_of(f"select a from t where {terms}").parameter_types) == 1000
+    with pytest.raises(MillraceError, match="nested too deeply"):
+        plan_of("select " + "(" * 5000 + "1" + ")" * 5000)
 
 
 def test_literals_have_the_connection_s_collation() -> None:
