@@ -93,6 +93,11 @@ def main() -> None:
     help="fsync: acknowledged means on disk. os: the operating system writes when it likes.",
 )
 @_option("--http-port", type=int, default=6033, help="Status and metrics over HTTP; 0 takes any free port.")
+@_option(
+    "--internal-host",
+    default="127.0.0.1",
+    help="Where the cluster's processes listen for each other; 'auto' (the address of each machine) when Spark has several.",
+)
 def serve(memory: str, **options: Any) -> None:
     """Start a cluster and serve it until Ctrl-C."""
     try:
@@ -106,6 +111,7 @@ async def _serve(settings: Settings) -> int:
     from backend.http_status import start_http
     from backend.supervisor import CannotStart, Supervisor, until_signal
 
+    logging.getLogger("kazoo").setLevel(logging.ERROR)  # it complains until ZooKeeper is up
     supervisor = Supervisor(settings, lambda line: console.print(f"  {line}", style="dim"))
     signalled = asyncio.ensure_future(until_signal())
     http = None

@@ -16,7 +16,7 @@ from typing import Any
 from backend.execution.definition import carry_out, finish_builds, unfinished_builds
 from backend.messages import Define, Defined, Message, NotLeading
 from backend.node import Node
-from backend.settings import Deployment
+from backend.settings import Deployment, own_address
 from backend.transport import Peer, answer_with, listen
 from backend.worker import catalog_tables
 from backend.worker_process import configure_logging
@@ -147,8 +147,8 @@ async def serve(deployment: Deployment) -> None:
         assert controller is not None
         controller.handle(peer, request, message)
 
-    _, port = await listen(deployment.internal_host, 0, deployment.secret_bytes, handle)
-    controller = Controller(node, Address(deployment.internal_host, port, os.getpid()))
+    _, port = await listen(own_address(deployment.internal_host), 0, deployment.secret_bytes, handle)
+    controller = Controller(node, Address(own_address(deployment.internal_host), port, os.getpid()))
     leading = asyncio.ensure_future(controller.lead_when_possible())
     stopped = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)

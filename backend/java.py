@@ -49,15 +49,15 @@ def java_environment(java: Path) -> dict[str, str]:
     return dict(os.environ) | {"JAVA_HOME": str(java.parent.parent)}
 
 
-def zookeeper_command(java: Path, data: Path, port: int) -> list[str]:
-    """The command of a ZooKeeper server on loopback; writes its configuration to `data`."""
+def zookeeper_command(java: Path, data: Path, host: str, port: int) -> list[str]:
+    """The command of a ZooKeeper server; writes its configuration to `data`."""
     data.mkdir(parents=True, exist_ok=True)
     configuration = data / "zoo.cfg"
     configuration.write_text(
         f"""tickTime=500
 dataDir={data}
 clientPort={port}
-clientPortAddress=127.0.0.1
+clientPortAddress={host}
 maxClientCnxns=0
 admin.enableServer=false
 autopurge.snapRetainCount=3

@@ -8,6 +8,7 @@ is written to a file only its owner can read, because it holds the cluster's sec
 from __future__ import annotations
 
 import os
+import socket
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -30,6 +31,7 @@ class Settings:
     memory_bytes: int = 2 << 30
     durability: str = "fsync"
     http_port: int = 6033
+    internal_host: str = "127.0.0.1"
 
     @property
     def data_path(self) -> Path:
@@ -38,7 +40,9 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """`root` is the cluster's znode; `internal_host` is where its processes listen for each other."""
+    """`root` is the cluster's znode; `internal_host` is where its processes listen for each other,
+    "auto" for the address of whichever machine each runs on.
+    """
 
     data: str
     shard_count: int
@@ -69,6 +73,11 @@ class Deployment:
     @staticmethod
     def load(path: Path | str) -> Deployment:
         return msgspec.json.decode(Path(path).read_bytes(), type=Deployment)
+
+
+def own_address(internal_host: str) -> str:
+    """The address at which a process on this machine listens for the others."""
+    return socket.gethostbyname(socket.gethostname()) if internal_host == "auto" else internal_host
 
 
 def cluster_secret(data: Path) -> str:

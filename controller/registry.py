@@ -1,6 +1,5 @@
 """What the cluster knows about itself, in ZooKeeper: members, leader, catalog.
 
-    /<root>/shards              how many shards there are; fixed when the cluster is made
     /<root>/workers/<shard>     ephemeral: where the shard is served
     /<root>/adapters/<name>     ephemeral: where an adapter listens
     /<root>/leader              ephemeral: the controller that acts
@@ -119,13 +118,6 @@ class Registry:
         return bool(self._client.connected)
 
     # --- members -------------------------------------------------------------------------------
-
-    @_answered
-    def fix_shard_count(self, count: int) -> int:
-        """Set the number of shards if the cluster is new; returns the number it has."""
-        with contextlib.suppress(NodeExistsError):
-            self._client.create(f"{self._root}/shards", str(count).encode())
-        return int(self._client.get(f"{self._root}/shards")[0])
 
     @_answered
     def register_worker(self, shard: int, address: Address) -> None:
