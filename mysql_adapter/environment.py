@@ -13,6 +13,7 @@ from mysql_adapter.answers import Formats
 from mysql_adapter.authentication import Users
 from mysql_adapter.database import Database
 from mysql_adapter.information_schema import extended, rows_of
+from mysql_adapter.locks import LocalLocks
 from mysql_adapter.variables import Variables
 
 if TYPE_CHECKING:
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
 
 
 class Environment:
-    def __init__(self, database: Database, users: Users, plans: PlanCache | None = None) -> None:
+    def __init__(self, database: Database, users: Users, plans: PlanCache | None = None, alone: bool = True) -> None:
         self.database = database
         self.users = users
         self.plans = plans or PlanCache()
         self.globals = Variables()
         self.formats = Formats()
+        self.locks = LocalLocks() if alone else None
         self.connections: dict[int, Connection] = {}
         self.started = time.time()
         self._base: Catalog | None = None

@@ -50,7 +50,7 @@ class Server:
         self.limits = limits or Limits()
         self.tls = tls
         self.authenticator = Authenticator(users)
-        self.environment = Environment(database, users, plans)
+        self.environment = Environment(database, users, plans, alone=adapter_count == 1)
         self.environment.globals.put("max_connections", self.limits.connections_max)
         self.environment.globals.put("max_allowed_packet", self.limits.packet_bytes_max)
         self.draining = False

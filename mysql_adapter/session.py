@@ -32,6 +32,7 @@ from mysql_adapter.parameters import Typed, type_code
 from mysql_adapter.prepared import Prepared
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.filtering import like_pattern
+from mysql_adapter.statements.waiting import is_waiting_function, waiting_statement
 from mysql_adapter.variables import Variables
 
 if TYPE_CHECKING:
@@ -176,7 +177,10 @@ class Session:
         self.statement, self.statement_started = sql, time.time()
         if dispatch.is_planned(sql):
             self.warnings = ()
-            return self._ran(await self._run_planned(sql))
+            try:
+                return self._ran(await self._run_planned(sql))
+            except InvalidStatement as error:
+                return self._ran(await self._run_waiting(sql, error))
         words = leading_words(sql, 2)
         handler = dispatch.handler_of(words)
         if handler is None:
@@ -215,6 +219,14 @@ class Session:
 
         return await self._fresh(attempt)
 
+    async def _run_waiting(self, sql: str, error: InvalidStatement) -> Outcome:
+        """What the planner knows no function for may be one that waits; else `error` stands."""
+        if error.condition is Condition.UNKNOWN_FUNCTION and is_waiting_function(error.arguments[0]):
+            outcome = await waiting_statement(self, TokenCursor(sql, self.settings))
+            if outcome is not None:
+                return outcome
+        raise error
+
     async def _execute(self, plan: Plan, values: Sequence[Value]) -> Outcome:
         if plan.facts:
             values = [*values, *(fact(self, name) for name in plan.facts)]
@@ -240,10 +252,12 @@ class Session:
     async def evaluate_typed(self, expression: str) -> Typed:
         outcome = await self._run_planned(f"SELECT {expression}")
         assert isinstance(outcome, ResultSet)
-        if len(outcome.columns) != 1 and outcome.rows:
-            return outcome.rows[0][0], outcome.columns[0].type
-        value = outcome.rows[0][0] if outcome.rows else None
-        return value, outcome.columns[0].type
+        return (outcome.rows[0][0] if outcome.rows else None), outcome.columns[0].type
+
+    async def evaluate_list(self, expressions: str) -> Row:
+        outcome = await self._run_planned(f"SELECT {expressions}")
+        assert isinstance(outcome, ResultSet)
+        return outcome.rows[0] if outcome.rows else (None,) * len(outcome.columns)
 
     # Prepared statements
 
@@ -368,6 +382,8 @@ class Session:
 
     def close(self) -> None:
         self.rollback()
+        if self.environment.locks is not None:
+            self.environment.locks.release_all(self.connection.id)
         self.prepared.clear()
         self.named_prepared.clear()
 

@@ -10,6 +10,7 @@ from controller.sql.plan import OutputColumn
 from dataflow.errors import Condition, InvalidStatement, MillraceError, Unsupported
 from dataflow.types import Row, text
 from mysql_adapter.statements.cursor import TokenCursor
+from mysql_adapter.statements.waiting import is_waiting_function, waiting_statement
 
 if TYPE_CHECKING:
     from mysql_adapter.session import Session
@@ -38,8 +39,16 @@ async def kill(session: Session, cursor: TokenCursor) -> Done:
 
 
 async def do(session: Session, cursor: TokenCursor) -> Done:
+    start = cursor.mark()
     cursor.expect("DO")
-    await session.evaluate_typed(cursor.rest())
+    try:
+        await session.evaluate_list(cursor.rest())
+    except InvalidStatement as error:
+        if error.condition is not Condition.UNKNOWN_FUNCTION or not is_waiting_function(error.arguments[0]):
+            raise
+        cursor.back_to(start)
+        if await waiting_statement(session, cursor) is None:
+            raise
     return Done()
 
 
