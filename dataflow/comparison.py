@@ -243,7 +243,8 @@ def row_sort_key(types: list[tuple[SqlType, bool]]) -> Callable[[tuple[Value, ..
 def comparable(value: Value, source: SqlType, target: SqlType) -> Any:
     """`value` of type `source` as the key that `equality_key(target)` gives values of a column.
 
-    What an index lookup needs: None if no value of the column can equal it. Only for operands
+    What an index lookup needs: None if no value of the column can equal it. What is no date is
+    looked up as the zero date, which is what it compares as. Only for operands
     whose comparison has the column's own basis (`has_column_basis`).
     """
     if value is None:
@@ -253,7 +254,7 @@ def comparable(value: Value, source: SqlType, target: SqlType) -> Any:
     function = conversion(source, domain).function
     converted = value if function is None else function(value)
     if converted is None:
-        return None
+        return 0 if found in (Basis.DATETIME, Basis.TIME) else None
     key = equality_key(target)
     if key is not None:
         return key(decode(converted) if isinstance(converted, bytes) else converted)

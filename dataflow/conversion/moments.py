@@ -1,0 +1,80 @@
+"""Values as dates and times; None where none can be made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from dataflow import temporal
+from dataflow.conversion.json import json_text
+from dataflow.conversion.texts import decode, text_of
+from dataflow.types import BLOBS, DATES, INTEGERS, REALS, Kind, SqlType, Value
+
+Convert = Callable[[Any], Any]
+
+
+def to_datetime(source: SqlType) -> Convert | None:
+    match source.kind:
+        case kind if kind in DATES:
+            return None
+        case kind if kind in INTEGERS:
+            return lambda value: temporal.read_number(value)[0]
+        case kind if kind in REALS or kind is Kind.DECIMAL:
+            return lambda value: temporal.read_decimal(value)[0]
+        case Kind.NULL:
+            return datetime_of
+        case Kind.TIME | Kind.YEAR | Kind.BIT:
+            return lambda value: None
+        case kind if kind in BLOBS:
+            return lambda value: temporal.read_datetime(decode(value))[0]
+        case Kind.JSON:
+            return lambda value: temporal.read_datetime(json_text(value))[0]
+        case _:
+            return lambda value: temporal.read_datetime(value)[0]
+
+
+def datetime_of(value: Value) -> int | None:
+    match value:
+        case None:
+            return None
+        case int():
+            return temporal.read_number(value)[0]
+        case float() | Decimal():
+            return temporal.read_decimal(value)[0]
+        case _:
+            return temporal.read_datetime(text_of(value))[0]
+
+
+def to_time(source: SqlType) -> Convert | None:
+    match source.kind:
+        case Kind.TIME:
+            return None
+        case Kind.DATE:
+            return lambda value: 0
+        case Kind.DATETIME | Kind.TIMESTAMP:
+            return temporal.time_part
+        case kind if kind in INTEGERS:
+            return lambda value: temporal.read_time_number(value)[0]
+        case kind if kind in REALS or kind is Kind.DECIMAL:
+            return lambda value: temporal.read_time_decimal(value)[0]
+        case Kind.NULL:
+            return time_of
+        case Kind.YEAR | Kind.BIT:
+            return lambda value: temporal.read_time_number(value)[0]
+        case kind if kind in BLOBS:
+            return lambda value: temporal.read_time(decode(value))[0]
+        case _:
+            return lambda value: temporal.read_time(value)[0]
+
+
+def time_of(value: Value) -> int | None:
+    match value:
+        case None:
+            return None
+        case int():
+            return temporal.read_time_number(value)[0]
+        case float() | Decimal():
+            return temporal.read_time_decimal(value)[0]
+        case _:
+            return temporal.read_time(text_of(value))[0]
