@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
+from controller.sql.constants import decimal_type
 from controller.sql.template import Reading
-from controller.sql.translate import decimal_type
 from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, NULL, Kind, SqlType, Value, text
 
 _BIGINT_MIN, _BIGINT_MAX = -0x8000_0000_0000_0000, 0x7FFF_FFFF_FFFF_FFFF

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from dataflow.expression import Expression
+from dataflow.node import AggregateFunction, Node
 from dataflow.schema import Table
-from dataflow.types import SqlType, Value
+from dataflow.types import Row, SqlType, Value
 
 
 class OnDuplicate(Enum):
@@ -68,7 +69,7 @@ class Insert:
     rows: tuple[tuple[Expression | None, ...], ...]
     on_duplicate: OnDuplicate
     on_update: tuple[Assignment, ...] = ()
-    select: Select | None = None
+    select: Select | Query | None = None
     ignore: bool = False
 
 
@@ -136,7 +137,57 @@ class Select:
     count_found_rows: bool = False
 
 
-Statement = Insert | Update | Delete | Select
+@dataclass(frozen=True, slots=True)
+class Key:
+    """The rows wanted have one of `values`, which read no row, in `column` of the node."""
+
+    column: int
+    values: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowFunction:
+    """`frame` is (unit, start, end): offsets from the current row, None for unbounded."""
+
+    function: AggregateFunction
+    partition: tuple[Expression, ...]
+    order: tuple[OrderItem, ...]
+    frame: tuple[str, int | None, int | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Any SELECT: rows of `node` looked up by `keys`, then filtered, ordered and cut.
+
+    `filter`, `outputs` and `order_by` read the node's row, followed by the values of `windows`.
+    `default` is the row to use if there is none (an aggregate without GROUP BY). `prior` are
+    queries to be run first; each one's rows are those of a table with that id. A `shareable`
+    node depends on the base tables alone, not on parameters or the moment.
+    """
+
+    node: Node
+    tables: tuple[Table, ...]
+    keys: tuple[Key, ...] = ()
+    filter: Expression | None = None
+    windows: tuple[WindowFunction, ...] = ()
+    outputs: tuple[Expression, ...] = ()
+    columns: tuple[OutputColumn, ...] = ()
+    order_by: tuple[OrderItem, ...] = ()
+    limit: Expression | None = None
+    offset: Expression | None = None
+    default: Row | None = None
+    prior: tuple[tuple[int, Query], ...] = ()
+    shareable: bool = False
+    distinct: bool = False
+    count_found_rows: bool = False
+
+    @property
+    def table(self) -> Table | None:
+        """One of the tables; None if there is none to read."""
+        return self.tables[0] if self.tables else None
+
+
+Statement = Insert | Update | Delete | Select | Query
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,12 @@ from sqlglot import exp
 
 from controller.catalog import Catalog
 from controller.sql import parameter_types
+from controller.sql.parameters import Parameters
 from controller.sql.parse import parse, syntax_error
 from controller.sql.plan import Insert, Plan, Statement
 from controller.sql.select import SelectPlanner
 from controller.sql.settings import Settings
 from controller.sql.template import canonical_text, reader
-from controller.sql.translate import Parameters
 from controller.sql.writes import WritePlanner
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.schema import Table

@@ -9,6 +9,7 @@ from sqlglot import exp
 from controller.catalog import Catalog
 from controller.sql.aggregation import AGGREGATE_OFFSET, Grouping
 from controller.sql.output import output_column, table_column
+from controller.sql.parameters import Parameters
 from controller.sql.parse import syntax_error
 from controller.sql.plan import OrderItem, OutputColumn, Select
 from controller.sql.scope import (
@@ -22,7 +23,7 @@ from controller.sql.scope import (
     read,
 )
 from controller.sql.settings import Settings
-from controller.sql.translate import Parameters, Translator
+from controller.sql.translate import Translator
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Column, Expression, walk
 from dataflow.functions import call

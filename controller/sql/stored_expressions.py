@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from controller.sql.cursor import identifier_name
 from controller.sql.lexer import TokenKind, tokens
+from controller.sql.parameters import Parameters
 from controller.sql.parse import parse_expression
 from controller.sql.scope import Scope, Source
 from controller.sql.settings import Settings
 from controller.sql.template import canonical_text
-from controller.sql.translate import Parameters, Translator
+from controller.sql.translate import Translator
 from dataflow.errors import Unsupported
 from dataflow.expression import Expression
 from dataflow.schema import Table

@@ -7,60 +7,29 @@ subqueries and window functions are refused here until the planner brings them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from decimal import Decimal
+from collections.abc import Callable
 from typing import Any
 
 from sqlglot import exp
 
 from controller.sql import facts
 from controller.sql.column_types import type_of_text
+from controller.sql.constants import binary, number, unit
+from controller.sql.operators import BINARY, COMPARISONS, NO_PARENTHESES, UNARY
+from controller.sql.parameters import Parameters
 from controller.sql.parse import syntax_error
 from controller.sql.scope import FIELD_LIST, Scope, read
 from controller.sql.settings import Settings
 from dataflow.collation import canonical
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.expression import Call, Expression, Literal, Parameter
+from dataflow.expression import Call, Expression, Literal
 from dataflow.functions import call, is_function
 from dataflow.functions.casts import cast, collate
-from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, NULL, SqlType, Value, decimal, text
+from dataflow.types import BIGINT, NULL, SqlType, text
 from dataflow.types import Kind as TypeKind
 
-_BINARY: dict[Any, str] = {
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-    exp.NullSafeEQ: "<=>",
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.Mul: "*",
-    exp.Div: "/",
-    exp.IntDiv: "div",
-    exp.Mod: "%",
-    exp.And: "and",
-    exp.Or: "or",
-    exp.Xor: "xor",
-    exp.BitwiseAnd: "&",
-    exp.BitwiseOr: "|",
-    exp.BitwiseXor: "^",
-    exp.BitwiseLeftShift: "<<",
-    exp.BitwiseRightShift: ">>",
-    exp.Like: "like",
-    exp.RegexpLike: "regexp",
-}
-_COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
-_UNARY: dict[Any, str] = {exp.Not: "not", exp.Neg: "negate", exp.BitwiseNot: "~"}
-_NO_PARENTHESES: dict[Any, str] = {
-    exp.CurrentTimestamp: "current_timestamp",
-    exp.CurrentDate: "current_date",
-    exp.CurrentTime: "current_time",
-    exp.CurrentUser: "current_user",
-    exp.Localtime: "localtime",
-    exp.Localtimestamp: "localtimestamp",
-}
+__all__ = ["AGGREGATES", "Collector", "Parameters", "Translator"]
+
 _UNIT_FIRST = frozenset({"timestampadd", "timestampdiff", "get_format"})
 _DATE_ARITHMETIC = {"date_add": "date_add", "adddate": "date_add", "date_sub": "date_sub", "subdate": "date_sub"}
 _SUBQUERIES = (exp.Query, exp.Exists, exp.Any, exp.All)
@@ -72,29 +41,6 @@ AGGREGATES = frozenset(
 
 Collector = Callable[[str, Any, "Translator"], Expression]
 """Given an aggregate's name and node, the expression that reads its value."""
-
-
-class Parameters:
-    """The statement's parameters and after them its facts, shared by all its clauses.
-
-    `types` has the type of each parameter's value, or None where that is not known yet (a
-    statement being prepared): then the place where it stands decides.
-    """
-
-    def __init__(self, types: Sequence[SqlType | None]) -> None:
-        self.types = list(types)
-        self.facts: list[str] = []
-
-    def parameter(self, index: int, hint: SqlType | None) -> Parameter:
-        found = self.types[index]
-        if found is None:
-            found = self.types[index] = hint or text()
-        return Parameter(index, found)
-
-    def fact(self, name: str, kind: SqlType) -> Parameter:
-        if name not in self.facts:
-            self.facts.append(name)
-        return Parameter(len(self.types) + self.facts.index(name), kind)
 
 
 class Translator:
@@ -127,12 +73,12 @@ class Translator:
     def translate(self, node: Any, hint: SqlType | None = None) -> Expression:
         """`hint` is the type a parameter would have here."""
         kind = type(node)
-        if kind in _BINARY:
-            return self._binary(node, _BINARY[kind])
-        if kind in _UNARY:
+        if kind in BINARY:
+            return self._binary(node, BINARY[kind])
+        if kind in UNARY:
             return self._unary(node)
-        if kind in _NO_PARENTHESES:
-            return self._function(_NO_PARENTHESES[kind], [], node)
+        if kind in NO_PARENTHESES:
+            return self._function(NO_PARENTHESES[kind], [], node)
         method = getattr(self, f"visit_{kind.__name__.lower()}", None)
         if method is not None:
             found: Expression = method(node, hint)
@@ -213,7 +159,7 @@ class Translator:
         inner = node.this
         if type(node) is exp.Not:
             return self._negated(inner)
-        return call(_UNARY[type(node)], self.translate(inner))
+        return call(UNARY[type(node)], self.translate(inner))
 
     def _negated(self, inner: Any) -> Expression:
         """NOT, as the negated operator where there is one."""
@@ -233,7 +179,7 @@ class Translator:
             return self._shifted("date_add" if operator == "+" else "date_sub", date, interval)
         if node.args.get("negate"):
             return call(f"not {operator}", *self._alike([left, right]))
-        if operator in _COMPARISONS or operator in ("+", "-", "*", "/", "%", "div", "like"):
+        if operator in COMPARISONS or operator in ("+", "-", "*", "/", "%", "div", "like"):
             return call(operator, *self._alike([left, right]))
         if operator in ("and", "or"):
             return call(operator, *(self.translate(each) for each in _flattened(node)))
@@ -256,7 +202,7 @@ class Translator:
 
     def visit_escape(self, node: Any, hint: SqlType | None) -> Expression:
         pattern = node.this
-        operator = ("not " if pattern.args.get("negate") else "") + _BINARY[type(pattern)]
+        operator = ("not " if pattern.args.get("negate") else "") + BINARY[type(pattern)]
         return call(operator, *self._alike([pattern.this, pattern.expression]), self.translate(node.expression))
 
     def visit_between(self, node: Any, hint: SqlType | None) -> Expression:
@@ -426,32 +372,3 @@ def _flattened(node: Any) -> list[Any]:
         else:
             found.append(each)
     return found
-
-
-def unit(name: str) -> Literal:
-    return Literal(name.upper(), text(len(name)))
-
-
-def binary(value: bytes) -> Literal:
-    return Literal(value, SqlType(TypeKind.VARBINARY, length=len(value)))
-
-
-def number(digits: str) -> Literal:
-    """A numeric literal with the type MySQL gives it."""
-    if digits.isdigit():
-        value: Value = int(digits)
-        assert isinstance(value, int)
-        if value < 1 << 63:
-            return Literal(value, BIGINT)
-        if value < 1 << 64:
-            return Literal(value, BIGINT_UNSIGNED)
-        return Literal(Decimal(digits), decimal(len(digits), 0))
-    if "e" in digits or "E" in digits:
-        return Literal(float(digits), DOUBLE)
-    return Literal(Decimal(digits), decimal_type(Decimal(digits)))
-
-
-def decimal_type(value: Decimal) -> SqlType:
-    _, digits, exponent = value.as_tuple()
-    scale = -exponent if isinstance(exponent, int) and exponent < 0 else 0
-    return decimal(max(len(digits), scale, 1), scale)

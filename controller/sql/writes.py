@@ -7,12 +7,13 @@ from typing import Any
 from sqlglot import exp
 
 from controller.catalog import Catalog
+from controller.sql.parameters import Parameters
 from controller.sql.parse import syntax_error
 from controller.sql.plan import Assignment, Delete, Insert, OnDuplicate, OrderItem, Select, Update
 from controller.sql.scope import FIELD_LIST, ORDER_CLAUSE, WHERE_CLAUSE, Scope, Source, read
 from controller.sql.select import SelectPlanner, limits, order_items, table_source
 from controller.sql.settings import Settings
-from controller.sql.translate import Parameters, Translator
+from controller.sql.translate import Translator
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Expression, Literal
 from dataflow.schema import Table

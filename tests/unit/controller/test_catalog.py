@@ -1,3 +1,5 @@
+"""Snapshots of the catalog, changes to them, and their bytes."""
+
 from __future__ import annotations
 
 from decimal import Decimal

@@ -1,3 +1,5 @@
+"""Definitions: what they change, what they refuse, what they leave alone."""
+
 from __future__ import annotations
 
 import pymysql

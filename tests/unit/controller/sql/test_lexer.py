@@ -1,3 +1,5 @@
+"""Tokens, comments, statements and the values of literals."""
+
 from __future__ import annotations
 
 from decimal import Decimal

@@ -1,3 +1,5 @@
+"""Statements over one table as plans, and the errors of those that are wrong."""
+
 from __future__ import annotations
 
 from decimal import Decimal

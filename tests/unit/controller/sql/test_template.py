@@ -1,3 +1,5 @@
+"""Text statements as templates and values."""
+
 from __future__ import annotations
 
 from decimal import Decimal

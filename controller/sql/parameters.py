@@ -1,0 +1,31 @@
+"""The parameter vector of a statement while it is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dataflow.expression import Parameter
+from dataflow.types import SqlType, text
+
+
+class Parameters:
+    """The statement's parameters and after them its facts, shared by all its clauses.
+
+    `types` has the type of each parameter's value, or None where that is not known yet (a
+    statement being prepared): then the place where it stands decides.
+    """
+
+    def __init__(self, types: Sequence[SqlType | None]) -> None:
+        self.types = list(types)
+        self.facts: list[str] = []
+
+    def parameter(self, index: int, hint: SqlType | None) -> Parameter:
+        found = self.types[index]
+        if found is None:
+            found = self.types[index] = hint or text()
+        return Parameter(index, found)
+
+    def fact(self, name: str, kind: SqlType) -> Parameter:
+        if name not in self.facts:
+            self.facts.append(name)
+        return Parameter(len(self.types) + self.facts.index(name), kind)
