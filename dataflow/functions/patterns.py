@@ -87,9 +87,10 @@ def like_parts(pattern: str, escape: str) -> list[str | None]:
 def like_matcher(pattern: str, escape: str, collation: str) -> Match:
     """The test that `text LIKE pattern ESCAPE escape` is."""
     fold = folding(collation)
-    test = _like_test(like_parts(fold(pattern) if fold is not None else pattern, escape))
+    parts = like_parts(pattern, escape)
     if fold is None:
-        return test
+        return _like_test(parts)
+    test = _like_test([fold(part) if part else part for part in parts])
     return lambda text: test(fold(text))
 
 
