@@ -132,3 +132,23 @@ def _keys_by(cursor: Any, table: str) -> set[tuple[Any, ...]]:
         kind = "BTREE" if kind == "HASH" else kind
         parts.setdefault((name, not non_unique, kind), []).append((column, prefix if kind == "BTREE" else None))
     return {(*key, tuple(columns)) for key, columns in parts.items()}
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_what_mariadb_shows_defines_the_same_columns_and_keys(schema: str, mariadb: MariaDB) -> None:
+    """So that dumps made by MariaDB can be loaded."""
+    world = built(schema)
+    loaded = World(settings=type(world.settings)(sql_mode=frozenset(), foreign_key_checks=False))
+    with mariadb.connect(mariadb.fresh_database()) as connection, connection.cursor() as cursor:
+        for statement in definitions(schema):
+            cursor.execute(statement)
+        for table in world.catalog.tables.values():
+            cursor.execute(f"SHOW CREATE TABLE `{table.name}`")
+            [(_, shown)] = cursor.fetchall()
+            loaded.run(shown)
+            again = loaded.table(table.name)
+            ours = [_describe(column) for column in table.columns]
+            assert [(n, "json" if k == "longtext" else k, *r) for n, k, *r in map(_describe, again.columns)] == [
+                (n, "json" if k == "longtext" else k, *r) for n, k, *r in ours
+            ]
+            assert _keys(again) == _keys(table)
