@@ -21,7 +21,7 @@ from dataflow.collation.keys import collation_key
 from dataflow.conversion import Domain, conversion, decode, encode, member_bits, member_index, number_of
 from dataflow.errors import Unsupported
 from dataflow.expression import Expression, Literal
-from dataflow.functions.registry import Fragment
+from dataflow.fragment import Fragment
 from dataflow.types import BLOBS, DATES, INTEGERS, NUMBERS, REALS, STRINGS, Kind, SqlType, Value
 
 if TYPE_CHECKING:

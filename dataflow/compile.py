@@ -24,7 +24,8 @@ from typing import Any, TypeVar
 from dataflow import numerals
 from dataflow.conversion import Domain, conversion
 from dataflow.expression import Call, Column, Expression, Literal, Parameter, columns_of, walk
-from dataflow.functions.registry import Fragment, lookup
+from dataflow.fragment import Fragment
+from dataflow.functions.registry import lookup
 from dataflow.types import NUMBERS, TEMPORALS, Kind, Row, SqlType, Value
 
 Parameters = Sequence[Value]

@@ -51,6 +51,7 @@ from dataflow.collation.coercion import merged_collation
 from dataflow.conversion import Domain
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Expression
+from dataflow.fragment import Fragment
 from dataflow.inference import merged_length
 from dataflow.types import BLOBS, STRINGS, SqlType, text
 
@@ -58,15 +59,6 @@ if TYPE_CHECKING:
     from dataflow.compile import Emitter
 
 __all__ = ["Domain", "Fragment", "Function", "call", "function", "is_function", "lookup", "special", "text_like"]
-
-
-@dataclass(frozen=True, slots=True)
-class Fragment:
-    """Source of a Python expression. `atomic` ones are names and constants: cheap to repeat."""
-
-    source: str
-    nullable: bool = True
-    atomic: bool = False
 
 
 Arguments = tuple[Expression, ...]
