@@ -52,6 +52,7 @@ _DATETIMES = {
     ColumnType.TIMESTAMP: Kind.DATETIME,
 }
 
+DECIMAL_DIGITS_MAX = 65
 _CODED = frozenset({Kind.DATE, Kind.DATETIME, Kind.TIME})
 
 
@@ -137,13 +138,13 @@ def _decimal(data: bytes) -> Typed:
         value = Decimal(data.decode("ascii"))
     except (InvalidOperation, UnicodeDecodeError):
         raise MalformedPacket("not a decimal") from None
-    digits, exponent = len(value.as_tuple().digits), value.as_tuple().exponent
-    if not isinstance(exponent, int):
+    if not value.is_finite() or value.adjusted() > DECIMAL_DIGITS_MAX:
         raise MalformedPacket("not a decimal")
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
     if exponent > 0:
-        value, exponent = value.quantize(Decimal(1)), 0
-        digits = len(value.as_tuple().digits)
-    return value, types.decimal(max(digits, -exponent, 1), -exponent)
+        value, digits, exponent = Decimal(int(value)), digits + (0,) * exponent, 0
+    return value, types.decimal(max(len(digits), -exponent, 1), -exponent)
 
 
 def _datetime(reader: Reader, kind: Kind) -> Typed:

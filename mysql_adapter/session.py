@@ -250,6 +250,9 @@ class Session:
         return (await self.evaluate_typed(expression))[0]
 
     async def evaluate_typed(self, expression: str) -> Typed:
+        # A statement sees user variables as text; on its own, one keeps the type it was set with.
+        if expression[:1] == "@" and (known := self.user_variables.get(expression[1:].strip("`'\"").lower())) is not None:
+            return known
         outcome = await self._run_planned(f"SELECT {expression}")
         assert isinstance(outcome, ResultSet)
         return (outcome.rows[0][0] if outcome.rows else None), outcome.columns[0].type

@@ -7,6 +7,7 @@ from typing import Any
 
 import pymysql
 import pytest
+from pymysql.constants import CLIENT
 
 from backend.execution.embedded import open_embedded
 from tests.wire.server import ServerThread
@@ -29,18 +30,28 @@ def millrace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerThread]
 
 @pytest.fixture
 def connection(millrace: ServerThread) -> Iterator[Any]:
-    connected = pymysql.connect(host="127.0.0.1", port=millrace.port, user="root", database="wire", autocommit=True)
+    connected = pymysql.connect(
+        host="127.0.0.1",
+        port=millrace.port,
+        user="root",
+        database="wire",
+        autocommit=True,
+        client_flag=CLIENT.MULTI_STATEMENTS,
+    )
     yield connected
     connected.close()
 
 
 @pytest.fixture
 def run(connection: Any) -> Any:
-    """run(sql) gives the rows of a statement, or the affected rows of one that has none."""
+    """run(sql) gives the rows of the last statement, or the affected rows if it has none."""
 
     def execute(sql: str, *parameters: Any) -> Any:
         cursor = connection.cursor()
         affected = cursor.execute(sql, parameters or None)
-        return list(cursor.fetchall()) if cursor.description is not None else affected
+        found = list(cursor.fetchall()) if cursor.description is not None else affected
+        while cursor.nextset():
+            found = list(cursor.fetchall()) if cursor.description is not None else cursor.rowcount
+        return found
 
     return execute

@@ -58,6 +58,7 @@ def code(raised: Any) -> int:
         ("SET sql_auto_is_null = 0, wait_timeout = 3600", "@@wait_timeout", 3600),
         ("SET SQL_BIG_SELECTS=1", "@@sql_big_selects", 1),
         ("SET @x = 5", "@x", "5"),
+        ("SET @w = 77; SET wait_timeout = @w", "@@wait_timeout", 77),
         ("SET @x := CONCAT('a', 'b'), @y = 2", "@x", "ab"),
         ("SET @old = @@wait_timeout, wait_timeout = 7, @now = @@wait_timeout", "@now", "28800"),
         ("SET @`quoted name` = 1", "@`quoted name`", "1"),
