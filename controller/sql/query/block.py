@@ -8,24 +8,25 @@ in three ways: as a derived table (a `Leaf` of FROM), as a `Subquery`, as a bran
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from controller.sql.plan import OrderItem, OutputColumn
-from controller.sql.query.fields import Field
+from controller.sql.query.fields import Field, Relation, substituted
 from dataflow.expression import Column, Expression, columns_of
-from dataflow.node import AggregateFunction
+from dataflow.node import AggregateFunction, Order
 from dataflow.schema import Table
 from dataflow.types import SqlType
 
 
 @dataclass(slots=True)
 class Leaf:
-    """A table or a derived table in FROM, with the numbers of its columns."""
+    """A table, a derived table or a relation that is built already, with the numbers of its columns."""
 
     fields: tuple[Field, ...]
     table: Table | None = None
     derived: AnyBlock | None = None
+    relation: Relation | None = None
 
 
 @dataclass(slots=True)
@@ -138,7 +139,11 @@ def leaves(source: From) -> Iterator[Leaf]:
 
 
 def own_ids(source: From) -> set[int]:
-    return {each.id for leaf in leaves(source) for each in leaf.fields}
+    found = {each.id for leaf in leaves(source) for each in leaf.fields}
+    for leaf in leaves(source):
+        if leaf.relation is not None:
+            found |= set(leaf.relation.ids)
+    return found
 
 
 def conditions_of(source: From) -> Iterator[Expression]:
@@ -184,7 +189,7 @@ def made_ids(block: Block) -> set[int]:
     found |= {window.id for window in block.windows}
     if block.grouping is not None:
         grouping = block.grouping
-        found |= {column.index for column, _ in grouping.keys + grouping.functions + grouping.arbitrary}  # type: ignore[operator]
+        found |= {column.index for column, _ in grouping.keys + grouping.functions + grouping.arbitrary}
         found |= {column.index for column in grouping.levels.values()}
     return found
 
@@ -203,3 +208,70 @@ def outer_ids(block: AnyBlock) -> set[int]:
         if leaf.derived is not None:
             found |= outer_ids(leaf.derived)
     return found - made_ids(block)
+
+
+def rewritten(block: AnyBlock, mapping: Mapping[int, Expression]) -> AnyBlock:
+    """The block, and all inside it, with outer references replaced."""
+
+    def new(expression: Expression) -> Expression:
+        return substituted(expression, mapping)
+
+    def item(found: OrderItem) -> OrderItem:
+        return OrderItem(new(found.expression), found.descending)
+
+    def function(found: AggregateFunction) -> AggregateFunction:
+        order = tuple(Order(new(each.expression), each.descending) for each in found.order)
+        return replace(found, arguments=tuple(map(new, found.arguments)), order=order)
+
+    if isinstance(block, SetBlock):
+        left, right = block.branches
+        return replace(block, branches=(rewritten(left, mapping), rewritten(right, mapping)))
+    grouping = block.grouping
+    if grouping is not None:
+        grouping = replace(
+            grouping,
+            keys=[(column, new(value)) for column, value in grouping.keys],
+            functions=[(column, function(each)) for column, each in grouping.functions],
+            arbitrary=[(column, function(each)) for column, each in grouping.arbitrary],
+        )
+    return replace(
+        block,
+        source=_rewritten_source(block.source, mapping),
+        where=list(map(new, block.where)),
+        outputs=[(column, new(value)) for column, value in block.outputs],
+        grouping=grouping,
+        having=list(map(new, block.having)),
+        windows=[
+            replace(
+                each,
+                function=function(each.function),
+                partition=tuple(map(new, each.partition)),
+                order=tuple(map(item, each.order)),
+            )
+            for each in block.windows
+        ],
+        order_by=list(map(item, block.order_by)),
+        subqueries={
+            number: replace(each, block=rewritten(each.block, mapping), operands=tuple(map(new, each.operands)))
+            for number, each in block.subqueries.items()
+        },
+    )
+
+
+def _rewritten_source(source: From, mapping: Mapping[int, Expression]) -> From:
+    match source:
+        case Leaf(derived=None):
+            return source
+        case Leaf(derived=derived):
+            assert derived is not None
+            return replace(source, derived=rewritten(derived, mapping))
+        case Inner(items, conditions):
+            return Inner(
+                [_rewritten_source(each, mapping) for each in items], [substituted(each, mapping) for each in conditions]
+            )
+        case Left(left, right, conditions):
+            return Left(
+                _rewritten_source(left, mapping),
+                _rewritten_source(right, mapping),
+                [substituted(each, mapping) for each in conditions],
+            )

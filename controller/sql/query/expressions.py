@@ -26,9 +26,7 @@ from dataflow.types import BOOLEAN, SqlType
 if TYPE_CHECKING:
     from controller.sql.query.resolve import Resolver
 
-_COMPARISONS: dict[Any, str] = {
-    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>",
-}  # fmt: skip
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ)
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<=", "<=>": "<=>"}
 
@@ -107,7 +105,7 @@ class QueryTranslator(Translator):
         return self._some("=", node.this, query)
 
     def _binary(self, node: Any, operator: str) -> Expression:
-        if type(node) in _COMPARISONS:
+        if isinstance(node, _COMPARISONS):
             left, right = node.this, node.expression
             if isinstance(right, exp.Any | exp.All):
                 return self._quantified(operator, left, right)

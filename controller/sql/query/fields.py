@@ -8,7 +8,7 @@ may be reordered, subqueries merged and aggregates put in between without rewrit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from controller.sql.plan import OutputColumn
@@ -117,19 +117,6 @@ def all_columns(expressions: Iterable[Expression | None]) -> set[int]:
     for expression in expressions:
         if expression is not None:
             found |= columns_of(expression)
-    return found
-
-
-def columns_by_id(expressions: Sequence[Expression]) -> dict[int, Column]:
-    """The columns that occur, by number."""
-    found: dict[int, Column] = {}
-
-    def visit(column: Column) -> Expression:
-        found[column.index] = column
-        return column
-
-    for expression in expressions:
-        mapped(expression, visit)
     return found
 
 

@@ -1,0 +1,28 @@
+"""Any SELECT as a graph of dataflow nodes and what is left to do with their rows.
+
+The passes, in order: `resolve` (names, types, the query graph), `building` with `correlation`,
+`subqueries` and `groups` (nodes in canonical form), `keys` (parameters apart). Nothing here
+knows how nodes are kept or evaluated.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from controller.catalog import Catalog
+from controller.sql.plan import Query
+from controller.sql.query.keys import finish
+from controller.sql.query.names import Names
+from controller.sql.query.resolve import Resolver
+from controller.sql.settings import Settings
+from controller.sql.translate import Parameters
+
+__all__ = ["plan_query"]
+
+
+def plan_query(
+    tree: Any, catalog: Catalog, database: str | None, settings: Settings, parameters: Parameters
+) -> Query:
+    resolver = Resolver(catalog, settings, parameters)
+    block = resolver.query(tree, Names(None, database))
+    return finish(block, resolver.numbering, tuple(resolver.tables.values()))

@@ -1,0 +1,350 @@
+"""Blocks become nodes: FROM and WHERE one product, then groups, distinct rows and the first k.
+
+`Builder.build` gives the whole result of a block, with the `carried` columns beside its
+outputs: groups, partitions and distinct rows are made for each value of those. That is what
+takes a correlated subquery out of its query (see `subqueries`), and what lets a view be
+looked up by a parameter (see `keys`).
+
+Conditions are put as far down as they go; an outer join whose optional rows a condition
+rejects is an inner join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from controller.sql.query.block import (
+    AnyBlock,
+    Block,
+    From,
+    Inner,
+    Leaf,
+    Left,
+    SetBlock,
+    Subquery,
+    expressions_of,
+    leaves,
+    outer_ids,
+    own_ids,
+)
+from controller.sql.query.fields import Numbering, Relation
+from controller.sql.query.groups import group
+from controller.sql.query.product import Product, close, close_exactly, column_equality, conjunction, only
+from controller.sql.query.subqueries import attach, attach_condition
+from dataflow.errors import Unsupported
+from dataflow.expression import Call, Column, Expression, Literal, columns_of
+from dataflow.functions import call
+from dataflow.node import Aggregate, AggregateFunction, Base, Join, LeftJoin, Node, Order, TopK, Union, distinct
+from dataflow.types import BIGINT, decimal
+
+_REJECTING = frozenset({"=", "<>", "<", "<=", ">", ">=", "like", "not like", "between", "not between", "in", "regexp", "is not null"})
+"""Not true if the column they are applied to is NULL."""
+
+
+@dataclass(slots=True)
+class Builder:
+    """Builds the nodes of one statement. `used` are the columns that anything reads.
+
+    `prior` are blocks that no node can be: each is evaluated first, and read as a table.
+    """
+
+    numbering: Numbering
+    used: set[int] = field(default_factory=set)
+    prior: list[tuple[int, AnyBlock]] = field(default_factory=list)
+    applied: list[Expression] = field(default_factory=list)
+    """Conditions that are applied after the nodes, to their rows."""
+
+    # -- whole blocks
+
+    def build(self, block: AnyBlock, carried: Sequence[int] = ()) -> Relation:
+        """The block's rows: its outputs in order, then the carried columns."""
+        if isinstance(block, SetBlock):
+            relation = self._set_operation(block, carried)
+            limited = Product([relation])
+        else:
+            if block.windows or _has_unknown_limit(block):
+                return self._evaluated_before(block, carried)
+            limited = self.rows(block, carried)
+        wanted = [column.index for column, _ in block.outputs] + list(carried)
+        if isinstance(block, Block) and block.distinct:
+            unique = close_exactly(limited, wanted)
+            limited = Product([Relation(distinct(unique.node), unique.ids)])
+        if block.limit is not None:
+            limited = Product([self._first_rows(block, limited, wanted, carried)])
+        return close_exactly(limited, wanted)
+
+    def rows(self, block: Block, carried: Sequence[int] = ()) -> Product:
+        """The block before DISTINCT and LIMIT, its outputs computed."""
+        product = self.core(block)
+        if block.grouping is not None:
+            product = group(product, block.grouping, carried)
+        for condition in block.having:
+            product = attach_condition(self, product, condition, block.subqueries)
+        return self.with_outputs(block, product)
+
+    def with_outputs(self, block: Block, product: Product) -> Product:
+        """Outputs defined, with the subqueries that they, windows and ORDER BY read."""
+        expressions = [value for _, value in block.outputs] + [item.expression for item in block.order_by]
+        for window in block.windows:
+            expressions += [*window.function.arguments, *window.partition, *(each.expression for each in window.order)]
+        product = self.with_subqueries(product, expressions, block.subqueries)
+        for column, value in block.outputs:
+            product.define(column.index, value)
+        return product
+
+    def with_subqueries(
+        self, product: Product, expressions: Iterable[Expression], subqueries: dict[int, Subquery]
+    ) -> Product:
+        """Every subquery that the expressions read, attached once."""
+        for expression in expressions:
+            for number in sorted(columns_of(expression) & subqueries.keys()):
+                if number not in product.ids:
+                    inner = subqueries[number].operands
+                    product = self.with_subqueries(product, inner, subqueries)
+                    product = attach(self, product, subqueries[number])
+        return product
+
+    def core(self, block: Block) -> Product:
+        """FROM and WHERE, and the subqueries that groups need."""
+        plain = [each for each in block.where if not columns_of(each) & block.subqueries.keys()]
+        product = self.source(block.source, plain, block.subqueries)
+        for condition in block.where:
+            if columns_of(condition) & block.subqueries.keys():
+                product = attach_condition(self, product, condition, block.subqueries)
+        if block.grouping is not None:
+            inner: list[Expression] = [value for _, value in block.grouping.keys]
+            for _, function in block.grouping.functions + block.grouping.arbitrary:
+                inner += [*function.arguments, *(each.expression for each in function.order)]
+            product = self.with_subqueries(product, inner, block.subqueries)
+        return product
+
+    def needed(self, product: Product) -> set[int]:
+        return product.ids & self.used
+
+    # -- FROM
+
+    def source(self, source: From, conditions: list[Expression], subqueries: dict[int, Subquery]) -> Product:
+        """The join tree under `conditions`, which hold for every row that comes out."""
+        match source:
+            case Leaf():
+                product = self._leaf(source)
+                product.add(conditions)
+                return product
+            case Inner(items, own):
+                return self._inner(items, [*own, *conditions], subqueries)
+            case Left(left, right, own):
+                optional = own_ids(right)
+                if any(_rejects_nulls(each, optional) for each in (*conditions, *self.applied)):
+                    return self._inner([left, right], [*own, *conditions], subqueries)
+                return self._left(left, right, own, conditions, subqueries)
+
+    def _leaf(self, leaf: Leaf) -> Product:
+        if leaf.relation is not None:
+            return Product([leaf.relation])
+        ids = tuple(each.id for each in leaf.fields)
+        if leaf.table is not None:
+            places = {column.id: place for place, column in enumerate(leaf.table.columns)}
+            base = Base(
+                leaf.table.id,
+                tuple(column.type for column in leaf.table.columns),
+                tuple(places[part.column_id] for part in leaf.table.primary_key.parts),
+                f"{leaf.table.database}.{leaf.table.name}",
+            )
+            return Product([Relation(base, ids)])
+        assert leaf.derived is not None
+        if outer_ids(leaf.derived):
+            raise Unsupported("outer references in a derived table")
+        if isinstance(leaf.derived, Block) and is_plain(leaf.derived):
+            return self.rows(leaf.derived)
+        return Product([self.build(leaf.derived)])
+
+    def _inner(self, items: list[From], conditions: list[Expression], subqueries: dict[int, Subquery]) -> Product:
+        product = Product([])
+        rest = [each for each in conditions if not columns_of(each) & subqueries.keys()]
+        for item in items:
+            ids = own_ids(item)
+            below = [each for each in rest if only(each, ids)]
+            rest = [each for each in rest if not only(each, ids)]
+            product.absorb(self.source(item, below, subqueries))
+        product.add(rest)
+        for each in conditions:
+            if columns_of(each) & subqueries.keys():
+                product = attach_condition(self, product, each, subqueries)
+        return product
+
+    def _left(
+        self, left: From, right: From, own: list[Expression], conditions: list[Expression], subqueries: dict[int, Subquery]
+    ) -> Product:
+        left_ids, right_ids = own_ids(left), own_ids(right)
+        above = [each for each in conditions if not only(each, left_ids)]
+        kept = self.source(left, [each for each in conditions if only(each, left_ids)], subqueries)
+        plain = [each for each in own if not columns_of(each) & subqueries.keys()]
+        optional = self.source(right, [each for each in plain if only(each, right_ids)], subqueries)
+        filters = [each for each in plain if not only(each, right_ids)]
+        for each in own:
+            numbers = columns_of(each) & subqueries.keys()
+            if not numbers:
+                continue
+            reads = columns_of(each) - numbers
+            for number in numbers:
+                reads |= outer_ids(subqueries[number].block)
+                for operand in subqueries[number].operands:
+                    reads |= columns_of(operand)
+            if reads <= right_ids:
+                optional = attach_condition(self, optional, each, subqueries)
+            elif reads <= left_ids:
+                kept = self.with_subqueries(kept, [each], subqueries)
+                filters.append(each)
+            else:
+                raise Unsupported("subqueries over both sides of an outer join in its ON")
+        joined = self.left_join(close(kept, self.needed(kept)), close(optional, self.needed(optional)), filters)
+        product = Product([joined])
+        product.add(above)
+        return product
+
+    def left_join(self, left: Relation, right: Relation, conditions: list[Expression]) -> Relation:
+        equalities, filters = linked(left, right, conditions)
+        both = Relation(left.node, left.ids + right.ids)
+        found = conjunction(both.bind(each) for each in filters)
+        return Relation(LeftJoin(left.node, right.node, equalities, found), both.ids)
+
+    # -- set operations, LIMIT
+
+    def _set_operation(self, block: SetBlock, carried: Sequence[int]) -> Relation:
+        ids = tuple(column.index for column, _ in block.outputs) + tuple(carried)
+        branches = [self._coerced(self.build(branch, carried).node, block) for branch in _flattened(block)]
+        if block.operator == "union":
+            node: Node = branches[0] if len(branches) == 1 else Union(tuple(branches))
+            return Relation(distinct(node) if block.distinct else node, ids)
+        # Both sides counted by row: NULLs are equal here, which they are in no join.
+        tagged = []
+        width = len(ids)
+        for side, branch_node in enumerate(branches):
+            row = tuple(Column(place, type_) for place, type_ in enumerate(branch_node.types))
+            tags = tuple(Literal(int(side == each), BIGINT) for each in (0, 1))
+            tagged.append(Join((branch_node,), outputs=(*row, *tags)))
+        total = decimal(41, 0)
+        counts = tuple(AggregateFunction("sum", (Column(width + each, BIGINT),), total) for each in (0, 1))
+        counted = Aggregate(Union(tuple(tagged)), tuple(range(width)), counts)
+        zero = Literal(0, BIGINT)
+        mine, theirs = Column(width, total), Column(width + 1, total)
+        wanted = call(">" if block.operator == "intersect" else "=", theirs, zero)
+        outputs = tuple(Column(place, counted.types[place]) for place in range(width))
+        return Relation(Join((counted,), (), conjunction([call(">", mine, zero), wanted]), outputs), ids)
+
+    def _coerced(self, node: Node, block: SetBlock) -> Node:
+        """A branch in the types of the whole."""
+        outputs: list[Expression] = [Column(place, type_) for place, type_ in enumerate(node.types)]
+        for place, (column, _) in enumerate(block.outputs):
+            if node.types[place] != column.type:
+                outputs[place] = Call("coalesce", (outputs[place],), column.type)
+        if all(isinstance(each, Column) for each in outputs):
+            return node
+        return Join((node,), outputs=tuple(outputs))
+
+    def _first_rows(self, block: AnyBlock, product: Product, wanted: list[int], carried: Sequence[int]) -> Relation:
+        limit, offset = _count(block.limit), _count(block.offset)
+        assert limit is not None
+        order = [(product.expression(item.expression), item.descending) for item in block.order_by]
+        extra = {number for value, _ in order for number in columns_of(value)}
+        relation = close(product, {*wanted, *extra})
+        orders = tuple(Order(relation.bind(value), descending) for value, descending in order)
+        partition = tuple(sorted({relation.position(each) for each in carried}))
+        return Relation(TopK(relation.node, partition, orders, limit, offset or 0), relation.ids)
+
+    def _evaluated_before(self, block: AnyBlock, carried: Sequence[int]) -> Relation:
+        if carried or outer_ids(block):
+            raise Unsupported("window functions or LIMIT ? in a correlated subquery")
+        table = self.numbering.fresh_table()
+        self.prior.append((table, block))
+        types = tuple(column.type for column, _ in block.outputs)
+        return Relation(Base(table, types, ()), tuple(column.index for column, _ in block.outputs))
+
+
+def linked(
+    left: Relation, right: Relation, conditions: Iterable[Expression]
+) -> tuple[tuple[tuple[int, int], ...], list[Expression]]:
+    """Conditions between two relations: equalities of their columns, and the others."""
+    equalities: set[tuple[int, int]] = set()
+    filters: list[Expression] = []
+    for condition in conditions:
+        pair = column_equality(condition)
+        if pair is not None:
+            one, other = pair
+            if one.index in right.ids and other.index in left.ids:
+                one, other = other, one
+            if one.index in left.ids and other.index in right.ids:
+                equalities.add((left.position(one.index), right.position(other.index)))
+                continue
+        filters.append(condition)
+    return tuple(sorted(equalities)), filters
+
+
+def is_plain(block: Block) -> bool:
+    """Whether the block is only joins, conditions and computed columns, and may be merged."""
+    return (
+        block.grouping is None
+        and not block.windows
+        and not block.distinct
+        and block.limit is None
+    )
+
+
+def all_used(block: AnyBlock) -> set[int]:
+    """Every column that an expression in the block, or in one inside it, reads."""
+    if isinstance(block, SetBlock):
+        found = all_used(block.branches[0]) | all_used(block.branches[1])
+        for item in block.order_by:
+            found |= columns_of(item.expression)
+        return found | {column.index for column, _ in block.outputs}
+    found = {column.index for column, _ in block.outputs}
+    for expression in expressions_of(block):
+        found |= columns_of(expression)
+    if block.grouping is not None:
+        found |= {column.index for column in block.grouping.dependents}
+    for subquery in block.subqueries.values():
+        found |= all_used(subquery.block)
+    for leaf in leaves(block.source):
+        if leaf.derived is not None:
+            found |= all_used(leaf.derived)
+    return found
+
+
+def _flattened(block: SetBlock) -> list[AnyBlock]:
+    """The branches of nested UNIONs of one kind."""
+    found: list[AnyBlock] = []
+    for branch in block.branches:
+        if (
+            isinstance(branch, SetBlock)
+            and block.operator == branch.operator == "union"
+            and (block.distinct or not branch.distinct)
+            and branch.limit is None
+        ):
+            found += _flattened(branch)
+        else:
+            found.append(branch)
+    return found
+
+
+def _rejects_nulls(condition: Expression, ids: set[int]) -> bool:
+    match condition:
+        case Call(function=function, arguments=arguments) if function in _REJECTING:
+            tested = arguments if function in ("=", "<>", "<", "<=", ">", ">=") else arguments[:1]
+            return any(isinstance(each, Column) and each.index in ids for each in tested)
+        case Call("and", arguments):
+            return any(_rejects_nulls(each, ids) for each in arguments)
+        case Call("or", arguments):
+            return all(_rejects_nulls(each, ids) for each in arguments)
+    return False
+
+
+def _has_unknown_limit(block: AnyBlock) -> bool:
+    return any(each is not None and not isinstance(each, Literal) for each in (block.limit, block.offset))
+
+
+def _count(expression: Expression | None) -> int | None:
+    if expression is None:
+        return None
+    assert isinstance(expression, Literal) and isinstance(expression.value, int)
+    return expression.value

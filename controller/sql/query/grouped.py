@@ -1,0 +1,143 @@
+"""GROUP BY of a query: aggregates collected, expressions over rows turned into ones over groups.
+
+A grouped column that is a plain column keeps its number; a computed key gets one, and so does
+each aggregate. What is neither inside an aggregate nor determined by the keys is error 1055
+or 1140 under ONLY_FULL_GROUP_BY, and any value of the group without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from controller.sql.aggregation import read_aggregate
+from controller.sql.plan import Aggregate
+from controller.sql.query.block import From, Grouping, own_ids
+from controller.sql.query.dependence import determined
+from controller.sql.query.fields import Field, Numbering
+from controller.sql.translate import Translator
+from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.expression import Call, Column, Expression, columns_of
+from dataflow.functions import call
+from dataflow.node import AggregateFunction, Order
+from dataflow.types import BIGINT, BLOBS, STRINGS
+
+GROUP_CONCAT_LENGTH_MAX = 1 << 20
+
+
+def node_function(found: Aggregate) -> AggregateFunction:
+    """A parsed aggregate in the plan language; GROUP_CONCAT is given texts."""
+    arguments = () if found.argument is None else (found.argument, *found.rest)
+    if found.function == "group_concat" and arguments[0].type.kind not in STRINGS | BLOBS:
+        arguments = (call("concat", arguments[0]),)
+    order = tuple(Order(item.expression, item.descending) for item in found.order_by)
+    distinct = found.distinct and found.function not in ("min", "max")
+    return AggregateFunction(
+        found.function, arguments, found.type, distinct, order, found.separator, GROUP_CONCAT_LENGTH_MAX
+    )
+
+
+class GroupedClauses:
+    """The GROUP BY and the aggregates of one query while its clauses are read."""
+
+    def __init__(self, numbering: Numbering, source: From, fields: dict[int, Field], strict: bool) -> None:
+        self._numbering = numbering
+        self._source = source
+        self._own = own_ids(source)
+        self._fields = fields
+        self._strict = strict
+        self._determined: set[int] | None = None
+        self.where: list[Expression] = []
+        self.found = Grouping()
+
+    @property
+    def is_grouped(self) -> bool:
+        return self.found.explicit or bool(self.found.functions)
+
+    def collect(self, name: str, node: Any, translator: Translator) -> Expression:
+        return self.add(node_function(read_aggregate(name, node, translator.without_aggregates())))
+
+    def add(self, function: AggregateFunction) -> Column:
+        for column, known in self.found.functions:
+            if known == function:
+                return column
+        used: set[int] = set()
+        for argument in function.arguments:
+            used |= columns_of(argument)
+        if used and not used & self._own:
+            raise Unsupported("aggregates over columns of an outer query")
+        column = self._numbering.fresh(function.type, function.function not in ("count", "count_star"))
+        self.found.functions.append((column, function))
+        return column
+
+    def add_key(self, expression: Expression) -> None:
+        if any(known == expression for _, known in self.found.keys):
+            return
+        nullable = self._numbering.may_be_null(expression)
+        plain = isinstance(expression, Column) and not self.found.rollup
+        column = expression if plain else self._numbering.fresh(expression.type, nullable or self.found.rollup)
+        assert isinstance(column, Column)
+        self.found.keys.append((column, expression))
+
+    def level(self, expression: Expression) -> Expression:
+        """GROUPING(expression): 1 in the rows that ROLLUP adds over it."""
+        for column, known in self.found.keys:
+            if known == expression:
+                if not self.found.rollup:
+                    break
+                return self.found.levels.setdefault(column.index, self._numbering.fresh(BIGINT, False))
+        raise InvalidStatement(Condition.INVALID_GROUP_FUNCTION)
+
+    def is_aggregate(self, expression: Expression) -> bool:
+        functions = {column.index for column, _ in self.found.functions}
+        return bool(columns_of(expression) & functions)
+
+    def over(self, expression: Expression, place: tuple[int, str]) -> Expression:
+        """`expression` reading the group's row. `place` is for the error: (number, clause)."""
+        for column, known in self.found.keys:
+            if known == expression:
+                return column
+        match expression:
+            case Column(index=index) if index in self._own:
+                return self._column(expression, place)
+            case Call(function=function, arguments=arguments, type=found):
+                return Call(function, tuple([self.over(each, place) for each in arguments]), found)
+            case _:
+                return expression
+
+    def need(self, ids: Iterable[int], place: tuple[int, str]) -> None:
+        """A subquery beside the groups reads these columns."""
+        for index in ids:
+            if index in self._own:
+                field = self._fields[index]
+                if self.over(field.column, place) != field.column:
+                    raise Unsupported("outer references to a column that is not grouped")
+
+    def _column(self, column: Column, place: tuple[int, str]) -> Column:
+        grouping = self.found
+        if column in grouping.dependents:
+            return column
+        if self._determined is None:
+            keys = {known.index for _, known in grouping.keys if isinstance(known, Column)}
+            outside: set[int] = set()
+            for condition in self.where:
+                outside |= columns_of(condition) - self._own
+            self._determined = determined(keys, self._source, self.where, outside)
+        if column.index in self._determined and not grouping.rollup and grouping.explicit:
+            grouping.dependents.append(column)
+            return column
+        if self._strict and column.index not in self._determined:
+            raise self._not_grouped(column.index, place)
+        function = AggregateFunction("any_value", (column,), column.type)
+        for made, known in grouping.arbitrary:
+            if known == function:
+                return made
+        made = self._numbering.fresh(column.type, True)
+        grouping.arbitrary.append((made, function))
+        return made
+
+    def _not_grouped(self, index: int, place: tuple[int, str]) -> InvalidStatement:
+        output = self._fields[index].output
+        name = ".".join(part for part in (output.database, output.table, self._fields[index].name) if part)
+        condition = Condition.NOT_IN_GROUP_BY if self.found.explicit else Condition.MIXED_GROUPING
+        return InvalidStatement(condition, place[0], place[1], name)

@@ -1,0 +1,106 @@
+"""Window functions as they are written: functions, named windows, frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from controller.sql.aggregation import read_aggregate
+from controller.sql.plan import OrderItem
+from controller.sql.query.block import Window
+from controller.sql.query.expressions import QueryTranslator
+from controller.sql.query.fields import Numbering
+from controller.sql.query.grouped import node_function
+from controller.sql.translate import AGGREGATES
+from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.expression import Expression, Literal
+from dataflow.node import AggregateFunction
+from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, SqlType
+
+_RANKS = {
+    "row_number": BIGINT_UNSIGNED, "rank": BIGINT_UNSIGNED, "dense_rank": BIGINT_UNSIGNED, "ntile": BIGINT_UNSIGNED,
+    "percent_rank": DOUBLE, "cume_dist": DOUBLE,
+}  # fmt: skip
+_VALUES = frozenset({"lag", "lead", "first_value", "last_value", "nth_value"})
+
+
+class WindowClauses:
+    """The window functions of one query while its clauses are read."""
+
+    def __init__(self, numbering: Numbering, named: list[Any]) -> None:
+        self._numbering = numbering
+        self._named = {each.name.lower(): each for each in named}
+        self.found: list[Window] = []
+
+    def collect(self, node: Any, translator: QueryTranslator) -> Expression:
+        partition, order, spec = self._specification(node)
+        function = _function(node.this, translator)
+        items = tuple(
+            OrderItem(translator.translate(each.this), bool(each.args.get("desc")))
+            for each in (order.expressions if order is not None else ())
+        )
+        column = self._numbering.fresh(function.type, function.function not in (*_RANKS, "count", "count_star"))
+        keys = tuple(translator.translate(each) for each in partition)
+        self.found.append(Window(column.index, function, keys, items, _frame(spec)))
+        return column
+
+    def _specification(self, node: Any) -> tuple[list[Any], Any, Any]:
+        partition = list(node.args.get("partition_by") or [])
+        order, spec = node.args.get("order"), node.args.get("spec")
+        name = node.args.get("alias")
+        if name is not None:
+            base = self._named.get(name.name.lower())
+            if base is None:
+                raise InvalidStatement(Condition.WINDOW_UNKNOWN, name.name)
+            inner = self._specification(base)
+            partition, order, spec = partition or inner[0], order or inner[1], spec or inner[2]
+        return partition, order, spec
+
+
+def _function(node: Any, translator: QueryTranslator) -> AggregateFunction:
+    if isinstance(node, exp.GroupConcat):
+        raise Unsupported("GROUP_CONCAT as a window function")
+    if not isinstance(node, exp.Anonymous):
+        raise Unsupported(f"{type(node).__name__} as a window function")
+    name = str(node.this).lower()
+    if name in AGGREGATES:
+        found = node_function(read_aggregate(name, node, translator))
+        if found.distinct:
+            raise Unsupported("DISTINCT in a window function")
+        return found
+    arguments = tuple(translator.translate(each) for each in node.expressions)
+    if name in _RANKS:
+        return AggregateFunction(name, arguments, _RANKS[name])
+    if name not in _VALUES:
+        raise InvalidStatement(Condition.UNKNOWN_FUNCTION, node.this)
+    if not arguments:
+        raise InvalidStatement(Condition.WRONG_ARGUMENT_COUNT, name.upper())
+    if name in ("lag", "lead") and len(arguments) == 1:
+        arguments = (*arguments, Literal(1, BIGINT))
+    return AggregateFunction(name, arguments, _value_type(arguments))
+
+
+def _value_type(arguments: tuple[Expression, ...]) -> SqlType:
+    from dataflow.inference import merged_type
+
+    return merged_type((arguments[0], arguments[2])) if len(arguments) > 2 else arguments[0].type
+
+
+def _frame(spec: Any) -> tuple[str, int | None, int | None] | None:
+    if spec is None:
+        return None
+    unit = str(spec.args.get("kind") or "").lower()
+    start = _bound(spec.args.get("start"), spec.args.get("start_side"))
+    end = 0 if spec.args.get("end") is None else _bound(spec.args.get("end"), spec.args.get("end_side"))
+    if unit not in ("rows", "range") or (unit == "range" and (start not in (None, 0) or end not in (None, 0))):
+        raise Unsupported("RANGE frames with offsets")
+    return unit, start, end
+
+
+def _bound(value: Any, side: Any) -> int | None:
+    if isinstance(value, str):
+        return None if value.upper() == "UNBOUNDED" else 0
+    if not isinstance(value, exp.Literal) or not str(value.this).isdigit():
+        raise Unsupported("frames with computed bounds")
+    return -int(value.this) if str(side).upper() == "PRECEDING" else int(value.this)

@@ -1,0 +1,23 @@
+"""What a scalar subquery's value is made with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dataflow.conversion import Domain
+from dataflow.errors import Condition, InvalidStatement
+from dataflow.functions.registry import function
+
+
+@function(
+    "single row",
+    arguments=(Domain.INTEGER, Domain.ANY),
+    nulls=True,
+    result=lambda arguments: arguments[1].type,
+    deterministic=False,
+)
+def single_row(count: int | None, value: Any) -> Any:
+    """`value`, unless it stands for several rows."""
+    if count is not None and count > 1:
+        raise InvalidStatement(Condition.SUBQUERY_MORE_THAN_ONE_ROW)
+    return value
