@@ -20,10 +20,11 @@ from dataflow.errors import Unsupported
 from dataflow.expression import Expression, Literal
 from dataflow.functions import call
 from dataflow.functions.arithmetic import divide_decimal
-from dataflow.types import INT, NUMBERS, REALS, SqlType, Value
+from dataflow.types import INT, NUMBERS, REALS, Kind, SqlType, Value
 
 EXACT = Context(prec=120, rounding=ROUND_HALF_UP)
 BIGINT_MASK = (1 << 64) - 1
+_SIGNED = (-(1 << 63), (1 << 63) - 1)
 
 
 class Accumulator(Protocol):
@@ -243,7 +244,8 @@ def _plain(aggregate: Aggregate, argument: Expression) -> Callable[[], Accumulat
         return lambda: Extreme(key, function == "max")
     if function in ("bit_and", "bit_or", "bit_xor"):
         to_integer = conversion(argument.type, Domain.INTEGER).function or _itself
-        return lambda: Bits(function, to_integer)
+        least, most = (0, BIGINT_MASK) if argument.type.unsigned or argument.type.kind is Kind.BIT else _SIGNED
+        return lambda: Bits(function, lambda value: max(least, min(to_integer(value), most)))
     if function in _VARIANCES:
         sample, root = _VARIANCES[function]
         return lambda: Variance(sample, root)

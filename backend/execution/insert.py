@@ -132,7 +132,7 @@ class _Run:
                     await self._prefetch(writer, drafts[position:])
                 await self._insert_draft(writer, draft, before)
         finally:  # also of a statement that fails later, as InnoDB does
-            if not known and self.largest_written:
+            if self.largest_written:
                 await self.execution.numbers.raise_above(self.compiled.table, self.largest_written)
         if failure is not None:
             raise failure
@@ -151,6 +151,8 @@ class _Run:
             self.execution.report.row_number = number + 1
             try:
                 row = self._values(cells, parameters, single)
+                if not self._fulfils_checks(row):
+                    continue
             except InvalidStatement as error:
                 return drafts, error  # reported unless a row before it has a duplicate key
             if columns.row_id is not None and row_ids is not None:
@@ -163,7 +165,7 @@ class _Run:
         return drafts, None
 
     def _values(self, cells: tuple[Cell, ...], parameters: Sequence[Value], single: bool) -> list[Value]:
-        """A row as it will be stored, without what only the table can say: numbers and generated columns."""
+        """A row as it will be stored, without its AUTO_INCREMENT value (nothing is computed from that)."""
         execution = self.execution
         targets, auto, reads_row = self.columns.targets, self.columns.auto_increment, self.compiled.reads_row
         row: list[Value] = [target.column.default for target in targets] if reads_row else [None] * len(targets)
@@ -180,7 +182,16 @@ class _Run:
             if value is None and not target.column.nullable and position != auto:
                 value = target.replace_null(execution, always_error=single and not self.compiled.ignore)
             row[position] = value
-        return row
+        return list(self.columns.complete(row, execution))
+
+    def _fulfils_checks(self, row: list[Value]) -> bool:
+        violated = self.columns.violated(tuple(row))
+        if violated is None:
+            return True
+        if not self.compiled.ignore:
+            raise InvalidStatement(Condition.CHECK_VIOLATED, violated)
+        self.execution.warn(Condition.CHECK_VIOLATED, violated)
+        return False
 
     async def _prefetch(self, writer: RowWriter, drafts: Sequence[_Draft]) -> None:
         """Read what the drafts may collide with, with the numbers they are going to get."""
@@ -193,7 +204,7 @@ class _Run:
             if draft.is_numbered and auto is not None:
                 row[auto] = number
                 number += 1
-            rows.append(self.columns.complete(row, self.execution))
+            rows.append(tuple(row))
         await writer.prefetch_inserts(rows)
 
     async def _insert_draft(self, writer: RowWriter, draft: _Draft, before: int) -> None:
@@ -204,18 +215,10 @@ class _Run:
                 row[auto] = self._number(auto)
             elif isinstance(value, int):
                 self.numbering.note_explicit(value)
-        finished = self.columns.complete(row, self.execution)
-        violated = self.columns.violated(finished)
-        if violated is None:
-            is_inserted = await self._write(writer, finished, draft)
-        elif self.compiled.ignore:
-            self.execution.warn(Condition.CHECK_VIOLATED, violated)
-            is_inserted = False
-        else:
-            raise InvalidStatement(Condition.CHECK_VIOLATED, violated)
+        is_inserted = await self._write(writer, tuple(row), draft)
         if auto is None:
             return
-        number = finished[auto]
+        number = row[auto]
         assert isinstance(number, int)
         if not is_inserted:  # the next row gets the number that this one did not need
             self.numbering.position = before or (number if draft.is_numbered else 0)
@@ -291,6 +294,8 @@ class _Run:
         second = await writer.update(found, old, new)
         if second is None:
             self.affected += 2
+            if new[self.columns.auto_increment or 0] != old[self.columns.auto_increment or 0]:
+                self.largest_written = max(self.largest_written, self.last_id)
             return
         error = duplicate_entry(self.compiled.table, second.index, new)
         if not self.compiled.ignore:

@@ -71,14 +71,22 @@ class CompiledUpdate:
         writer = RowWriter(execution.transaction, self._table)
         await writer.prefetch_updates(changes)
         changed = 0
-        for found, old, new in changes:
-            duplicate = await writer.update(found, old, new)
-            if duplicate is None:
-                changed += 1
-            elif self._ignore:
-                execution.warn(Condition.DUPLICATE_ENTRY, *duplicate_entry(self._table, duplicate.index, new).arguments)
-            else:
-                raise duplicate_entry(self._table, duplicate.index, new)
+        auto, largest = self._columns.auto_increment, 0
+        try:
+            for found, old, new in changes:
+                duplicate = await writer.update(found, old, new)
+                if duplicate is None:
+                    changed += 1
+                    if auto is not None and new[auto] != old[auto]:
+                        largest = max(largest, int(new[auto] or 0))
+                elif self._ignore:
+                    ignored = duplicate_entry(self._table, duplicate.index, new)
+                    execution.warn(Condition.DUPLICATE_ENTRY, *ignored.arguments)
+                else:
+                    raise duplicate_entry(self._table, duplicate.index, new)
+        finally:  # also of a statement that fails later, as InnoDB does
+            if largest:
+                await execution.numbers.raise_above(self._table, largest)
         if failure is not None:
             raise failure
         info = f"Rows matched: {len(victims)}  Changed: {changed}  Warnings: {execution.warning_count}"

@@ -22,6 +22,7 @@ Cell = bytes | None
 
 SAME_ERRORS = {
     4025: 3819,  # CHECK violated: MariaDB has a code of its own
+    167: 1467,  # AUTO_INCREMENT is used up
 }
 
 
@@ -86,6 +87,8 @@ def differences(statement: Generated, expected: Answer, found: Answer) -> str:
     if (expected.rows is None) != (found.rows is None):
         return f"rows {expected.rows}, found {found.rows}"
     if expected.rows is None or found.rows is None:
+        if statement.is_definition:  # how many rows an ALTER had to copy is up to the server
+            return ""
         counts = (expected.affected, expected.last_insert_id)
         others = (found.affected, found.last_insert_id)
         return "" if counts == others else f"(affected, last_insert_id) {counts}, found {others}"

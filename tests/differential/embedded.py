@@ -8,8 +8,8 @@ from types import TracebackType
 
 from backend.execution.embedded import open_embedded
 from backend.execution.local_store import LocalStore
-from backend.execution.outcome import Outcome, ResultSet
-from backend.execution.transaction import Transaction
+from backend.execution.outcome import Done, Outcome, ResultSet
+from backend.execution.transaction import SchemaChanged, Transaction
 from controller.sql.lexer import leading_words
 from controller.sql.planner import PlanCache
 from controller.sql.settings import Settings
@@ -60,8 +60,42 @@ class EmbeddedPeer:
         return Answer(rows, floats=floats)
 
     async def _run(self, sql: str) -> Outcome:
+        if await self._ran_transaction_statement(sql.split()):
+            return Done()
         if leading_words(sql)[0].upper() in DEFINITIONS:
             return await self.database.define(sql, "d", self.settings)
+        try:
+            return await self._execute(sql)
+        except SchemaChanged:
+            await self.database.refresh_catalog()
+            return await self._execute(sql)
+
+    async def _execute(self, sql: str) -> Outcome:
         plan, values = self.plans.plan_text(sql, self.database.catalog, "d", self.settings)
         assert not plan.facts, "no session has facts here"
         return await self.database.execute(plan, values, self.transaction, self.modes)
+
+    async def _ran_transaction_statement(self, words: list[str]) -> bool:
+        """What the MySQL face does itself."""
+        transaction = self.transaction
+        match words:
+            case ["BEGIN"]:
+                assert transaction is None
+                self.transaction = self.database.begin()
+            case ["COMMIT"]:
+                self.transaction = None
+                assert transaction is not None
+                await transaction.commit()
+            case ["ROLLBACK"]:
+                self.transaction = None
+                assert transaction is not None
+                transaction.rollback()
+            case ["SAVEPOINT", name] if transaction is not None:
+                transaction.savepoint(name)
+            case ["ROLLBACK", "TO", "SAVEPOINT", name] if transaction is not None:
+                transaction.rollback_to(name)
+            case ["RELEASE", "SAVEPOINT", name] if transaction is not None:
+                transaction.release(name)
+            case _:
+                return False
+        return True

@@ -8,7 +8,7 @@ happens to find rows, is left out here, so that every difference seen is a bug.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from tests.differential.model import (
@@ -30,6 +30,10 @@ class Generated:
     ordered: bool = False
     approximate: bool = False
 
+    @property
+    def is_definition(self) -> bool:
+        return self.sql.startswith(("ALTER", "CREATE", "TRUNCATE"))
+
 
 def scenario(random: Random, name: str, statement_count: int) -> Iterator[Generated]:
     table, create = random_table(random, name)
@@ -49,6 +53,85 @@ def scenario(random: Random, name: str, statement_count: int) -> Iterator[Genera
         else:
             yield select(random, table)
     yield Generated(f"SELECT * FROM {name}")
+
+
+def transactions(random: Random, name: str, statement_count: int) -> Iterator[Generated]:
+    """As `scenario`, inside transactions with savepoints; a second look follows each end."""
+    table, create = random_table(random, name)
+    yield Generated(create)
+    yield insert(random, table)
+    yield insert(random, table)
+    for _ in range(statement_count // 10):
+        yield Generated("BEGIN")
+        savepoints: list[str] = []
+        for _ in range(7):
+            draw = random.random()
+            if draw < 0.15:
+                savepoints.append(f"s{random.randint(1, 3)}")
+                yield Generated(f"SAVEPOINT {savepoints[-1]}")
+            elif draw < 0.25 and savepoints:
+                yield Generated(f"ROLLBACK TO SAVEPOINT {random.choice(savepoints)}")
+            elif draw < 0.28 and savepoints:
+                yield Generated(f"RELEASE SAVEPOINT {random.choice(savepoints)}")
+            elif draw < 0.5:
+                yield insert(random, table)
+            elif draw < 0.65:
+                yield update(random, table)
+            elif draw < 0.72:
+                yield delete(random, table)
+            else:
+                yield select(random, table)
+        yield Generated(random.choice(("COMMIT", "ROLLBACK")))
+        yield Generated(f"SELECT * FROM {name}")
+
+
+def alterations(random: Random, name: str, statement_count: int) -> Iterator[Generated]:
+    """As `scenario`, while columns and indexes come and go."""
+    table, create = random_table(random, name)
+    while any(column.auto_increment for column in table.columns):  # an ALTER that copies rows forgets the numbers used up
+        table, create = random_table(random, name)
+    yield Generated(create)
+    for number in range(statement_count // 8):
+        for _ in range(3):
+            yield insert(random, table)
+        yield update(random, table)
+        yield select(random, table)
+        yield aggregate(random, table)
+        table, sql = alteration(random, table, number)
+        yield Generated(sql)
+        yield Generated(f"SELECT * FROM {name}")
+
+
+def alteration(random: Random, table: TableModel, number: int) -> tuple[TableModel, str]:
+    draw = random.random()
+    if draw < 0.35:
+        column = random_column(random, f"a{number}")
+        place = random.choice(("", " FIRST", f" AFTER {random.choice(table.columns).name}"))
+        columns = list(table.columns)
+        at = len(columns)
+        if place:
+            at = 0 if place == " FIRST" else 1 + next(n for n, c in enumerate(columns) if place.endswith(f" {c.name}"))
+        if column.family in ("DATE", "DATETIME", "ENUM") and not column.nullable and not column.has_default:
+            column = replace(column, sql=column.sql.replace(" NOT NULL", ""), nullable=True)
+        columns.insert(at, column)
+        return replace(table, columns=tuple(columns)), f"ALTER TABLE {table.name} ADD COLUMN {column.name} {column.sql}{place}"
+    droppable = [column for column in table.columns if column.name.startswith("a") and column.name not in table.key_columns]
+    if draw < 0.45 and droppable:
+        gone = random.choice(droppable)
+        columns = [column for column in table.columns if column is not gone]
+        return replace(table, columns=tuple(columns)), f"ALTER TABLE {table.name} DROP COLUMN {gone.name}"
+    keyable = [column for column in table.columns if column.family not in ("TEXT", "BLOB") and not column.name.startswith("a")]
+    chosen = random.sample(keyable, min(len(keyable), random.choice((1, 1, 2)))) if keyable else []
+    if not chosen:
+        return table, f"TRUNCATE TABLE {table.name}"
+    names = ", ".join(column.name for column in chosen)
+    if draw < 0.7:
+        return table, f"CREATE INDEX i{number} ON {table.name} ({names})"
+    if draw < 0.9:
+        # it may fail; ON DUPLICATE KEY UPDATE and the order of updates do not need to know
+        unique = tuple(column.name for column in chosen)
+        return replace(table, unique_keys=(*table.unique_keys, unique)), f"CREATE UNIQUE INDEX i{number} ON {table.name} ({names})"
+    return table, f"TRUNCATE TABLE {table.name}"
 
 
 def random_table(random: Random, name: str) -> tuple[TableModel, str]:
@@ -77,27 +160,47 @@ def random_table(random: Random, name: str) -> tuple[TableModel, str]:
                 column.name, column.family, sql, column.unsigned, column.length, column.scale, column.members, False, column.has_default
             )  # fmt: skip
     if primary:
-        descending = ""
-        clauses.append(f"PRIMARY KEY ({', '.join(part + descending for part in primary)})")
+        clauses.append(f"PRIMARY KEY ({', '.join(_key_part(random, name) for name in primary)})")
     names = [column.name for column in columns if column.family not in ("TEXT", "BLOB")]
+    if random.random() < 0.25:
+        wide = [column for column in columns if column.is_text or column.is_binary]
+        if wide:
+            column = random.choice(wide)
+            clauses.append(f"KEY p ({column.name}({random.randint(1, min(column.length or 9, 9))}))")
+    bounded = [column for column in columns if column.is_exact and column.family != "YEAR" and not column.auto_increment]
+    if bounded and random.random() < 0.2:
+        clauses.append(f"CONSTRAINT small CHECK ({random.choice(bounded).name} < {random.choice((15, 100, 1000))})")
     uniques: list[tuple[str, ...]] = []
     for number in range(random.choice((0, 0, 1, 1, 2))):
         if names:
             chosen_names = random.sample(names, min(len(names), random.choice((1, 1, 2))))
             uniques.append(tuple(chosen_names))
-            clauses.append(f"UNIQUE KEY u{number} ({', '.join(chosen_names)})")
+            clauses.append(f"UNIQUE KEY u{number} ({', '.join(_key_part(random, name) for name in chosen_names)})")
     for number in range(random.choice((0, 0, 1, 2))):
         if names:
             chosen_names = random.sample(names, min(len(names), random.choice((1, 1, 2))))
-            clauses.append(f"KEY k{number} ({', '.join(chosen_names)})")
+            clauses.append(f"KEY k{number} ({', '.join(_key_part(random, name) for name in chosen_names)})")
     lines = [f"{column.name} {column.sql}" for column in columns] + clauses
+    computed = [column for column in bounded if column.family != "BIGINT"]
+    if computed and random.random() < 0.2:
+        stored = random.choice(("STORED", "VIRTUAL"))
+        lines.append(f"g DECIMAL(40,5) GENERATED ALWAYS AS ({random.choice(computed).name} * 2) {stored}")
     collation = random.choice(("utf8mb4_general_ci", "utf8mb4_general_ci", "utf8mb4_bin"))
     sql = f"CREATE TABLE {name} ({', '.join(lines)}) DEFAULT CHARSET=utf8mb4 COLLATE={collation}"
-    return TableModel(name, tuple(columns), primary, tuple(uniques)), sql
+    has_check = any(clause.startswith("CONSTRAINT") for clause in clauses)
+    return TableModel(name, tuple(columns), primary, tuple(uniques), has_check), sql
+
+
+def _key_part(random: Random, name: str) -> str:
+    return f"{name} DESC" if random.random() < 0.15 else name
 
 
 def insert(random: Random, table: TableModel) -> Generated:
+    if random.random() < 0.06:
+        return copy(random, table)
     verb = random.choice(("INSERT", "INSERT", "INSERT", "INSERT", "INSERT IGNORE", "REPLACE"))
+    if table.has_check and verb == "INSERT IGNORE":
+        verb = "INSERT"  # what violates a CHECK is ignored by MySQL, not always by MariaDB
     columns = list(table.columns)
     if random.random() < 0.5:
         columns = [
@@ -122,11 +225,25 @@ def insert(random: Random, table: TableModel) -> Generated:
     if verb == "INSERT" and table.key_columns and random.random() < 0.3:
         # MariaDB does not ask for the default of a column that is assigned to here
         updated = random.choice([c for c in table.columns if not c.auto_increment and (c in columns or c.has_default or c.nullable)])
-        value = random.choice((f"VALUES({updated.name})", valid_literal(random, updated), updated.name))
-        if updated.family in ("INT", "BIGINT", "SMALLINT", "DECIMAL") and random.random() < 0.5:
-            value = f"{updated.name} + 1"
+        value = random.choice((f"VALUES({updated.name})", valid_literal(random, updated)))
+        if not updated.nullable and random.random() < 0.4:  # NULL assigned to itself counts as a change, in MariaDB
+            value = f"{updated.name} + 1" if updated.family in ("INT", "BIGINT", "SMALLINT", "DECIMAL") else updated.name
         sql += f" ON DUPLICATE KEY UPDATE {updated.name} = {value}"
     return Generated(sql)
+
+
+def copy(random: Random, table: TableModel) -> Generated:
+    """INSERT … SELECT of rows of the same table; numbers of bulk inserts have gaps that depend on the server."""
+    columns = [column for column in table.columns if not column.auto_increment]
+    if len(columns) < len(table.columns):
+        return select(random, table)
+    names = ", ".join(column.name for column in columns)
+    order = f" ORDER BY {', '.join(table.primary_key)}" if table.primary_key else ""
+    values = ", ".join(
+        f"{c.name} + 1" if c.name in table.key_columns and c.family in ("INT", "BIGINT", "DECIMAL") else c.name for c in columns
+    )
+    verb = random.choice(("INSERT", "REPLACE")) if order else "INSERT"
+    return Generated(f"{verb} INTO {table.name} ({names}) SELECT {values} FROM {table.name} WHERE {condition(random, table)}{order} LIMIT {3 if order else 1000}")
 
 
 def _inserted(random: Random, column: ColumnModel, wild: float, numbered: bool) -> str:
@@ -142,9 +259,9 @@ def update(random: Random, table: TableModel) -> Generated:
     for column in random.sample(table.columns, min(len(table.columns), random.choice((1, 1, 2)))):
         if column.auto_increment and random.random() < 0.8:
             continue
-        value = valid_literal(random, column)
+        value = str(random.randint(1, 60)) if column.auto_increment else valid_literal(random, column)
         draw = random.random()
-        if draw < 0.04:
+        if draw < 0.04 and not column.auto_increment:
             value = wild_literal(random, column)
         elif draw < 0.1:
             value = "NULL" if column.nullable else value
@@ -186,10 +303,11 @@ def select(random: Random, table: TableModel) -> Generated:
     outputs = "*" if random.random() < 0.4 else ", ".join(column.name for column in chosen)
     if outputs != "*" and random.random() < 0.3:
         outputs += ", " + _computed(random, random.choice(table.columns))
-    sql = f"SELECT {outputs} FROM {table.name}"
+    distinct = not any(column.is_text for column in table.columns) and random.random() < 0.15
+    sql = f"SELECT {'DISTINCT ' if distinct else ''}{outputs} FROM {table.name}"
     if random.random() < 0.85:
         sql += f" WHERE {condition(random, table)}"
-    if table.primary_key and random.random() < 0.6:
+    if table.primary_key and not distinct and random.random() < 0.6:
         before = random.choice(table.columns)
         order = [f"{before.name}{random.choice(('', ' DESC'))}"] if random.random() < 0.6 else []
         order += [f"{name}{random.choice(('', '', ' DESC'))}" for name in table.primary_key]
@@ -224,11 +342,11 @@ def aggregate(random: Random, table: TableModel) -> Generated:
         name = column.name
         if column.is_exact and column.family != "YEAR":
             parts.append(random.choice((
-                f"SUM({name})", f"AVG({name})", f"MIN({name})", f"MAX({name})", f"COUNT(DISTINCT {name})", f"SUM(DISTINCT {name})",
+                f"SUM({name})", f"AVG({name})", f"BIT_XOR({name})", f"GROUP_CONCAT({name} ORDER BY {name})", f"MIN({name})", f"MAX({name})", f"COUNT(DISTINCT {name})", f"SUM(DISTINCT {name})",
             )))  # fmt: skip
         elif column.is_number and column.family != "YEAR":
             approximate = True
-            parts.append(random.choice((f"MIN({name})", f"MAX({name})", f"SUM({name})", f"AVG({name})", f"STDDEV({name})")))
+            parts.append(random.choice((f"MIN({name})", f"MAX({name})", f"SUM({name})", f"AVG({name})", f"BIT_XOR({name})", f"GROUP_CONCAT({name} ORDER BY {name})", f"STDDEV({name})")))
         elif column.family in ("DATE", "DATETIME", "TIMESTAMP", "TIME"):
             parts.append(random.choice((f"MIN({name})", f"MAX({name})", f"COUNT({name})")))
         else:

@@ -57,6 +57,7 @@ class TableModel:
     columns: tuple[ColumnModel, ...]
     primary_key: tuple[str, ...]
     unique_keys: tuple[tuple[str, ...], ...] = ()
+    has_check: bool = False
 
     def column(self, name: str) -> ColumnModel:
         return next(column for column in self.columns if column.name == name)
@@ -211,7 +212,8 @@ def condition(random: Random, table: TableModel, depth: int = 0) -> str:
     keys = [table.column(name) for name in table.key_columns]
     column = random.choice(keys if keys and random.random() < 0.5 else table.columns)
     draw = random.random()
-    if draw < 0.1:
+    if draw < 0.1 and (column.nullable or column.family not in ("DATE", "DATETIME")):
+        # IS NULL of a NOT NULL date finds zero dates, in MariaDB
         return f"{column.name} IS {random.choice(('', 'NOT '))}NULL"
     if column.family in ("ENUM", "SET", "BIT"):
         return f"{column.name} {random.choice(('=', '<>'))} {valid_literal(random, column)}"

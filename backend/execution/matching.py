@@ -1,0 +1,144 @@
+"""Rows found for rows: the pairs of expressions by which two sides match, as keys of a hash.
+
+Equalities of columns decide which keys are asked for; all of them, also those of computed
+values and `<=>`, decide which rows meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from dataflow.comparison import equality_key
+from dataflow.compile import compile_row
+from dataflow.expression import Call, Column, Expression, columns_of
+from dataflow.join_shape import key_class
+from dataflow.node import Columns
+from dataflow.source import text_key
+from dataflow.types import Kind, Row, SqlType, Value
+
+Pair = tuple[Expression, Expression, bool]
+"""(of the rows at hand, of the rows to be found, whether NULL matches NULL)"""
+
+
+def pair_of(condition: Expression, here: frozenset[int], there: frozenset[int]) -> Pair | None:
+    """The pair that an equality is, `there` being the positions of the rows to be found."""
+    if not isinstance(condition, Call) or condition.function not in ("=", "<=>"):
+        return None
+    left, right = condition.arguments
+    if not _alike(left.type, right.type):
+        return None
+    for one, other in ((left, right), (right, left)):
+        if columns_of(other) and columns_of(one) <= here and columns_of(other) <= there and columns_of(one):
+            return one, other, condition.function == "<=>"
+    return None
+
+
+def _alike(left: SqlType, right: SqlType) -> bool:
+    if Kind.JSON in (left.kind, right.kind) or Kind.NULL in (left.kind, right.kind):
+        return False
+    return key_class(left) == key_class(right)
+
+
+class Hash:
+    """The keys of one side's rows."""
+
+    def __init__(self, expressions: Sequence[Expression], null_safe: Sequence[bool]) -> None:
+        self._values = compile_row(tuple(expressions))
+        functions = [text_key(each.type) or equality_key(each.type) for each in expressions]
+        self._functions = functions if any(functions) else None
+        self._strict = tuple(place for place, safe in enumerate(null_safe) if not safe)
+        self._single: Column | None = None
+        if len(expressions) == 1 and isinstance(expressions[0], Column) and not null_safe[0]:
+            self._single = expressions[0]
+
+    def keys(self, rows: Sequence[Row], parameters: Sequence[Value]) -> list[Any]:
+        """The key of each row; None for one that matches nothing."""
+        if self._single is not None:
+            place = self._single.index
+            if self._functions is None:
+                return [row[place] for row in rows]
+            function = self._functions[0]
+            assert function is not None
+            return [None if (value := row[place]) is None else function(value) for row in rows]
+        found: list[Any] = []
+        for row in rows:
+            values = self._values(row, parameters)
+            if any(values[place] is None for place in self._strict):
+                found.append(None)
+            elif self._functions is None:
+                found.append(values)
+            else:
+                found.append(
+                    tuple(
+                        [
+                            value if function is None or value is None else function(value)
+                            for function, value in zip(self._functions, values)
+                        ]
+                    )
+                )
+        return found
+
+
+class Match:
+    """How rows at hand find others: which keys to ask for, and which of the rows found are theirs."""
+
+    def __init__(self, pairs: Iterable[Pair], offset: int) -> None:
+        """Positions of the rows to be found begin at `offset` in the pairs' expressions."""
+        self.pairs = list(pairs)
+        safe = [each[2] for each in self.pairs]
+        self._here = Hash([each[0] for each in self.pairs], safe)
+        self._there = Hash([_shifted(each[1], offset) for each in self.pairs], safe)
+        looked: dict[int, Expression] = {}
+        for here, there, null_safe in self.pairs:
+            if isinstance(there, Column) and not null_safe:
+                looked.setdefault(there.index - offset, here)
+        self.columns: Columns = tuple(sorted(looked))
+        self._looked = [looked[each] for each in self.columns]
+        self._values = compile_row(tuple(self._looked))
+        self._parts = [text_key(each.type) for each in self._looked]
+
+    def wanted(self, rows: Sequence[Row], parameters: Sequence[Value]) -> dict[Any, Row]:
+        """The keys of `columns` that any of the rows may find something with."""
+        found: dict[Any, Row] = {}
+        values_of, parts = self._values, self._parts
+        if len(parts) == 1 and parts[0] is None:
+            for row in rows:
+                values = values_of(row, parameters)
+                if values[0] is not None:
+                    found[values[0]] = values
+            return found
+        for row in rows:
+            values = values_of(row, parameters)
+            if None in values:
+                continue
+            keyed = [
+                value if part is None else part(value)  # type: ignore[arg-type]
+                for part, value in zip(parts, values)
+            ]
+            found[keyed[0] if len(keyed) == 1 else tuple(keyed)] = values
+        return found
+
+    def here(self, rows: Sequence[Row], parameters: Sequence[Value]) -> list[Any]:
+        return self._here.keys(rows, parameters)
+
+    def index(self, rows: Sequence[Row], parameters: Sequence[Value]) -> dict[Any, list[Row]]:
+        """The rows found, by key."""
+        found: dict[Any, list[Row]] = {}
+        for key, row in zip(self._there.keys(rows, parameters), rows):
+            if key is not None:
+                found.setdefault(key, []).append(row)
+        return found
+
+
+def _shifted(expression: Expression, offset: int) -> Expression:
+    match expression:
+        case Column(index=index, type=found):
+            return Column(index - offset, found)
+        case Call(function=function, arguments=arguments, type=found):
+            return Call(function, tuple([_shifted(each, offset) for each in arguments]), found)
+        case _:
+            return expression
+
+
+Predicate = Callable[[Row, Sequence[Value]], bool]

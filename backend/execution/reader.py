@@ -1,0 +1,148 @@
+"""Rows of a node, evaluated from the base tables by keys: an upquery that keeps nothing.
+
+A `Reader` is compiled once for (node, key columns, conditions). Asked with a set of keys it
+gives exactly the node's rows that have one of them in those columns and fulfil the
+conditions; without key columns, all that fulfil them. Keys and conditions are handed down as
+far as they mean the same there. Keys are as in `dataflow.source`: texts stand as the bytes
+by which they compare, and each is kept with the values that made it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from backend.execution.execution import Execution
+from dataflow.compile import compile_predicate
+from dataflow.expression import Call, Column, Expression, columns_of
+from dataflow.functions import call
+from dataflow.join_shape import conjuncts
+from dataflow.node import Columns
+from dataflow.source import Key, key_function
+from dataflow.types import Row, SqlType, Value
+
+Keys = Mapping[Key, Row]
+"""The keys wanted, and the values of the key columns that each stands for."""
+Conditions = tuple[Expression, ...]
+
+BREATH_ROWS = 20_000
+"""After so many rows the event loop gets its turn."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One evaluation: what it reads from, and what several parts of a plan have in common.
+
+    `memory` has the rows of tables that are not stored.
+    """
+
+    execution: Execution
+    memory: Mapping[int, Sequence[Row]]
+    kept: dict[int, list[Row]] = field(default_factory=dict)
+    _rows: int = 0
+
+    @property
+    def parameters(self) -> tuple[Value, ...]:
+        return self.execution.parameters
+
+    async def breathe(self, rows: int) -> None:
+        self._rows += rows
+        if self._rows >= BREATH_ROWS:
+            self._rows = 0
+            await asyncio.sleep(0)
+
+
+class Reader(Protocol):
+    """`keys` are None if and only if the reader has no key columns."""
+
+    async def rows(self, run: Run, keys: Keys | None) -> list[Row]: ...
+
+
+class Kept:
+    """A reader without key columns that several consumers read: evaluated once in a run."""
+
+    def __init__(self, inner: Reader) -> None:
+        self._inner = inner
+
+    async def rows(self, run: Run, keys: Keys | None) -> list[Row]:
+        found = run.kept.get(id(self))
+        if found is None:
+            found = run.kept[id(self)] = await self._inner.rows(run, None)
+        return found
+
+
+class Chosen:
+    """Rows of a reader that has been given fewer keys and conditions than are wanted."""
+
+    def __init__(
+        self,
+        inner: Reader,
+        inner_columns: Columns,
+        columns: Columns,
+        types: Sequence[SqlType],
+        conditions: Conditions,
+    ) -> None:
+        self._inner = inner
+        self._places = tuple(columns.index(each) for each in inner_columns)
+        self._has_columns = bool(inner_columns)
+        self._inner_key = key_function(tuple(range(len(inner_columns))), [types[each] for each in inner_columns])
+        self._key_of = key_function(columns, types) if columns and inner_columns != columns else None
+        self._predicate = predicate_of(conditions)
+
+    async def rows(self, run: Run, keys: Keys | None) -> list[Row]:
+        below: Keys | None = None
+        if self._has_columns:
+            assert keys is not None
+            below = keys
+            if self._key_of is not None:
+                shorter = [tuple([values[place] for place in self._places]) for values in keys.values()]
+                below = {self._inner_key(values): values for values in shorter}
+        rows = await self._inner.rows(run, below)
+        if self._key_of is not None and keys is not None:
+            key_of = self._key_of
+            rows = [row for row in rows if key_of(row) in keys]
+        predicate, parameters = self._predicate, run.parameters
+        return rows if predicate is None else [row for row in rows if predicate(row, parameters)]
+
+
+def predicate_of(conditions: Iterable[Expression]):  # type: ignore[no-untyped-def]
+    given = list(conditions)
+    if not given:
+        return None
+    return compile_predicate(given[0] if len(given) == 1 else call("and", *given))
+
+
+def conditions_of(expression: Expression | None) -> Conditions:
+    return conjuncts(expression)
+
+
+def moved(expression: Expression, places: Mapping[int, int]) -> Expression:
+    """`expression` with its columns at other positions."""
+    match expression:
+        case Column(index=index, type=found):
+            return Column(places[index], found)
+        case Call(function=function, arguments=arguments, type=found):
+            return Call(function, tuple([moved(each, places) for each in arguments]), found)
+        case _:
+            return expression
+
+
+def composed(expression: Expression, outputs: Sequence[Expression] | None) -> Expression:
+    """An expression over a node's outputs as one over its input row."""
+    if outputs is None:
+        return expression
+    match expression:
+        case Column(index=index):
+            return outputs[index]
+        case Call(function=function, arguments=arguments, type=found):
+            return Call(function, tuple([composed(each, outputs) for each in arguments]), found)
+        case _:
+            return expression
+
+
+def reads_only(expression: Expression, low: int, high: int) -> bool:
+    """Whether the expression reads a row, and of it only the positions low ≤ p < high."""
+    used = columns_of(expression)
+    return bool(used) and all(low <= each < high for each in used)
