@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 
 from hypothesis import given, settings
@@ -58,17 +59,16 @@ def statements(draw: st.DrawFn) -> str:
     return text
 
 
-def parts(sql: str) -> list[object]:
-    """The tokens, with literals by their value."""
-    return [
-        literal_value(token.text) if token.kind in (TokenKind.STRING, TokenKind.NUMBER) else token.text
-        for token in tokens(sql)
-    ]
-
-
-def filled(text: str, values: list[Value]) -> list[object]:
+def parts(sql: str, values: Sequence[Value] = ()) -> list[object]:
+    """The tokens, with literals by their value and each `?` by the next of `values`."""
     remaining = iter(values)
-    return [next(remaining) if part == "?" else part for part in parts(text)]
+    found: list[object] = []
+    for token in tokens(sql):
+        if token.kind in (TokenKind.STRING, TokenKind.NUMBER):
+            found.append(literal_value(token.text))
+        else:
+            found.append(next(remaining) if token.text == "?" else token.text)
+    return found
 
 
 def without_padding(found: list[object]) -> list[object]:
@@ -92,7 +92,7 @@ def _same(one: object, two: object) -> bool:
 @given(statements())
 def test_a_filled_template_is_the_statement(sql: str) -> None:
     reading = SHARED.read(sql)
-    assert without_padding(filled(reading.template.text, list(reading.values))) == without_padding(parts(sql))
+    assert without_padding(parts(reading.template.text, reading.values)) == without_padding(parts(sql))
     assert len(reading.values) == reading.template.parameter_count
 
 
