@@ -94,7 +94,8 @@ class Arrangement:
         if self.recorders:
             self._record_fill(key, value)
         self.index[key] = value
-        self.referenced.add(key)
+        if self.views:
+            self.referenced.add(key)
         return value
 
     def bag(self, value: Any) -> Bag:

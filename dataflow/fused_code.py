@@ -8,8 +8,9 @@ join finds its other inputs by the group's columns alone.
 from __future__ import annotations
 
 from dataflow.arrangement import Arrangement, Kind
+from dataflow.delta import Delta
 from dataflow.expression import columns_of
-from dataflow.group_code import GroupWriter, absorb_delta
+from dataflow.group_code import GroupWriter, absorb_delta, find_state
 from dataflow.join_code import JoinWriter
 from dataflow.lookup_code import Output, each_row, fetch, guard, not_null, times
 from dataflow.match_code import MatchWriter
@@ -17,6 +18,12 @@ from dataflow.node import Aggregate, Join, LeftJoin, source_column
 from dataflow.operator import Operator
 from dataflow.pipeline import Pipeline, Stage, pipeline_of
 from dataflow.source import Function, Source
+
+CHUNK_ROWS = 64
+
+
+def _chunks(delta: Delta) -> list[Delta]:
+    return [delta[start : start + CHUNK_ROWS] for start in range(0, len(delta), CHUNK_ROWS)]
 
 
 def can_fuse(operator: Operator) -> bool:
@@ -51,6 +58,17 @@ def _depends_on_group_only(node: Join, number: int, width: int) -> bool:
     return pipeline.choice is None and all(is_free(stage) for stage in pipeline.stages)
 
 
+def _finds_one_row(consumer: Operator, number: int) -> bool:
+    """Whether a row of input `number` meets at most one row of every other input."""
+    if isinstance(consumer.node, LeftJoin):
+        readers: list[Arrangement | None] = [MatchWriter(Source("", ""), consumer).reader(0)]
+    else:
+        assert isinstance(consumer.node, Join)
+        stages = pipeline_of(consumer.node, number).stages[1:]
+        readers = [consumer.inputs[stage.number].reader(stage.columns) for stage in stages]
+    return all(each is not None and each.kind in (Kind.UNIQUE, Kind.STATE) for each in readers)
+
+
 def fused_update(operator: Operator) -> Function:
     """delta of the aggregate's input → delta of its consumer."""
     node, state = operator.node, operator.state
@@ -61,8 +79,16 @@ def fused_update(operator: Operator) -> Function:
     output = Output(code, consumer)
     output.begin()
     top = code.depth
-    absorb_delta(code, group, state)
-    code.open("for g, s in changed.items():")
+    if group.is_cheap and _finds_one_row(consumer, number):
+        # Each row leads to one row: merging those of a group first would cost more than it saves.
+        code.open("for row, w in delta:")
+        find_state(code, group, state)
+        group.absorb("w")
+    else:
+        # A few rows at a time: what they touch is still in the processor's cache when it goes out.
+        code.open(f"for part in (delta,) if len(delta) <= {CHUNK_ROWS} else {code.constant(_chunks)}(delta):")
+        absorb_delta(code, group, state, "part")
+        code.open("for g, s in changed.items():")
     code.line("old = s[-1]")
     code.line(f"new = {group.output_row('g')}")
     if state.full and node.group:
@@ -82,11 +108,17 @@ def fused_update(operator: Operator) -> Function:
 def _through_left_join(code: Source, consumer: Operator, node: LeftJoin, output: Output) -> None:
     writer = MatchWriter(code, consumer)
     left = writer.reader(0)
-    code.line("r1 = new or old")
-    key = writer.key(left, "r1", writer.right_of, writer.right_types)
+    if len(node.equalities) == 1 and left.columns:
+        key = "g"
+    else:
+        code.line("r1 = new or old")
+        key = writer.key(left, "r1", writer.right_of, writer.right_types)
     not_null(code, key, len(left.columns))
     weight = each_row(code, left, fetch(code, left, key), "r0")
-    for condition in writer.conditions(frozenset((column, writer.right_of[column]) for column in left.columns)):
+    conditions = writer.conditions(frozenset((column, writer.right_of[column]) for column in left.columns))
+    if conditions and key == "g":
+        code.line("r1 = new or old")
+    for condition in conditions:
         code.open(f"if {condition}:")
     fixed = {c for c in range(len(node.types)) if _comes_from(node, c, range(len(node.left.types)))}
     nulls = writer.nulls()

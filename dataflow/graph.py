@@ -68,7 +68,8 @@ class Graph:
             operator.is_indexed = lambda columns: self.source.is_indexed(table, columns)
         for number, each in enumerate(inputs):
             each.consumers.append((operator, number))
-            each.invalidate()
+            if each.inputs:  # a base table's code does not depend on who consumes it
+                each.invalidate()
         for number, columns in sorted(lookups_of(operator.node)):
             arrangement = self.acquire(operator, inputs[number], columns)
             old = isinstance(operator.node, Join | LeftJoin | SemiJoin) and any(
@@ -217,12 +218,19 @@ class Graph:
                 raise AssertionError(node)
 
     def _reader_of_input(self, operator: Operator, number: int, columns: Columns) -> BagReader:
-        """As `bag_reader` for an input; a full state gets an arrangement if it has none by these columns."""
+        """As `bag_reader` for an input, through an arrangement if the operator holds one for its updates.
+
+        What an upquery reads there, the next change of its key will want again. A full state
+        gets an arrangement if it has none by these columns.
+        """
         owner = operator.inputs[number]
         state = owner.state
         if state is not None and state.full and columns and columns != state.columns and columns not in owner.stores:
             self.acquire(operator, owner, columns)
-        return self.bag_reader(owner, columns)
+        store = owner.stores.get(columns)
+        if store is None or not any(each is store for _, each in operator.uses):
+            return self.bag_reader(owner, columns)
+        return _store_reader(store)
 
     def _base_reader(self, node: Base, columns: Columns) -> BagReader:
         table, key_of = node.table, key_function(columns, node.types)
@@ -277,7 +285,7 @@ class Graph:
         """The function that takes a delta of a base table through the graph."""
         found = self._steps.get(table)
         if found is None:
-            found = self._steps[table] = self._write_step(table)
+            found = self._steps[table] = self._make_step(table)
         return found
 
     def invalidate(self, operator: Operator) -> None:
@@ -312,11 +320,10 @@ class Graph:
             case _:
                 return _storing(operator)
 
-    def _write_step(self, table: int) -> Function:
-        code = Source(f"step_{table}", "delta")
+    def _make_step(self, table: int) -> Function:
         base = self.bases.get(table)
         if base is None:
-            return code.build()
+            return lambda delta: None
         reached: dict[int, Operator] = {base.number: base}
         waiting = [base]
         while waiting:
@@ -324,35 +331,60 @@ class Graph:
                 if consumer.number not in reached:
                     reached[consumer.number] = consumer
                     waiting.append(consumer)
-        recorded = {id(owner) for owner, _ in self.recorded.values()}
         fused = {each.number for each in reached.values() if _is_fused(each, reached)}
-        if len(reached) == 3 and fused and not base.stores and not recorded:
+        if len(reached) == 3 and fused and not base.stores and not self.recorded:
             return self.update(next(each for each in reached.values() if each.number in fused), FUSED)
+        calls: list[tuple[Operator, list[tuple[Function, int]]]] = []
         for operator in sorted(reached.values(), key=lambda each: (each.level, each.number)):
-            name = f"d{operator.number}"
-            if operator.number in fused:
+            if operator.number in fused or operator is base:
                 continue
-            if operator is base:
-                update = code.constant(self.update(base, 0))
-                code.line(f"{name} = {update}(delta)" if base.stores else f"{name} = delta")
-            else:
-                changed = [(n, each) for n, each in enumerate(operator.inputs) if each.number in reached]
-                calls = []
-                for n, each in changed:
-                    update = code.constant(self.update(operator, n))
-                    if each.number in fused:
-                        update, each = code.constant(self.update(each, FUSED)), each.inputs[0]
-                    calls.append(f"({update}(d{each.number}) if d{each.number} else ())")
-                code.line(f"{name} = {calls[0] if len(calls) == 1 else '[' + ', '.join('*' + c for c in calls) + ']'}")
-            if id(operator) in recorded:
-                code.line(f"{code.constant(operator)}.delta = {name}")
-        return code.build()
+            inputs = []
+            for number, each in enumerate(operator.inputs):
+                if each.number in fused:
+                    inputs.append((self.update(each, FUSED), each.inputs[0].number))
+                elif each.number in reached:
+                    inputs.append((self.update(operator, number), each.number))
+            calls.append((operator, inputs))
+        recorded = frozenset(owner.number for owner, _ in self.recorded.values())
+        return _step(base, self.update(base, 0) if base.stores else None, calls, recorded)
 
     def end_step(self, epoch: int) -> None:
         for owner, arrangement in self.recorded.values():
             owner.delta = []
             arrangement.epoch = epoch
             arrangement.end_step()
+
+
+def _step(
+    base: Operator,
+    store: Function | None,
+    calls: list[tuple[Operator, list[tuple[Function, int]]]],
+    recorded: frozenset[int],
+) -> Function:
+    """Run every update function on what its input gave out, in order.
+
+    Operators in `recorded` keep their delta until the step ends, to tell what was before it.
+    """
+
+    def step(delta: Delta) -> None:
+        if store is not None:
+            store(delta)
+        if base.number in recorded:
+            base.delta = delta
+        deltas = {base.number: delta}
+        for operator, inputs in calls:
+            out: Delta = []
+            for update, number in inputs:
+                given = deltas.get(number)
+                if given:
+                    made = update(given)
+                    out = [*out, *made] if out else made
+            if out:
+                deltas[operator.number] = out
+                if operator.number in recorded:
+                    operator.delta = out
+
+    return step
 
 
 def _is_fused(operator: Operator, reached: dict[int, Operator]) -> bool:
@@ -375,6 +407,18 @@ def _storing(operator: Operator) -> Function:
         code.close(top)
     code.line("return delta")
     return code.build()
+
+
+def _store_reader(store: Arrangement) -> BagReader:
+    def read(key: Key) -> Bag:
+        value = store.index.get(key)
+        if value is None:
+            if store.full:
+                return {}
+            value = store.fill(key)
+        return store.bag(value)
+
+    return read
 
 
 def _added(bags: Iterable[Bag]) -> Bag:

@@ -42,6 +42,11 @@ class GroupWriter:
         self.shown = {column: self.accumulators[i] for i, column in enumerate(shown)}
         self.fresh = f"[{', '.join(initial)}, ()]".replace("OrderedBag", code.constant(OrderedBag))
 
+    @property
+    def is_cheap(self) -> bool:
+        """Whether the output row takes constant time: nothing but counts and sums."""
+        return all(first.isdigit() for made, _ in self.accumulators for first in made.initial)
+
     def group_key(self) -> str:
         return self.code.row_key("row", self.node.group, self.node.input.types)
 
@@ -127,14 +132,23 @@ def group_update(operator: Operator, state: Arrangement) -> Function:
     return code.build()
 
 
-def absorb_delta(code: Source, writer: GroupWriter, state: Arrangement) -> None:
+def absorb_delta(code: Source, writer: GroupWriter, state: Arrangement, delta: str = "delta") -> None:
     """Take the rows of `delta` into the groups that are held; `changed` has those afterwards."""
+    parts = state.kind is Kind.PARTS
+    code.line("changed = {}")
+    top = code.depth
+    code.open(f"for row, w in {delta}:")
+    find_state(code, writer, state)
+    code.line("changed[g] = s" if not parts else "changed[g] = (p, part, s)")
+    writer.absorb("w")
+    code.close(top)
+
+
+def find_state(code: Source, writer: GroupWriter, state: Arrangement) -> None:
+    """Open a block in which `s` is the state of the group `g` of `row`, if that is held."""
     index = code.constant(state.index)
     parts = state.kind is Kind.PARTS
     held = "p" if parts else "g"
-    code.line("changed = {}")
-    top = code.depth
-    code.open("for row, w in delta:")
     code.line(f"g = {writer.group_key()}")
     if parts:
         # A part of the group's key decides whether it is held; the rest finds it in there.
@@ -153,6 +167,3 @@ def absorb_delta(code: Source, writer: GroupWriter, state: Arrangement) -> None:
     if parts or state.full:
         with code.block("if s is None:"):
             code.line(f"s = {'part' if parts else index}[g] = {writer.fresh}")
-    code.line("changed[g] = s" if not parts else "changed[g] = (p, part, s)")
-    writer.absorb("w")
-    code.close(top)

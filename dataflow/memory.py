@@ -48,7 +48,8 @@ class Meter:
 
     def bytes_of(self, arrangement: Arrangement) -> int:
         count = len(arrangement.index)
-        return sys.getsizeof(arrangement.index) + int(count * self.mean(arrangement))
+        around = (arrangement.index, arrangement.touched, arrangement.referenced)
+        return sum(sys.getsizeof(each) for each in around) + int(count * self.mean(arrangement))
 
     def mean(self, arrangement: Arrangement) -> float:
         """Bytes of one key with its rows."""

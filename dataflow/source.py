@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 from dataflow.collation.keys import collation_key
@@ -113,10 +115,16 @@ class Source:
     def build(self) -> Function:
         namespace = self._emitter.namespace
         text = self.text
-        exec(compile(text, f"<{self.name}>", "exec"), namespace)
+        exec(_compiled(text, self.name), namespace)
         function: Function = namespace[self.name]
         function.__dict__["source"] = text
         return function
+
+
+@lru_cache(maxsize=1024)
+def _compiled(text: str, name: str) -> CodeType:
+    """Queries of one shape differ in what their names are bound to, not in their text."""
+    return compile(text, f"<{name}>", "exec")
 
 
 def key_function(columns: Columns, types: Sequence[SqlType]) -> Callable[[Row], Key]:
