@@ -212,6 +212,8 @@ class Emitter:
     def literal(self, value: Value) -> Fragment:
         if value is None:
             return NULL_FRAGMENT
+        if isinstance(value, bool):
+            value = int(value)
         if isinstance(value, int) or (isinstance(value, str | bytes) and len(value) < 200):
             source = repr(value) if not isinstance(value, int) or value >= 0 else f"({value!r})"
             return Fragment(source, nullable=False, atomic=True)

@@ -147,7 +147,7 @@ def _between(emitter: Emitter, node: Call) -> Fragment:
     parts = _between_parts(emitter, node)
     if parts is None:
         return emitter.emit(_as_comparisons(node))
-    value, low, high = parts
+    _, low, high = parts
     if not low.nullable and not high.nullable:
         return emitter.propagate(parts, lambda v, a, b: f"+({a} <= {v} <= {b})")
     return emitter.apply(_between_nullable, parts, nulls=True)

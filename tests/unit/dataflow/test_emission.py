@@ -12,11 +12,12 @@ from dataflow.errors import MillraceError
 from dataflow.expression import Call, Expression, Literal, Parameter
 from dataflow.functions import call
 from dataflow.types import Row, Value
-from tests.unit.dataflow.random_expressions import ROWS, Sample
+from tests.unit.dataflow.random_expressions import COLUMNS, ROWS, Sample
 from tests.unit.dataflow.test_expressions_differential import samples
 
 TYPE_ARGUMENTS = frozenset({"cast", "collate"})
-Evaluate = Callable[[Expression, Row, Sequence[Value]], Any]
+Function = Callable[[Row, Sequence[Value]], Any]
+Compile = Callable[[Expression], Function]
 
 
 def parametrised(expression: Expression, values: list[Value]) -> Expression:
@@ -32,29 +33,33 @@ def parametrised(expression: Expression, values: list[Value]) -> Expression:
     return expression
 
 
-def plainly(expression: Expression, row: Row, parameters: Sequence[Value]) -> Any:
-    return compile_scalar(expression)(row, parameters)
+def plainly(expression: Expression) -> Function:
+    return compile_scalar(expression)
 
 
-def with_a_variable_for_each_column(expression: Expression, row: Row, parameters: Sequence[Value]) -> Any:
-    names = [f"column_{position}" for position in range(len(row))]
+def with_a_variable_for_each_column(expression: Expression) -> Function:
+    names = [f"column_{position}" for position in range(len(COLUMNS))]
     emitter = Emitter(columns=names, parameters="given")
-    return eval(emitter.output(expression), emitter.namespace | dict(zip(names, row)) | {"given": parameters})
+    return defined(emitter, f"{', '.join(names)} = row", f"return {emitter.output(expression)}")
 
 
-def with_hoisted_parameters(expression: Expression, row: Row, parameters: Sequence[Value]) -> Any:
-    emitter = Emitter(hoist=True)
+def with_hoisted_parameters(expression: Expression) -> Function:
+    emitter = Emitter(hoist=True, parameters="given")
     value = emitter.output(expression)
-    lines = [*emitter.prelude, f"return [{value} for r in rows][0]"]
-    exec("def f(rows, p):\n" + "\n".join(f"    {line}" for line in lines), emitter.namespace)
-    return emitter.namespace["f"]([row], parameters)
+    return defined(emitter, *emitter.prelude, f"return [{value} for r in [row]][0]")
 
 
-def outcome(evaluate: Evaluate, expression: Expression, parameters: Sequence[Value] = ()) -> list[Any]:
+def defined(emitter: Emitter, *lines: str) -> Function:
+    exec("def f(row, given):\n" + "\n".join(f"    {line}" for line in lines), emitter.namespace)
+    function: Function = emitter.namespace["f"]
+    return function
+
+
+def outcome(compiled: Function, parameters: Sequence[Value] = ()) -> list[Any]:
     found: list[Any] = []
     for row in ROWS:
         try:
-            found.append(repr(evaluate(expression, row, parameters)))
+            found.append(repr(compiled(row, parameters)))
         except MillraceError as error:
             found.append(error.condition)
     return found
@@ -65,13 +70,13 @@ def expressions() -> list[Sample]:
     return samples(50, 400, 1) + samples(51, 400, 2)
 
 
-@pytest.mark.parametrize("evaluate", [plainly, with_a_variable_for_each_column, with_hoisted_parameters])
-def test_parameters_give_what_literals_give(expressions: list[Sample], evaluate: Evaluate) -> None:
+@pytest.mark.parametrize("compiled", [plainly, with_a_variable_for_each_column, with_hoisted_parameters])
+def test_parameters_give_what_literals_give(expressions: list[Sample], compiled: Compile) -> None:
     wrong = []
     for sample in expressions:
         values: list[Value] = []
         changed = parametrised(sample.ours, values)
-        expected, actual = outcome(plainly, sample.ours), outcome(evaluate, changed, values)
+        expected, actual = outcome(plainly(sample.ours)), outcome(compiled(changed), values)
         if changed.type.kind is sample.ours.type.kind and changed.type.scale == sample.ours.type.scale and expected != actual:
             wrong.append((sample.sql, expected, actual))
     assert wrong == []
