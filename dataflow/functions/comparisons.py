@@ -179,7 +179,7 @@ def not_between(emitter: Emitter, node: Call) -> Fragment:
 def _uniform(node: Call) -> bool:
     """Whether the list can be compared as one set of keys."""
     value, *items = node.arguments
-    if is_row(value):
+    if is_row(value) or _is_null(value):
         return False
     bases = {basis(value.type, item.type) for item in items if not _is_null(item)}
     if len(bases) != 1 or Basis.DYNAMIC in bases:
@@ -196,14 +196,11 @@ def _is_null(expression: Expression) -> bool:
 def _members(emitter: Emitter, node: Call) -> tuple[Fragment, str, list[Fragment]]:
     """The value, source of the collection its key is looked up in, and the members that may be NULL."""
     value, *items = node.arguments
-    left: Fragment | None = None
-    keys: list[Fragment] = []
-    for item in items:
-        if not _is_null(item):
-            first, key = operands(emitter, value, item, operation="in")
-            left = left or first
-            keys.append(key)
-    assert left is not None
+    known = [item for item in items if not _is_null(item)]
+    chosen = basis(value.type, known[0].type)
+    collation = merged_collation((value, known[0]), "in")
+    left = comparand(emitter, value, chosen, collation)
+    keys = [comparand(emitter, item, chosen, collation) for item in known]
     nullable = [key for key in keys if key.nullable]
     if not nullable and all(isinstance(item, Literal) for item in items):
         constants = frozenset(eval(key.source, emitter.namespace) for key in keys)
