@@ -98,6 +98,24 @@ class _Parser(MySQLParser):  # type: ignore[misc]
             this.meta["text"] = self.sql[start.start : self._prev.end + 1]
         return self._parse_alias(this)
 
+    def _parse_projections(self) -> Any:
+        projections = super()._parse_projections()
+        if not projections[0]:
+            self.raise_error("Expected an expression")
+        return projections
+
+    def _parse_group(self, skip_group_by_token: bool = False) -> Any:
+        group = super()._parse_group(skip_group_by_token)
+        if group is not None and not group.expressions:
+            self.raise_error("Expected an expression")
+        return group
+
+    def _parse_value(self, values: bool = True) -> Any:
+        self._match(TokenType.ROW) or self._match_text_seq("ROW")
+        if not self._match(TokenType.L_PAREN, advance=False):
+            self.raise_error("Expected a row in parentheses")
+        return super()._parse_value(values)
+
     def _parse_insert(self) -> Any:
         self._match_texts(("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY"))
         insert = super()._parse_insert()
@@ -190,6 +208,7 @@ class _Parser(MySQLParser):  # type: ignore[misc]
 
 
 class _Dialect(MySQL):  # type: ignore[misc]
+    SUPPORTS_VALUES_DEFAULT = False  # DEFAULT is read as a name, DEFAULT(column) as a call
     Tokenizer = _Tokenizer
     Parser = _Parser
 
@@ -208,11 +227,14 @@ def parse(sql: str) -> Any:
     except ParseError as error:
         raise syntax_error(sql, error.errors[0].get("offset", 0)) from None
     except TokenError:
-        raise syntax_error(sql, 0) from None
+        open_quotes = (token.start for token in tokens(sql) if token.text in ("'", '"', "`"))
+        raise syntax_error(sql, next(open_quotes, 0)) from None
     except RecursionError:
         raise InvalidStatement(Condition.UNKNOWN_ERROR, "the statement is nested too deeply") from None
-    if len(found) != 1 or found[0] is None:
-        raise InvalidStatement(Condition.EMPTY_QUERY) if next(tokens(sql), None) is None else syntax_error(sql, 0)
+    if len(found) > 1:
+        raise syntax_error(sql, next(token.end for token in tokens(sql) if token.text == ";"))
+    if not found or found[0] is None:
+        raise InvalidStatement(Condition.EMPTY_QUERY)
     if isinstance(found[0], exp.Command):
         raise syntax_error(sql, 0)
     return found[0]

@@ -87,7 +87,7 @@ class WritePlanner:
         return tuple(found)
 
     def _row(self, source: Source, columns: tuple[int, ...], node: Any, number: int) -> tuple[Expression | None, ...]:
-        values = node.expressions if isinstance(node, exp.Tuple) else [node]
+        values = node.expressions
         if not values:
             return ()
         if len(values) != len(columns):

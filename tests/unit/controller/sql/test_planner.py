@@ -62,6 +62,9 @@ PLANS = [
     ("insert into u (y, x) values (x + 1, 2)", "insert u (#1, #0) (+(#0, ?0), ?1)"),
     ("insert into t values (default, 1, 'x', null, 1.5, default)", "insert t (#0, #1, #2, #3, #4, #5) (default, ?0, ?1, ?2, ?3, default)"),
     ("insert into u () values ()", "insert u () ()"),
+    ("insert into u values (default(y), default)", "insert u (#0, #1) (None, default)"),
+    ("insert into u set x = default, y = default(x)", "insert u (#0, #1) (default, None)"),
+    ("insert into u values row(1, 2), row(3, 4)", "insert u (#0, #1) (?0, ?1) (?2, ?3)"),
     ("insert ignore into u set x = 1", "insert u (#0) (?0) on duplicate ignore"),
     ("replace u (x) values (1)", "insert u (#0) (?0) on duplicate replace"),
     ("insert into u (x, y) values (1, 2) on duplicate key update y = y + values(y), x = 5", "insert u (#0, #1) (?0, ?1) on duplicate update #1 = +(#1, #4), #0 = ?2"),
@@ -119,6 +122,13 @@ WRONG = [
     ("update t set", 1064, "near '' at line 1"),
     ("delete t where a = 1", 1064, "near 'where a = 1' at line 1"),
     ("select a from t where a = ? and b = 5", 1064, "near '? and b = 5' at line 1"),
+    ("select from t", 1064, "near 'from t' at line 1"),
+    ("select a from t group by", 1064, "near '' at line 1"),
+    ("insert u (x) value 1", 1064, "near '1' at line 1"),
+    ("select a from t where b = 'x", 1064, "near ''x' at line 1"),
+    ("select a from `t", 1064, "near '`t' at line 1"),
+    ("select a from t; select b from t", 1064, "near ' select b from t' at line 1"),
+    ("select a from t where a in ()", 1064, "near ')' at line 1"),
     ("select default(id) from t", 1364, "Field 'id' doesn't have a default value"),
 ]  # fmt: skip
 
