@@ -26,11 +26,23 @@ class SparkCluster:
         self.master = f"spark://127.0.0.1:{port}"
         master = "org.apache.spark.deploy.master.Master"
         worker = "org.apache.spark.deploy.worker.Worker"
-        self._processes = [self._start("master", "Started daemon", master, "--port", str(port), "--webui-port", "0")]
+        self._processes = [
+            self._start("master", "Started daemon", master, "--port", str(port), "--webui-port", "0")
+        ]
         for number in range(workers):
             place = ["--work-dir", str(folder / f"work-{number}"), "--webui-port", "0"]
             self._processes.append(
-                self._start(f"worker-{number}", "Successfully registered", worker, "-c", "1", "-m", "1G", *place, self.master)
+                self._start(
+                    f"worker-{number}",
+                    "Successfully registered",
+                    worker,
+                    "-c",
+                    "1",
+                    "-m",
+                    "1G",
+                    *place,
+                    self.master,
+                )
             )
 
     def _start(self, name: str, sign: str, main: str, *arguments: str) -> subprocess.Popen[str]:
@@ -55,7 +67,9 @@ class SparkCluster:
             lines.append(line)
             if sign in line:
                 # Let it go on logging without filling the pipe.
-                subprocess.Popen(["cat"], stdin=process.stderr, stdout=(self._folder / f"{name}.log").open("w"))
+                subprocess.Popen(
+                    ["cat"], stdin=process.stderr, stdout=(self._folder / f"{name}.log").open("w")
+                )
                 return process
         raise RuntimeError(f"Spark's {name} did not start:\n{''.join(lines)}")
 

@@ -39,7 +39,9 @@ class Writers:
                     connection = self.server.connect("d", connect_timeout=5, read_timeout=60)
                 statement = self.attempted[writer]
                 self.attempted[writer] += 1
-                rows = ", ".join(f"({writer}, {statement}, {part}, 'x')" for part in range(ROWS_PER_STATEMENT))
+                rows = ", ".join(
+                    f"({writer}, {statement}, {part}, 'x')" for part in range(ROWS_PER_STATEMENT)
+                )
                 with connection.cursor() as cursor:
                     cursor.execute(f"INSERT INTO t (writer, statement, part, v) VALUES {rows}")
                 with self.progress:
@@ -100,8 +102,9 @@ def victims(server: MillraceServer) -> dict[str, int]:
     found = {each["name"]: each["process"] for each in status["processes"] if each["process"]}
     found |= {f"worker-{each['shard']}": each["process"] for each in status["shards"] if "process" in each}
     launcher = psutil.Process(found["launcher"])
-    found |= {"spark-jvm": child.pid for child in launcher.children() if child.name() == "java"}
-    return found
+    return found | dict(
+        [("spark-jvm", child.pid) for child in launcher.children() if child.name() == "java"][:1]
+    )
 
 
 def crash(data: Path, seed: int, kills: int) -> None:

@@ -16,7 +16,9 @@ def test_workers_in_executors_of_a_spark_cluster_survive_kills(tmp_path: Path) -
         server = start(tmp_path / "data", f"--master={spark.master}")
         try:
             for shard in server.status()["shards"]:
-                commands = [" ".join(parent.cmdline()) for parent in psutil.Process(shard["process"]).parents()]
+                commands = [
+                    " ".join(parent.cmdline()) for parent in psutil.Process(shard["process"]).parents()
+                ]
                 assert any("CoarseGrainedExecutorBackend" in command for command in commands)
             writers = Writers(server)
             try:
@@ -36,7 +38,9 @@ def test_workers_in_executors_of_a_spark_cluster_survive_kills(tmp_path: Path) -
                 writers.finish()
             check(server, writers)
             assert server.stop() == 0
-            server = MillraceServer(tmp_path / "data", "--workers=2", "--adapters=2", f"--master={spark.master}")
+            server = MillraceServer(
+                tmp_path / "data", "--workers=2", "--adapters=2", f"--master={spark.master}"
+            )
             check(server, writers)
         finally:
             server.kill()
