@@ -40,6 +40,8 @@ log = logging.getLogger(__name__)
 LOGIN_PACKET_BYTES_MAX = 128 * 1024
 READ_AHEAD_BYTES_MAX = 256 * 1024
 WRITE_CHUNK_BYTES = 64 * 1024
+PIPELINED_MAX = 16
+"""Commands of one connection that are handled before others get their turn."""
 
 OFFERED = int(
     CAN.CLIENT_LONG_PASSWORD
@@ -201,7 +203,7 @@ class Connection(asyncio.Protocol):
         return self._out_bytes > WRITE_CHUNK_BYTES
 
     def flush(self) -> None:
-        if self._out:
+        if self._out and not self._closed:
             data = b"".join(self._out)
             self._out.clear()
             self._out_bytes = 0
@@ -255,8 +257,8 @@ class Connection(asyncio.Protocol):
     def close(self) -> None:
         """End the connection once what is queued has been written."""
         if not self._closed:
-            self._closed = True
             self.flush()
+            self._closed = True
             assert self._transport is not None
             self._transport.close()
         if self._arrival is not None and not self._arrival.done():
@@ -277,7 +279,7 @@ class Connection(asyncio.Protocol):
         except (Disconnected, SequenceBroken, ssl.SSLError):
             pass
         except MalformedPacket:
-            self._say(1043, "08S01", "Bad handshake" if self.account is None else "Malformed packet")
+            self._say_condition(Condition.HANDSHAKE_ERROR if self.account is None else Condition.MALFORMED_PACKET)
         except AccessDenied as denied:
             self._deny(denied)
         except MillraceError as error:
@@ -354,42 +356,60 @@ class Connection(asyncio.Protocol):
         return self.session
 
     async def _command_loop(self) -> None:
-        limits = self.server.limits
-        self._framer.payload_bytes_max = limits.packet_bytes_max
+        self._framer.payload_bytes_max = self.server.limits.packet_bytes_max
         commands = Commands(self)
-        task = asyncio.current_task()
-        assert task is not None
+        pipelined = 0
         while True:
-            assert self.session is not None
-            self.deadline = self._loop.time() + self.session.idle_timeout_s
-            packet = self._framer.take() or await self._next_packet()
-            self.deadline = 0.0
+            packet = self._framer.take()
+            if packet is None:
+                pipelined = 0
+                packet = await self._next_command()
+            else:
+                # More was sent before our answer: gather answers, but let no one wait for them.
+                pipelined += 1
+                self._loop.call_soon(self.flush)
+                if pipelined % PIPELINED_MAX == 0:
+                    await asyncio.sleep(0)
             self._sequence = (packet.last + 1) & 0xFF
             if packet.payload is None:
-                condition = Condition.PACKET_TOO_LARGE
-                self._say(condition.code, condition.sqlstate, condition.template)
+                self._say_condition(Condition.PACKET_TOO_LARGE)
                 raise Disconnected
             if packet.first != 0:
-                self._say(1156, "08S01", "Got packets out of order")
+                self._say_condition(Condition.PACKETS_OUT_OF_ORDER)
                 raise Disconnected
-            self._in_command = True
-            try:
-                going_on = await commands.handle(packet.payload)
-            except asyncio.CancelledError:
-                if not self._kill_query or self._closed:
-                    raise
-                task.uncancel()
-                commands.report(MillraceError(Condition.QUERY_INTERRUPTED))
-                going_on = True
-            finally:
-                self._in_command = self._kill_query = False
-            if not going_on or self._ends_after_command:
+            going_on = await self._run_command(commands, packet.payload)
+            if not going_on or self._ends_after_command or (self.server.draining and self.is_idle):
                 raise Disconnected
-            if self.server.draining and self.is_idle:
-                raise Disconnected
-            self.flush()
             if self._writable is not None:
                 await self.drain()
+
+    async def _next_command(self) -> Packet:
+        self.flush()
+        assert self.session is not None
+        self.deadline = self._loop.time() + self.session.idle_timeout_s
+        packet = await self._next_packet()
+        self.deadline = 0.0
+        return packet
+
+    async def _run_command(self, commands: Commands, payload: bytes) -> bool:
+        """Handle one command, which KILL QUERY may interrupt; False when the connection is over."""
+        self._in_command = True
+        try:
+            going_on = await commands.handle(payload)
+            self._in_command = False
+            if self._kill_query:
+                await asyncio.sleep(0)  # the interruption came too late: it is raised here
+        except asyncio.CancelledError:
+            if not self._kill_query or self._closed:
+                raise
+            assert self._task is not None
+            self._task.uncancel()
+            if self._in_command:
+                commands.report(MillraceError(Condition.QUERY_INTERRUPTED))
+            going_on = True
+        finally:
+            self._in_command = self._kill_query = False
+        return going_on
 
     async def _next_packet(self) -> Packet:
         while True:
@@ -419,6 +439,9 @@ class Connection(asyncio.Protocol):
         using = "YES" if denied.with_password else "NO"
         message = condition.template.format(self._user_name, self.host_name, using)
         self._say(condition.code, condition.sqlstate, message)
+
+    def _say_condition(self, condition: Condition) -> None:
+        self._say(condition.code, condition.sqlstate, condition.template)
 
     def _say(self, code: int, sqlstate: str, message: str) -> None:
         """A last word before the connection ends."""

@@ -24,6 +24,8 @@ class Prepared:
     sql: str
     parameter_types: tuple[SqlType, ...]
     columns: tuple[OutputColumn, ...]
+    planned: bool
+    """False for the statements that sessions answer themselves."""
     wire_types: Sequence[WireType] = ()
     long_data: dict[int, bytearray] = field(default_factory=dict)
     cursor: Cursor | None = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 from backend.execution.outcome import Done, Outcome, ResultSet, Warning
@@ -98,16 +99,12 @@ class Session:
     def settings_changed(self) -> None:
         """Work out what follows from the variables; to be called whenever they have changed."""
         get = self.variables.get
-        sql_mode = str(get("sql_mode"))
         zone = str(get("time_zone"))
         self.time_zone = "UTC" if zone.upper() == "SYSTEM" else zone
-        self.settings = Settings(
-            frozenset(name for name in sql_mode.split(",") if name),
-            self._literal_collation(str(get("collation_connection"))),
-            bool(get("foreign_key_checks")),
+        self.settings, self.modes = _settings(
+            str(get("sql_mode")), str(get("collation_connection")), bool(get("foreign_key_checks")), self.time_zone
         )
         self.backslash_escapes = self.settings.backslash_escapes
-        self.modes = Modes.parse(sql_mode, self.time_zone)
         self.autocommit = bool(get("autocommit"))
         client = charset_of(str(get("character_set_client")))
         assert client is not None
@@ -120,14 +117,6 @@ class Session:
             self.results_collation_id, self.results_codec = found.default_collation_id, found.codec
         timeout = get("wait_timeout")
         self.idle_timeout_s = float(timeout) if isinstance(timeout, int) else 28800.0
-
-    @staticmethod
-    def _literal_collation(name: str) -> str:
-        """collation_connection, or the default where the engine cannot compare by it."""
-        try:
-            return canonical(name)
-        except InvalidStatement:
-            return types.DEFAULT_COLLATION
 
     @property
     def client_collation(self) -> CollationEntry:
@@ -280,16 +269,15 @@ class Session:
         elif dispatch.only_reads(words):
             outcome = await handler(self, TokenCursor(statement, self.settings))
             columns = outcome.columns if isinstance(outcome, ResultSet) else ()
-        prepared = Prepared(self._next_prepared_id, statement, parameter_types, columns)
+        prepared = Prepared(self._next_prepared_id, statement, parameter_types, columns, handler is None)
         self._next_prepared_id += 1
         self.prepared[prepared.id] = prepared
         return prepared
 
     async def execute(self, prepared: Prepared, values: Sequence[Typed]) -> Outcome:
-        self.statement, self.statement_started = prepared.sql, time.time()
-        handler = dispatch.handler_of(leading_words(prepared.sql, 2))
-        if handler is not None:
+        if not prepared.planned:
             return await self.run(prepared.sql)
+        self.statement, self.statement_started = prepared.sql, time.time()
         self.warnings = ()
 
         async def attempt(catalog: Catalog) -> Outcome:
@@ -402,3 +390,13 @@ class Session:
         else:
             target.kill()
 
+
+@lru_cache(maxsize=256)
+def _settings(sql_mode: str, collation: str, foreign_key_checks: bool, time_zone: str) -> tuple[Settings, Modes]:
+    try:
+        collation = canonical(collation)
+    except InvalidStatement:
+        # A character set that only the connection knows: compare by the default.
+        collation = types.DEFAULT_COLLATION
+    names = frozenset(name for name in sql_mode.split(",") if name)
+    return Settings(names, collation, foreign_key_checks), Modes.parse(sql_mode, time_zone)

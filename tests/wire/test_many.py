@@ -1,0 +1,50 @@
+"""Many connections at once."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.wire.raw import PLAIN, framed, handshake_response
+from tests.wire.server import ServerThread
+from tests.wire.test_fuzz import read_packet
+
+Client = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def open_client(port: int) -> Client:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    await read_packet(reader)
+    writer.write(framed(handshake_response(PLAIN), 1))
+    assert (await read_packet(reader))[0] == 0
+    return reader, writer
+
+
+async def busy(client: Client, number: int, count: int) -> None:
+    reader, writer = client
+    for turn in range(count):
+        text = f"<{number}/{turn}>".encode()
+        writer.write(framed(b"\x03SELECT CONCAT('<', '%d/%d', '>')" % (number, turn), 0))
+        assert (await reader.readuntil(b"\xfe\x00\x00\x02\x00")).count(b"\xfe\x00\x00\x02\x00") == 1
+        rest = await reader.readuntil(b"\xfe\x00\x00\x02\x00")
+        assert text in rest
+
+
+async def crowd(port: int, idle: int, working: int, count: int) -> None:
+    sleepers = [await open_client(port) for _ in range(idle)]
+    workers = [await open_client(port) for _ in range(working)]
+    await asyncio.gather(*(busy(client, number, count) for number, client in enumerate(workers)))
+    for sleeper in sleepers:
+        await busy(sleeper, 0, 1)
+    for _, writer in (*sleepers, *workers):
+        writer.close()
+
+
+def test_connections_share_the_server(millrace: ServerThread) -> None:
+    asyncio.run(crowd(millrace.port, idle=100, working=50, count=20))
+
+
+@pytest.mark.slow
+def test_1000_idle_and_200_busy_connections(millrace: ServerThread) -> None:
+    asyncio.run(crowd(millrace.port, idle=1000, working=200, count=100))
