@@ -177,6 +177,8 @@ def _known_difference(node: Call) -> str | None:
         fractions = any(argument.type.scale for argument in node.arguments if argument.type.kind in TEMPORALS)
         if texts - {Kind.ENUM, Kind.SET} or kinds & REALS or fractions:
             return "MariaDB rounds text and doubles half away from zero; MySQL takes an integer prefix, or rounds half to even"
+    if node.function in ("case", "if", "ifnull", "coalesce") and node.type.kind is Kind.DOUBLE and Kind.DECIMAL in kinds:
+        return "MariaDB shows as many digits of a double as the decimals beside it have"
     if node.function in ("<<", ">>") and Kind.DECIMAL in kinds:
         return "MariaDB clips the number of bits to shift by differently"
     if node.function in ("greatest", "least") and (
