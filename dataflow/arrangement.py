@@ -143,7 +143,7 @@ class Arrangement:
         if value is None:
             return False
         if self.handles:
-            self.record(key, value)
+            self.history.append((self.epoch + 1, {key: self._copied(value)}))
         self.referenced.discard(key)
         if self.views:
             self.touched.add(key)
@@ -192,6 +192,7 @@ class Arrangement:
         if not self.handles:
             self.recorders += 1
         self.handles[epoch] = self.handles.get(epoch, 0) + 1
+        self.epoch = max(self.epoch, epoch)
         return Handle(self, epoch)
 
     def close_handle(self, epoch: int) -> None:

@@ -255,7 +255,17 @@ class RemoveView:
     view: int
 
 
-Action = Write | Read | Evict | EvictInternal | AddView | RemoveView
+@dataclass(frozen=True)
+class OpenHandle:
+    view: int
+
+
+@dataclass(frozen=True)
+class CloseHandle:
+    which: int
+
+
+Action = OpenHandle | CloseHandle | Write | Read | Evict | EvictInternal | AddView | RemoveView
 
 
 @st.composite
@@ -287,6 +297,7 @@ def histories(draw: st.DrawFn, sqlite: bool = False) -> list[Action]:
                 st.builds(Evict, st.integers(0, 3), st.integers(0, 9)),
                 st.builds(EvictInternal, st.integers(0, 99)),
                 views(sqlite), st.builds(RemoveView, st.integers(0, 3)),
+                st.builds(OpenHandle, st.integers(0, 3)), st.builds(CloseHandle, st.integers(0, 3)),
             ),
             max_size=14,
         )
