@@ -58,7 +58,9 @@ def parameters_of(tokens: Sequence[Token], literals: Sequence[int]) -> set[int]:
         level = stack[-1]
         word = token.upper or token.text
         if position in wanted:
-            if not _stays(tokens, position, level):
+            # A LIMIT inside is part of what the query means; the outermost one is applied to its rows.
+            inner_limit = len(stack) > 1 and level.clause in ("LIMIT", "OFFSET")
+            if not inner_limit and not _stays(tokens, position, level):
                 free.add(position)
                 for each in stack:
                     each.item.append(position)

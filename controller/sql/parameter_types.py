@@ -86,11 +86,17 @@ def codes_of(reading: Reading) -> tuple[str, ...] | None:
 
 def _stored_code(column: Sequence[Value]) -> str:
     """For values that only go into a column: one code, whatever they are."""
-    kinds = {code_of(value) for value in column}
-    kinds.discard("n")
-    if kinds == {"i"}:
-        return "i"
-    return "s14" if kinds and kinds <= {"s8", "s14"} else "n"
+    kinds = set(map(type, column))
+    present = column
+    if type(None) in kinds:
+        kinds.discard(type(None))
+        present = [value for value in column if value is not None]
+    if kinds == {int}:
+        least, most = min(present), max(present)  # type: ignore[type-var]
+        return "i" if _BIGINT_MIN <= least and most <= _BIGINT_MAX else "n"  # type: ignore[operator]
+    if kinds == {str}:
+        return "s14" if max(map(len, present)) < 16384 else "n"  # type: ignore[arg-type]
+    return "n"
 
 
 def _common_code(column: Sequence[Value]) -> str | None:

@@ -16,8 +16,8 @@ from controller.catalog import Catalog
 from controller.sql import parameter_types
 from controller.sql.parameters import Parameters
 from controller.sql.parse import parse, syntax_error
-from controller.sql.plan import Insert, Plan, Statement
-from controller.sql.select import SelectPlanner
+from controller.sql.plan import Insert, Plan, Query, Statement
+from controller.sql.selection import plan_select
 from controller.sql.settings import Settings
 from controller.sql.template import canonical_text, reader
 from controller.sql.writes import WritePlanner
@@ -75,7 +75,7 @@ def _statement(
         case exp.Delete():
             return writes.delete(tree)
         case exp.Query():
-            return SelectPlanner(catalog, database, settings, parameters).plan(tree)
+            return plan_select(tree, catalog, database, settings, parameters)
         case _:
             raise Unsupported(f"{type(tree).__name__} statements")
 
@@ -83,9 +83,14 @@ def _statement(
 def tables_of(found: Plan) -> tuple[Table, ...]:
     """The tables whose definition the plan relies on."""
     statement = found.statement
+    if isinstance(statement, Query):
+        return statement.tables
     tables = () if statement.table is None else (statement.table,)
-    if isinstance(statement, Insert) and statement.select is not None and statement.select.table is not None:
-        return (*tables, statement.select.table)
+    if isinstance(statement, Insert) and statement.select is not None:
+        select = statement.select
+        if isinstance(select, Query):
+            return (*tables, *select.tables)
+        return tables if select.table is None else (*tables, select.table)
     return tables
 
 

@@ -207,6 +207,8 @@ def _unwrapped(node: Any) -> Any:
 
 def table_source(node: Any, catalog: Catalog, database: str | None) -> Source | None:
     """The table a FROM, UPDATE or DELETE names, under its alias; None for DUAL."""
+    while isinstance(node, exp.Subquery | exp.Paren) and isinstance(node.this, exp.Table):
+        node = node.this
     if isinstance(node, exp.Subquery):
         raise Unsupported("derived tables")
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):

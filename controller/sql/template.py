@@ -109,7 +109,7 @@ class TemplateReader:
         if "/*" in sql or "--" in sql or "#" in sql:
             sql = without_comments(sql, self._backslash).strip()
         inserting = sql[:1] in "iIrR" and sql[:6].upper() in ("INSERT", "REPLAC")
-        introduced = any(each in sql for each in INTRODUCERS)
+        introduced = "'" in sql and any(each in sql for each in INTRODUCERS)
         pieces = self._splitters[inserting + 2 * introduced].split(sql)
         literals = pieces[1::2]
         skeleton = MARK.join(pieces[::2])

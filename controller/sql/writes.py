@@ -9,9 +9,10 @@ from sqlglot import exp
 from controller.catalog import Catalog
 from controller.sql.parameters import Parameters
 from controller.sql.parse import syntax_error
-from controller.sql.plan import Assignment, Delete, Insert, OnDuplicate, OrderItem, Select, Update
+from controller.sql.plan import Assignment, Delete, Insert, OnDuplicate, OrderItem, Query, Select, Update
 from controller.sql.scope import FIELD_LIST, ORDER_CLAUSE, WHERE_CLAUSE, Scope, Source, read
-from controller.sql.select import SelectPlanner, limits, order_items, table_source
+from controller.sql.select import limits, order_items, table_source
+from controller.sql.selection import plan_select
 from controller.sql.settings import Settings
 from controller.sql.translate import Translator
 from dataflow.errors import Condition, InvalidStatement, Unsupported
@@ -51,7 +52,7 @@ class WritePlanner:
         columns = self._columns(table, names)
         given = node.expression
         rows: tuple[tuple[Expression | None, ...], ...] = ()
-        select: Select | None = None
+        select: Select | Query | None = None
         if isinstance(given, exp.Values):
             rows = tuple(
                 self._row(source, columns, each, number) for number, each in enumerate(given.expressions, 1)
@@ -59,7 +60,7 @@ class WritePlanner:
             if rows and names is None and all(not row for row in rows):
                 columns = ()
         elif isinstance(given, exp.Query):
-            select = SelectPlanner(self._catalog, self._database, self._settings, self._parameters).plan(given)
+            select = plan_select(given, self._catalog, self._database, self._settings, self._parameters)
             if len(select.outputs) != len(columns):
                 raise InvalidStatement(Condition.COLUMN_COUNT_MISMATCH, 1)
         else:

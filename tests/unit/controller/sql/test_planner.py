@@ -37,6 +37,7 @@ PLANS = [
     ("select distinct a from t for update", "select distinct #1 from t for update"),
     ("select sql_calc_found_rows a from t lock in share mode", "select #1 from t counted"),
     ("select 1 from dual", "select 1"),
+    ("select y from (u)", "select #1 from u"),
     ("select a from t where a in (1, 2, 3) and b not in ('x')", "select #1 from t where and(in(#1, ?0, ?1, ?2, ?3), not in(#2, ?4))"),
     ("select a from t where a between 1 and 2 and not b", "select #1 from t where and(between(#1, ?0, ?1), not(#2))"),
     ("select a from t where b like 'x%' and b not like 'y' escape '|'", "select #1 from t where and(like(#2, ?0), not like(#2, ?1, '|'))"),

@@ -1,0 +1,46 @@
+"""Which way a SELECT goes: over one table directly, or through the query graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from controller.catalog import Catalog
+from controller.sql.parameters import Parameters
+from controller.sql.plan import Query, Select
+from controller.sql.query import plan_query
+from controller.sql.select import SelectPlanner
+from controller.sql.settings import Settings
+
+
+def plan_select(
+    tree: Any, catalog: Catalog, database: str | None, settings: Settings, parameters: Parameters
+) -> Select | Query:
+    if is_simple(tree, catalog, database):
+        return SelectPlanner(catalog, database, settings, parameters).plan(tree)
+    return plan_query(tree, catalog, database, settings, parameters)
+
+
+def is_simple(tree: Any, catalog: Catalog, database: str | None) -> bool:
+    """Whether the SELECT reads at most one base table and has no other query inside."""
+    while isinstance(tree, exp.Subquery) and not any(value for name, value in tree.args.items() if name != "this"):
+        tree = tree.this
+    if not isinstance(tree, exp.Select) or any(tree.args.get(name) for name in ("joins", "with_", "windows", "laterals")):
+        return False
+    group = tree.args.get("group")
+    if group is not None and any(value for name, value in group.args.items() if name != "expressions"):
+        return False
+    clause = tree.args.get("from_")
+    if clause is not None:
+        source = clause.this
+        if not isinstance(source, exp.Table) or source.args.get("joins") or not isinstance(source.this, exp.Identifier):
+            return False
+        if is_view(catalog, source.text("db") or database, source.name):
+            return False
+    return not any(each is not tree for each in tree.find_all(exp.Query, exp.Window, exp.Any, exp.All))
+
+
+def is_view(catalog: Catalog, database: str | None, name: str) -> bool:
+    views = getattr(catalog, "views", None)
+    return views is not None and (database, name) in views
