@@ -123,6 +123,9 @@ class Emitter:
         fragment = self.emit(expression)
         if expression.type.kind is not Kind.DECIMAL or not _is_unsettled(expression):
             return fragment
+        known = self.namespace.get(fragment.source)
+        if isinstance(known, Decimal):
+            return self.literal(numerals.settle(known, numerals.quantum(expression.type.scale)))
         unit = self.constant(numerals.quantum(expression.type.scale))
         settle = self.constant(numerals.settle)
         return self.propagate([fragment], lambda value: f"{settle}({value}, {unit})")
