@@ -217,7 +217,10 @@ class Connection(asyncio.Protocol):
         """Flush, and wait while the client is slow to read."""
         self.flush()
         if self._writable is not None:
+            # A client that does not read for too long is ended by the sweep.
+            self.deadline = self._loop.time() + self.server.limits.write_timeout_s
             await self._writable
+            self.deadline = 0.0
         if self._closed:
             raise Disconnected
 

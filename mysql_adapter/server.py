@@ -32,6 +32,7 @@ class Limits:
     connections_max: int = 4096
     packet_bytes_max: int = 64 << 20
     login_timeout_s: float = 10.0
+    write_timeout_s: float = 60.0
     drain_timeout_s: float = 5.0
 
 

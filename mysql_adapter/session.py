@@ -184,7 +184,7 @@ class Session:
             self.warnings = outcome.warnings
         if isinstance(outcome, ResultSet):
             self.row_count = -1
-            self.found_rows = len(outcome.rows)
+            self.found_rows = len(outcome.rows) if outcome.found_rows is None else outcome.found_rows
         else:
             self.row_count = outcome.affected
             if outcome.generated_id is not None:

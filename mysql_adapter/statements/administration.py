@@ -54,13 +54,13 @@ async def do(session: Session, cursor: TokenCursor) -> Done:
 
 async def maintain(session: Session, cursor: TokenCursor) -> ResultSet:
     """CHECK, ANALYZE, OPTIMIZE, REPAIR TABLE: every table is fine."""
-    operation = cursor.take().text.lower()
+    operation = cursor.next().text.lower()
     cursor.accept_any("NO_WRITE_TO_BINLOG", "LOCAL")
-    if cursor.accept_any("TABLE", "TABLES") is None:
+    if not cursor.accept_any("TABLE", "TABLES"):
         raise cursor.error()
     rows: list[Row] = []
     while True:
-        database, name = cursor.table_name()
+        database, name = cursor.qualified_name()
         database = database or session.database
         shown = f"{database}.{name}"
         try:
@@ -81,8 +81,7 @@ async def prepare(session: Session, cursor: TokenCursor) -> Done:
     cursor.expect("PREPARE")
     name = cursor.identifier().lower()
     cursor.expect("FROM")
-    token = cursor.token
-    if token is not None and token.kind is TokenKind.VARIABLE:
+    if cursor.token.kind is TokenKind.VARIABLE:
         value = await session.evaluate(cursor.rest())
         sql = value if isinstance(value, str) else str(value)
     else:
@@ -104,7 +103,7 @@ async def execute(session: Session, cursor: TokenCursor) -> Outcome:
     values = []
     if cursor.accept("USING"):
         while True:
-            token = cursor.take()
+            token = cursor.next()
             if token.kind is not TokenKind.VARIABLE:
                 raise cursor.error()
             values.append(await session.evaluate_typed(token.text))
@@ -117,7 +116,7 @@ async def execute(session: Session, cursor: TokenCursor) -> Outcome:
 
 
 async def deallocate(session: Session, cursor: TokenCursor) -> Done:
-    if cursor.accept_any("DEALLOCATE", "DROP") is None:
+    if not cursor.accept_any("DEALLOCATE", "DROP"):
         raise cursor.error()
     cursor.expect("PREPARE")
     name = cursor.identifier()
@@ -134,7 +133,7 @@ async def flush(session: Session, cursor: TokenCursor) -> Done:
 
 
 async def unsupported(session: Session, cursor: TokenCursor) -> Outcome:
-    words = [cursor.take().text.upper()]
+    words = [cursor.next().text.upper()]
     if not cursor.at_end:
-        words.append(cursor.take().text.upper())
+        words.append(cursor.next().text.upper())
     raise Unsupported(" ".join(words))

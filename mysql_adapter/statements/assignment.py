@@ -29,7 +29,7 @@ _SIMPLE = frozenset({TokenKind.WORD, TokenKind.NUMBER, TokenKind.STRING})
 
 async def set_statement(session: Session, cursor: TokenCursor) -> Done:
     cursor.expect("SET")
-    if cursor.accept_any("PASSWORD", "ROLE", "RESOURCE") or cursor.peek("DEFAULT", "ROLE"):
+    if cursor.accept_any("PASSWORD", "ROLE", "RESOURCE") or cursor.at("DEFAULT", "ROLE"):
         raise Unsupported("SET of users and roles")
     changes: list[Change] = []
     scope = ""
@@ -46,7 +46,7 @@ async def set_statement(session: Session, cursor: TokenCursor) -> Done:
         elif cursor.accept("CHARACTER", "SET") or cursor.accept("CHARSET"):
             changes.append(_character_set(session, cursor))
         else:
-            token = cursor.take()
+            token = cursor.next()
             if token.kind is TokenKind.VARIABLE and not token.text.startswith("@@"):
                 changes.append(await _user_variable(session, cursor, token))
             else:
@@ -89,9 +89,9 @@ async def _value(session: Session, cursor: TokenCursor, name: str, scope: str) -
     if cursor.accept("DEFAULT"):
         return variable.default if scope == "global" else session.environment.globals.get(name)
     mark = cursor.mark()
-    if token is not None and token.kind in _SIMPLE and token.upper not in ("NULL", "TRUE", "FALSE"):
-        cursor.take()
-        if cursor.at_end or cursor.peek(","):
+    if token.kind in _SIMPLE and token.upper not in ("NULL", "TRUE", "FALSE"):
+        cursor.next()
+        if cursor.at_end or cursor.at(","):
             if token.kind is TokenKind.WORD:
                 return token.text
             return literal_value(token.text, cursor.settings.backslash_escapes)
@@ -142,7 +142,7 @@ async def _user_variable(session: Session, cursor: TokenCursor, token: Token) ->
 def _names(session: Session, cursor: TokenCursor) -> Change:
     if cursor.accept("DEFAULT"):
         return lambda: session.set_names("utf8mb4", None)
-    name = cursor.name_or_string()
+    name = cursor.word_or_string()
     charset = charset_of(name)
     if charset is None:
         raise InvalidStatement(Condition.UNKNOWN_CHARACTER_SET, name)
@@ -150,7 +150,7 @@ def _names(session: Session, cursor: TokenCursor) -> Change:
         raise InvalidStatement(Condition.WRONG_VALUE_FOR_VARIABLE, "character_set_client", name)
     collation_name = None
     if cursor.accept("COLLATE"):
-        wanted = cursor.name_or_string()
+        wanted = cursor.word_or_string()
         collation = collation_of(wanted)
         if collation is None:
             raise InvalidStatement(Condition.UNKNOWN_COLLATION, wanted)
@@ -164,7 +164,7 @@ def _character_set(session: Session, cursor: TokenCursor) -> Change:
     """As NAMES, but the connection's character set becomes the database's."""
     if cursor.accept("DEFAULT"):
         return lambda: session.set_names("utf8mb4", None)
-    name = cursor.name_or_string()
+    name = cursor.word_or_string()
     charset = charset_of(name)
     if charset is None:
         raise InvalidStatement(Condition.UNKNOWN_CHARACTER_SET, name)
@@ -182,9 +182,9 @@ def _transaction(session: Session, cursor: TokenCursor, scope: str) -> list[Chan
     changes: list[Change] = []
     while True:
         if cursor.accept("ISOLATION", "LEVEL"):
-            words = [cursor.take().upper]
+            words = [cursor.next().upper]
             if words[0] in ("READ", "REPEATABLE"):
-                words.append(cursor.take().upper)
+                words.append(cursor.next().upper)
             level = "-".join(words)
             if level not in variables.ISOLATION_LEVELS:
                 raise cursor.error()

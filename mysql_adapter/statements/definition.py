@@ -17,9 +17,9 @@ _UNSUPPORTED = frozenset(
 
 
 async def define(session: Session, cursor: TokenCursor) -> Done:
-    verb = cursor.take().upper
-    if (token := cursor.token) is not None and token.upper in _UNSUPPORTED:
-        raise Unsupported(f"{verb} {token.upper}")
+    verb = cursor.next().upper
+    if cursor.token.upper in _UNSUPPORTED:
+        raise Unsupported(f"{verb} {cursor.token.upper}")
     done = await session.define(cursor.sql)
     database = session.database
     if verb == "DROP" and database is not None and database not in session.environment.catalog().databases:

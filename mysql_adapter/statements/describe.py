@@ -18,17 +18,17 @@ _STATEMENTS = ("SELECT", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH", "TABLE
 
 
 async def describe(session: Session, cursor: TokenCursor) -> ResultSet:
-    cursor.take()
-    if cursor.peek_any(*_STATEMENTS):
+    cursor.next()
+    if cursor.at_any(*_STATEMENTS):
         raise Unsupported("EXPLAIN of a statement")
-    database, name = cursor.table_name()
+    database, name = cursor.qualified_name()
     table = await session.with_catalog(lambda catalog: catalog.table(database or session.database, name))
     rows = column_rows(table, False)
     if not cursor.at_end:
         token = cursor.token
-        pattern = cursor.name_or_string()
+        pattern = cursor.word_or_string()
         cursor.expect_end()
-        if token is not None and token.kind is TokenKind.STRING:
+        if token.kind is TokenKind.STRING:
             matches = like_pattern(pattern)
             rows = [row for row in rows if matches.fullmatch(str(row[0]))]
         else:

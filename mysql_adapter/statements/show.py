@@ -71,6 +71,6 @@ async def show(session: Session, cursor: TokenCursor) -> ResultSet:
             if answer is show_server.variables and scope == "GLOBAL":
                 return await show_server.global_variables(session, cursor, full)
             return await answer(session, cursor, full)
-    if cursor.peek("CREATE"):
+    if cursor.at("CREATE"):
         raise Unsupported("SHOW " + " ".join(cursor.rest().split()[:2]).upper())
     raise cursor.error()

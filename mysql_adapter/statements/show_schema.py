@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import ResultSet
-from controller.sql.lexer import TokenKind
 from controller.sql.plan import OutputColumn
 from controller.sql.show_create import show_create_database, show_create_table, type_text
 from dataflow.schema import ROW_ID_NAME, Table
@@ -85,18 +84,16 @@ _TABLE_STATUS = """
 
 
 def _from(cursor: TokenCursor) -> str | None:
-    return cursor.identifier() if cursor.accept_any("FROM", "IN") is not None else None
+    return cursor.identifier() if cursor.accept_any("FROM", "IN") else None
 
 
 def _titled(cursor: TokenCursor, title: str) -> str:
     """MySQL puts the LIKE pattern into the column's name."""
     mark = cursor.mark()
-    token = None
-    if cursor.accept("LIKE"):
-        token = cursor.token
-    pattern = cursor.string() if token is not None and token.kind is TokenKind.STRING else None
+    if cursor.accept("LIKE") and cursor.at_string():
+        title = f"{title} ({cursor.string()})"
     cursor.back_to(mark)
-    return title if pattern is None else f"{title} ({pattern})"
+    return title
 
 
 async def databases(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
@@ -119,9 +116,9 @@ async def tables(session: Session, cursor: TokenCursor, full: bool) -> ResultSet
 
 
 async def _table(session: Session, cursor: TokenCursor) -> Table:
-    if cursor.accept_any("FROM", "IN") is None:
+    if not cursor.accept_any("FROM", "IN"):
         raise cursor.error()
-    database, name = cursor.table_name()
+    database, name = cursor.qualified_name()
     database = _from(cursor) or database or session.database
     return await session.with_catalog(lambda catalog: catalog.table(database, name))
 
@@ -168,7 +165,7 @@ async def table_status(session: Session, cursor: TokenCursor, full: bool) -> Res
 
 
 async def create_table(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
-    database, name = cursor.table_name()
+    database, name = cursor.qualified_name()
     cursor.expect_end()
     table = await session.with_catalog(lambda catalog: catalog.table(database or session.database, name))
     columns = (OutputColumn("Table", text(64), False), OutputColumn("Create Table", text(1024), False))

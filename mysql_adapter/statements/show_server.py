@@ -101,11 +101,11 @@ async def status(session: Session, cursor: TokenCursor, full: bool) -> ResultSet
 def _warning_rows(session: Session, cursor: TokenCursor, found: list[Warning]) -> ResultSet:
     start, count = 0, len(found)
     if cursor.accept("LIMIT"):
-        count = cursor.number()
+        count = cursor.integer()
         if cursor.accept(","):
-            start, count = count, cursor.number()
+            start, count = count, cursor.integer()
         elif cursor.accept("OFFSET"):
-            start = cursor.number()
+            start = cursor.integer()
     cursor.expect_end()
     rows: list[Row] = [(each.level, each.code, each.message) for each in found[start : start + count]]
     return ResultSet(outputs_of(_WARNINGS), rows)
@@ -122,7 +122,7 @@ async def errors(session: Session, cursor: TokenCursor, full: bool) -> ResultSet
 async def count(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
     cursor.expect("(", "*", ")")
     kind = cursor.accept_any("WARNINGS", "ERRORS")
-    if kind is None:
+    if not kind:
         raise cursor.error()
     found = [each for each in session.warnings if kind == "WARNINGS" or each.level == "Error"]
     name = f"@@session.{'warning' if kind == 'WARNINGS' else 'error'}_count"
@@ -175,7 +175,7 @@ async def plugins(session: Session, cursor: TokenCursor, full: bool) -> ResultSe
 
 
 async def _none(session: Session, cursor: TokenCursor, lines: str) -> ResultSet:
-    if cursor.accept_any("FROM", "IN") is not None:
+    if cursor.accept_any("FROM", "IN"):
         cursor.identifier()
     return await filtered(session, cursor, outputs_of(lines), [])
 

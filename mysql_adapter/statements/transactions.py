@@ -82,13 +82,13 @@ async def lock_tables(session: Session, cursor: TokenCursor) -> Done:
     cursor.expect("LOCK")
     if cursor.accept("INSTANCE"):
         return Done()
-    if cursor.accept_any("TABLES", "TABLE") is None:
+    if not cursor.accept_any("TABLES", "TABLE"):
         raise cursor.error()
     await session.commit()
     while True:
-        database, name = cursor.table_name()
+        database, name = cursor.qualified_name()
         await session.with_catalog(lambda catalog: catalog.table(database or session.database, name))  # noqa: B023
-        if cursor.accept("AS") or not cursor.peek_any("READ", "WRITE", "LOW_PRIORITY"):
+        if cursor.accept("AS") or not cursor.at_any("READ", "WRITE", "LOW_PRIORITY"):
             cursor.identifier()
         cursor.accept("LOW_PRIORITY")
         if cursor.accept("READ"):
@@ -103,7 +103,7 @@ async def lock_tables(session: Session, cursor: TokenCursor) -> Done:
 
 async def unlock_tables(session: Session, cursor: TokenCursor) -> Done:
     cursor.expect("UNLOCK")
-    if cursor.accept_any("TABLES", "TABLE", "INSTANCE") is None:
+    if not cursor.accept_any("TABLES", "TABLE", "INSTANCE"):
         raise cursor.error()
     cursor.expect_end()
     return Done()

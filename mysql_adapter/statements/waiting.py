@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done, Outcome, ResultSet
-from controller.sql.lexer import TokenKind
 from controller.sql.plan import OutputColumn
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.types import BIGINT, Value
@@ -29,22 +28,20 @@ async def waiting_statement(session: Session, cursor: TokenCursor) -> Outcome | 
     verb = cursor.accept_any("SELECT", "DO")
     columns: list[OutputColumn] = []
     calls: list[tuple[str, str]] = []
-    while verb is not None:
-        token = cursor.token
-        if token is None or token.upper not in _FUNCTIONS:
+    while verb:
+        token = cursor.next()
+        if token.upper not in _FUNCTIONS:
             return None
-        start = token.start
-        cursor.take()
         if not cursor.accept("("):
             return None
-        arguments = "" if cursor.peek(")") else cursor.expression(")")
+        arguments = "" if cursor.at(")") else cursor.expression(")")
         end = cursor.token
-        if end is None or not cursor.accept(")"):
+        if not cursor.accept(")"):
             return None
         calls.append((token.upper, arguments))
-        name = cursor.sql[start : end.end]
-        if cursor.accept("AS") or (cursor.token is not None and cursor.token.kind in (TokenKind.WORD, TokenKind.QUOTED)):
-            name = cursor.name_or_string()
+        name = cursor.sql[token.start : end.end]
+        if cursor.accept("AS") or cursor.at_identifier():
+            name = cursor.word_or_string()
         columns.append(OutputColumn(name, BIGINT))
         if not cursor.accept(","):
             break

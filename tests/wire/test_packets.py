@@ -421,3 +421,25 @@ def test_idle_connection_is_closed_after_wait_timeout(server: ServerThread) -> N
     cursor.execute("SELECT 1")
     connection._sock.settimeout(10)
     assert connection._sock.recv(100) == b""
+
+
+def test_client_that_never_reads_is_ended(database: EchoDatabase) -> None:
+    with ServerThread(database, limits=Limits(write_timeout_s=0.1)) as server, RawClient(server.port) as client:
+        client.command(3, b"SELECT 'series 500000'")
+        assert server.server is not None
+        running = server.server.connections
+        wait_until(lambda: not running)
+
+
+def test_query_attributes_are_passed_over(server: ServerThread) -> None:
+    connection = mysql.connector.connect(host="127.0.0.1", port=server.port, user="root", password="", use_pure=True)
+    cursor = connection.cursor()
+    cursor.add_attribute("trace", "abc")
+    cursor.add_attribute("number", 7)
+    cursor.execute("SELECT 'with attributes'")
+    assert cursor.fetchall() == [("with attributes",)]
+    prepared = connection.cursor(prepared=True)
+    prepared.add_attribute("trace", "abc")
+    prepared.execute("SELECT ?, 'x'", (5,))
+    assert prepared.fetchall() == [(5, "x")]
+    connection.close()
