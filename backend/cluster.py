@@ -16,18 +16,23 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from backend.messages import (
+    AddView,
     Allocate,
     AskEpoch,
     AskStatus,
     EndScan,
+    Found,
     Get,
+    Lookup,
     Message,
     Scan,
     ShardStatus,
     Stop,
+    UnknownView,
 )
 from backend.store import CommitResult, Conflict, Part, Stored
 from backend.transport import Peer, connect
+from backend.view_definition import ViewDefinition
 from controller.registry import Address
 from dataflow import epoch_messages
 from dataflow.epoch_messages import Committed, Inquire, Outcome, Stage, StaleSchema, Withdrawn
@@ -172,6 +177,19 @@ class Cluster:
         finally:
             if answer.scan:
                 peer.send(EndScan(answer.scan))
+
+    async def lookup_view(self, definition: ViewDefinition, keys: bytes) -> list[bytes] | None:
+        if self._shard_count != 1:
+            return None
+        answer = await self.ask(0, Lookup(definition.name, keys))
+        if isinstance(answer, UnknownView):
+            added = await self.ask(
+                0, AddView(definition.name, definition.node, definition.key, definition.tables)
+            )
+            if isinstance(added, StaleSchema):
+                return None
+            answer = await self.ask(0, Lookup(definition.name, keys))
+        return answer.rows if isinstance(answer, Found) else None
 
     async def allocate(self, counter: bytes, count: int, floor: int = 0) -> int:
         answer = await self.ask(self.shard_of(counter), Allocate(counter, count, floor))

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from backend.view_definition import ViewDefinition
 from dataflow.epoch_messages import ABSENT, ANY, Check, Committed, StaleSchema, Stored, Write
 
 __all__ = [
@@ -89,6 +90,13 @@ class Store(Protocol):
 
         With `resolve`, each entry found is an index entry whose value is a primary key: what
         comes back is (resolve + primary key, version, value) of the row, in index order.
+        """
+        ...
+
+    async def lookup_view(self, definition: ViewDefinition, keys: bytes) -> list[bytes] | None:
+        """The rows of each key of a maintained view, as of now, encoded; the view is made if need be.
+
+        None if no view can serve this: there are several shards, or a table has changed.
         """
         ...
 

@@ -14,16 +14,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import Any
 
 import msgspec
 
+from backend.view_definition import keys_decoder
 from controller.catalog import decode_node, decode_table
 from dataflow.delta import Delta
 from dataflow.engine import Engine, View
 from dataflow.node import Base, Node, inputs_of
-from dataflow.types import BLOBS, REALS, STRINGS, Kind, Row, SqlType
+from dataflow.types import Row
 from persistence.shard_store import ShardStore
 from persistence.table_source import TableSource
 
@@ -31,24 +30,6 @@ ROW_KEY = ord("r")
 
 log = logging.getLogger(__name__)
 _encode = msgspec.msgpack.Encoder().encode
-
-
-def rows_decoder(types: tuple[SqlType, ...]) -> msgspec.msgpack.Decoder[list[Row]]:
-    """Decodes a list of rows with columns of these types."""
-    return msgspec.msgpack.Decoder(list[tuple[*map(_wire_type, types)]])  # type: ignore[misc]
-
-
-def _wire_type(column: SqlType) -> Any:
-    kind = column.kind
-    if kind in STRINGS:
-        return str | None
-    if kind in BLOBS:
-        return bytes | None
-    if kind in REALS:
-        return float | None
-    if kind is Kind.NULL:
-        return None
-    return Decimal | None if kind is Kind.DECIMAL else int | None
 
 
 @dataclass(slots=True)
@@ -96,7 +77,7 @@ class ViewHost:
         node = decode_node(node_bytes)
         view = self._engine.add_view(node, key)
         used = frozenset(base.table for base in _bases(node))
-        keys = rows_decoder(tuple(node.types[column] for column in key))
+        keys = keys_decoder(tuple(node.types[column] for column in key))
         self.views[name] = HostedView(view, used, keys)
         for table_id in used:
             self._users[table_id] = self._users.get(table_id, 0) + 1

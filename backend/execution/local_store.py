@@ -12,11 +12,15 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 from backend.store import ANY, CommitResult, Committed, Conflict, Part, StaleSchema, Stored
+from backend.view_definition import ViewDefinition
+from backend.view_host import ViewHost
 from dataflow.epoch_messages import PersistEpoch
 from dataflow.errors import Condition, Retryable
 from persistence.layout import shard_of
 from persistence.shard_store import Durability, ShardStore
 from persistence.view import View
+
+VIEW_BYTES_MAX = 1 << 30
 
 
 class LocalStore:
@@ -26,6 +30,7 @@ class LocalStore:
         self.shards = [ShardStore(folder / f"shard-{number}", durability) for number in range(shard_count)]
         self.table_versions: Mapping[int, int] = {}
         self._epoch = max(shard.epoch for shard in self.shards)
+        self._views = ViewHost(self.shards[0], VIEW_BYTES_MAX)
 
     def close(self) -> None:
         for shard in self.shards:
@@ -68,6 +73,18 @@ class LocalStore:
             raise Retryable(Condition.UNKNOWN_ERROR, f"epoch {epoch} is not kept any more")
         return view
 
+    async def lookup_view(self, definition: ViewDefinition, keys: bytes) -> list[bytes] | None:
+        if len(self.shards) != 1:
+            return None
+        self._views.tables_changed(self.table_versions)
+        if definition.name not in self._views.views:
+            stale = self._views.add(
+                definition.name, definition.node, definition.key, definition.tables, self.table_versions
+            )
+            if stale is not None:
+                return None
+        return self._views.lookup(definition.name, keys)
+
     async def allocate(self, counter: bytes, count: int, floor: int = 0) -> int:
         return self.shards[self.shard_of(counter)].allocate(counter, count, floor)
 
@@ -85,7 +102,9 @@ class LocalStore:
         for number, part in parts.items():
             if part.writes:
                 writes = {key: value for key, _, value in part.writes}
-                self.shards[number].persist_epoch(PersistEpoch(self._epoch, writes, [], {}, None, durable=True))
+                changes = self._views.changes(writes) if len(self.shards) == 1 else {}
+                self.shards[number].persist_epoch(
+                    PersistEpoch(self._epoch, writes, [], {}, None, durable=True)
+                )
+                self._views.apply(self._epoch, changes)
         return Committed(self._epoch)
-
-

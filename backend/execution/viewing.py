@@ -1,0 +1,226 @@
+"""Queries answered from maintained views.
+
+A query is evaluated from the base tables at first. When it comes again with the same
+constants inside its node, the node with those constants in place becomes a view in the
+worker, and from then on its keys are looked up there. ORDER BY with a small LIMIT is part of
+the view, so that it keeps no more rows than are asked for.
+
+A query is not looked up but evaluated
+- inside a transaction that has written something, because no view shows uncommitted rows,
+- where there are several shards (their views are not connected yet),
+- without a key and a small LIMIT, if its result is large.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import msgspec
+
+from backend.execution.reader import Keys, Run
+from backend.view_definition import ViewDefinition
+from controller.sql.plan import Query
+from dataflow.compile import compile_predicate, compile_scalar
+from dataflow.expression import Call, Expression, Literal, Parameter, walk
+from dataflow.functions import lookup
+from dataflow.node import AggregateFunction, Base, Join, Node, Order, TopK, inputs_of
+from dataflow.types import NULL, Row, Value
+
+USES_BEFORE_VIEW = 2
+BINDINGS_MAX = 200
+LIMITS = (16, 64, 256, 1024)
+KEYLESS_ROWS_MAX = 20_000
+
+_encode_keys = msgspec.msgpack.Encoder().encode
+
+
+@dataclass(slots=True)
+class _Binding:
+    uses: int = 0
+    definition: ViewDefinition | None = None
+
+
+class QueryViews:
+    """The views of one planned query: one for each set of constants that repeats."""
+
+    def __init__(self, query: Query, key_columns: tuple[int, ...]) -> None:
+        self._query = query
+        self._key_columns = key_columns
+        filter_parameters = set() if query.filter is None else set(_parameters(query.filter))
+        self._folds_filter = query.filter is not None and not filter_parameters
+        self._filter = None if query.filter is None or self._folds_filter else compile_predicate(query.filter)
+        self._limit = None if query.limit is None else compile_scalar(query.limit)
+        self._offset = None if query.offset is None else compile_scalar(query.offset)
+        inside = {parameter for each in _expressions(query.node) for parameter in _parameters(each)}
+        self._ends = self._may_end(filter_parameters)
+        if self._ends:
+            inside |= {parameter for item in query.order_by for parameter in _parameters(item.expression)}
+        self._inside = tuple(sorted(inside))
+        self._bindings: OrderedDict[tuple[object, ...], _Binding] = OrderedDict()
+        self._rows_seen = 0
+        self.possible = (
+            not query.prior
+            and bool(query.tables)
+            and all(table.id >= 0 for table in query.tables)
+            and all(base.table >= 0 for base in _bases(query.node))
+            and _is_deterministic(query.node)
+            and all(_is_deterministic_expression(item.expression) for item in query.order_by)
+        )
+
+    def _may_end(self, filter_parameters: set[int]) -> bool:
+        """Whether ORDER BY … LIMIT can be part of the view."""
+        query = self._query
+        plain = (
+            not query.windows and not query.distinct and query.default is None and not query.count_found_rows
+        )
+        return plain and bool(query.order_by) and query.limit is not None and not filter_parameters
+
+    def evaluated(self, rows: int) -> None:
+        """The query was evaluated and its node gave so many rows."""
+        self._rows_seen = rows
+
+    async def rows(self, run: Run, keys: Keys | None) -> list[Row] | None:
+        """The node's rows that have one of the keys and pass the filter; None if no view serves them.
+
+        Rows that ORDER BY and LIMIT would cut off may be missing.
+        """
+        transaction = run.execution.transaction
+        if transaction.store.shard_count != 1 or not transaction.is_empty:
+            return None
+        definition = self._definition(run.parameters)
+        if definition is None:
+            return None
+        wanted = [()] if keys is None else list(keys.values())
+        if not wanted:
+            return []
+        found = await transaction.store.lookup_view(definition, _encode_keys(wanted))
+        if found is None:
+            return None
+        rows = [row for each in found for row in definition.decode(each)]
+        predicate = self._filter
+        return rows if predicate is None else [row for row in rows if predicate(row, run.parameters)]
+
+    def _definition(self, parameters: tuple[Value, ...]) -> ViewDefinition | None:
+        """The view for these parameters, once they have been seen often enough."""
+        end = self._end(parameters)
+        if end is None and not self._key_columns and self._rows_seen > KEYLESS_ROWS_MAX:
+            return None
+        constants = (end, *[(type(parameters[each]), parameters[each]) for each in self._inside])
+        binding = self._bindings.get(constants)
+        if binding is None:
+            binding = self._bindings[constants] = _Binding()
+            if len(self._bindings) > BINDINGS_MAX:
+                self._bindings.popitem(last=False)
+        else:
+            self._bindings.move_to_end(constants)
+        binding.uses += 1
+        if binding.uses < USES_BEFORE_VIEW:
+            return None
+        if binding.definition is None:
+            node = self._node(parameters, end)
+            binding.definition = ViewDefinition(node, self._key_columns, self._query.tables)
+        return binding.definition
+
+    def _end(self, parameters: tuple[Value, ...]) -> int | None:
+        """How many rows of each key the view has to keep, rounded up; None for all."""
+        if not self._ends or self._limit is None:
+            return None
+        limit, offset = self._limit((), parameters), self._offset((), parameters) if self._offset else 0
+        if not isinstance(limit, int) or not isinstance(offset, int):
+            return None
+        return next((each for each in LIMITS if each >= limit + offset), None)
+
+    def _node(self, parameters: tuple[Value, ...], end: int | None) -> Node:
+        values = {each: parameters[each] for each in self._inside}
+        node = bound_node(self._query.node, values)
+        if self._folds_filter:
+            node = Join((node,), filter=self._query.filter)
+        if end is not None:
+            order = tuple(
+                Order(bound(item.expression, values), item.descending) for item in self._query.order_by
+            )
+            node = TopK(node, self._key_columns, order, end)
+        return node
+
+
+# --- constants in place of parameters
+
+
+def bound(expression: Expression, values: Mapping[int, Value]) -> Expression:
+    """`expression` with literals for its parameters."""
+    match expression:
+        case Parameter(index=index, type=found):
+            value = values[index]
+            return Literal(value, NULL if value is None else found)
+        case Call(function=function, arguments=arguments, type=found):
+            return Call(function, tuple([bound(each, values) for each in arguments]), found)
+        case _:
+            return expression
+
+
+def bound_node(node: Node, values: Mapping[int, Value]) -> Node:
+    """`node` with literals for its parameters; itself if it has none."""
+    return node if not values else _bound_value(node, values)
+
+
+def _bound_value(value: Any, values: Mapping[int, Value]) -> Any:
+    match value:
+        case Parameter() | Call():
+            return bound(value, values)
+        case tuple():
+            return tuple([_bound_value(each, values) for each in value])
+        case Base():
+            return value
+        case Order() | AggregateFunction():
+            return _bound_fields(value, values)
+        case _ if isinstance(value, Node):
+            return _bound_fields(value, values)
+        case _:
+            return value
+
+
+def _bound_fields(value: Any, values: Mapping[int, Value]) -> Any:
+    changed = {}
+    for field in fields(value):
+        before = getattr(value, field.name)
+        after = _bound_value(before, values)
+        if after is not before and after != before:
+            changed[field.name] = after
+    return replace(value, **changed) if changed else value
+
+
+# --- what a node depends on
+
+
+def _bases(node: Node) -> Iterator[Base]:
+    if isinstance(node, Base):
+        yield node
+    for each in inputs_of(node):
+        yield from _bases(each)
+
+
+def _expressions(value: Any) -> Iterator[Expression]:
+    """Every expression in a node, its inputs' included."""
+    if isinstance(value, Expression):
+        yield value
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _expressions(each)
+    elif isinstance(value, Node | Order | AggregateFunction):
+        for field in fields(value):
+            yield from _expressions(getattr(value, field.name))
+
+
+def _parameters(expression: Expression) -> Iterator[int]:
+    return (each.index for each in walk(expression) if isinstance(each, Parameter))
+
+
+def _is_deterministic(node: Node) -> bool:
+    return all(_is_deterministic_expression(each) for each in _expressions(node))
+
+
+def _is_deterministic_expression(expression: Expression) -> bool:
+    return all(lookup(each.function).deterministic for each in walk(expression) if isinstance(each, Call))

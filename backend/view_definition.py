@@ -1,0 +1,66 @@
+"""What a maintained view is, and how its keys and rows travel.
+
+A view's name is made from its node and key, so the same query is the same view whoever asks
+for it, and a view over another version of a table is another view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from controller.catalog import encode_node, encode_table
+from dataflow.node import Node
+from dataflow.schema import Table
+from dataflow.types import BLOBS, REALS, STRINGS, Kind, Row, SqlType
+
+
+class ViewDefinition:
+    __slots__ = ("decode", "key", "name", "node", "tables")
+
+    def __init__(self, node: Node, key: tuple[int, ...], tables: tuple[Table, ...]) -> None:
+        self.node = encode_node(node)
+        self.key = key
+        self.tables = [encode_table(table) for table in tables]
+        named = msgspec.msgpack.encode(
+            (self.node, key, sorted((table.id, table.version) for table in tables))
+        )
+        self.name = blake2b(named, digest_size=16).digest()
+        self.decode: Callable[[bytes], list[Row]] = rows_decoder(node.types).decode
+
+
+def rows_decoder(types: tuple[SqlType, ...]) -> msgspec.msgpack.Decoder[list[Row]]:
+    """Decodes a list of rows with columns of these types."""
+    return _decoder([_value_type(each) for each in types])
+
+
+def keys_decoder(types: tuple[SqlType, ...]) -> msgspec.msgpack.Decoder[list[Row]]:
+    """Decodes a list of keys over columns of these types; any number may ask for a number."""
+    return _decoder([_key_type(each) for each in types])
+
+
+def _decoder(types: list[Any]) -> msgspec.msgpack.Decoder[list[Row]]:
+    row: Any = tuple[*types] if types else tuple[()]  # type: ignore[valid-type]
+    return msgspec.msgpack.Decoder(list[row])
+
+
+def _value_type(column: SqlType) -> Any:
+    kind = column.kind
+    if kind in STRINGS:
+        return str | None
+    if kind in BLOBS:
+        return bytes | None
+    if kind in REALS:
+        return float | None
+    if kind is Kind.NULL:
+        return Any
+    return Decimal | None if kind is Kind.DECIMAL else int | None
+
+
+def _key_type(column: SqlType) -> Any:
+    found = _value_type(column)
+    return found if column.kind in STRINGS | BLOBS | {Kind.NULL} else int | float | Decimal | None
