@@ -42,7 +42,8 @@ class Emitter:
     `columns` maps row positions to the source that reads them; without it they are read from
     the variable `row`. `namespace` collects the constants the source refers to by name. With
     `hoist`, conversions of parameters go to `prelude`, statements that the caller puts at
-    the top of its function, once for all rows.
+    the top of its function, once for all rows. With `division_errors`, dividing by zero is
+    error 1365 instead of NULL: what strict mode wants for values that are to be stored.
     """
 
     def __init__(
@@ -52,12 +53,14 @@ class Emitter:
         columns: Mapping[int, str] | Sequence[str] | None = None,
         namespace: dict[str, Any] | None = None,
         hoist: bool = False,
+        division_errors: bool = False,
     ) -> None:
         self.row = row
         self.parameters = parameters
         self.columns = columns
         self.namespace: dict[str, Any] = {} if namespace is None else namespace
         self.hoist = hoist
+        self.division_errors = division_errors
         self.prelude: list[str] = []
         self._hoisted: dict[str, Fragment] = {}
         self._names: dict[int, str] = {}
@@ -253,7 +256,7 @@ class Emitter:
 
     def _outline(self, expression: Call) -> Fragment:
         """The expression as a function of its own."""
-        inner = Emitter()
+        inner = Emitter(division_errors=self.division_errors)
         used = sorted(columns_of(expression))
         inner.columns = {index: f"r[{position}]" for position, index in enumerate(used)}
         body = inner.emit(expression).source
@@ -265,7 +268,7 @@ class Emitter:
         """The value of a call on constants, unless computing it is an error (said when it is run)."""
         if not _is_foldable(expression):
             return None
-        inner = Emitter()
+        inner = Emitter(division_errors=self.division_errors)
         function = lookup(expression.function)
         try:
             source = self._nested(lambda: function.emit(inner, expression)).source
@@ -327,9 +330,9 @@ def _define(name: str, body: str, namespace: dict[str, Any]) -> Callable[..., An
     return function
 
 
-def compile_scalar(expression: Expression) -> Callable[[Row, Parameters], Value]:
+def compile_scalar(expression: Expression, division_errors: bool = False) -> Callable[[Row, Parameters], Value]:
     """`f(row, parameters)`: the expression's value."""
-    emitter = Emitter()
+    emitter = Emitter(division_errors=division_errors)
     return _define("scalar", f"    return {emitter.output(expression)}", emitter.namespace)
 
 

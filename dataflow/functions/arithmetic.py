@@ -194,11 +194,24 @@ def divide_real(left: float, right: float) -> float | None:
     return value
 
 
+def _divisor(emitter: Emitter, sides: list[Fragment]) -> list[Fragment]:
+    """The operands; where the emitter was told so, a divisor of zero is an error."""
+    if not emitter.division_errors:
+        return sides
+    return [sides[0], emitter.apply(_refuse_zero, sides[1:], result_nullable=False)]
+
+
+def _refuse_zero(value: int | float | Decimal) -> int | float | Decimal:
+    if not value:
+        raise InvalidStatement(Condition.DIVISION_BY_ZERO)
+    return value
+
+
 @special("/", least=2, most=2, result=_division_type)
 def divide(emitter: Emitter, call: Call) -> Fragment:
-    if call.type.kind is Kind.DOUBLE:
-        return emitter.apply(divide_real, [emitter.convert(argument, Domain.REAL) for argument in call.arguments])
-    return emitter.apply(divide_decimal, [emitter.convert(argument, Domain.NUMBER) for argument in call.arguments])
+    is_real = call.type.kind is Kind.DOUBLE
+    sides = [emitter.convert(argument, Domain.REAL if is_real else Domain.NUMBER) for argument in call.arguments]
+    return emitter.apply(divide_real if is_real else divide_decimal, _divisor(emitter, sides))
 
 
 def _whole_division_type(arguments: Arguments) -> SqlType:
@@ -230,7 +243,7 @@ def _exact(value: int | float | Decimal) -> Decimal:
 
 @special("div", least=2, most=2, result=_whole_division_type)
 def whole_division(emitter: Emitter, call: Call) -> Fragment:
-    sides = [emitter.convert(argument, Domain.NUMBER) for argument in call.arguments]
+    sides = _divisor(emitter, [emitter.convert(argument, Domain.NUMBER) for argument in call.arguments])
     name = emitter.constant(_whole_division(call.type.unsigned))
     return emitter.propagate(sides, lambda left, right: f"{name}({left}, {right})", result_nullable=True)
 
@@ -265,15 +278,12 @@ def modulo_decimal(left: int | Decimal, right: int | Decimal) -> Decimal | None:
 
 @special("%", "mod", least=2, most=2, result=_modulo_type)
 def modulo(emitter: Emitter, call: Call) -> Fragment:
-    match call.type.kind:
-        case Kind.DOUBLE:
-            return emitter.apply(modulo_real, [emitter.convert(argument, Domain.REAL) for argument in call.arguments])
-        case Kind.DECIMAL:
-            sides = [emitter.convert(argument, Domain.NUMBER) for argument in call.arguments]
-            return emitter.apply(modulo_decimal, sides)
-        case _:
-            sides = [emitter.convert(argument, Domain.INTEGER) for argument in call.arguments]
-            return emitter.apply(modulo_integer, sides)
+    domain, function = {
+        Kind.DOUBLE: (Domain.REAL, modulo_real),
+        Kind.DECIMAL: (Domain.NUMBER, modulo_decimal),
+    }.get(call.type.kind, (Domain.INTEGER, modulo_integer))
+    sides = [emitter.convert(argument, domain) for argument in call.arguments]
+    return emitter.apply(function, _divisor(emitter, sides))
 
 
 def _negated_type(arguments: Arguments) -> SqlType:

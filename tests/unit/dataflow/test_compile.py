@@ -139,6 +139,20 @@ def test_quotients_keep_their_digits_inside_an_expression() -> None:
     assert evaluate(call("/", A, literal(0)), (2,)) is None
 
 
+@pytest.mark.parametrize("operator", ["/", "div", "%"])
+def test_division_by_zero_is_null_or_an_error_as_asked(operator: str) -> None:
+    quotient = call(operator, A, B)
+    assert evaluate(quotient, (1, 0)) is None
+    strict = compile_scalar(quotient, division_errors=True)
+    assert strict((6, None), ()) is None and strict((6, 4), ()) is not None
+    with pytest.raises(InvalidStatement) as raised:
+        strict((1, 0), ())
+    assert raised.value.condition is Condition.DIVISION_BY_ZERO
+    constant = compile_scalar(call(operator, literal(1), literal(0)), division_errors=True)
+    with pytest.raises(InvalidStatement):
+        constant((), ())
+
+
 def test_integer_overflow_is_an_error_of_the_signedness() -> None:
     unsigned = Column(0, SqlType(Kind.INT, unsigned=True))
     with pytest.raises(InvalidStatement, match="BIGINT UNSIGNED value is out of range"):
