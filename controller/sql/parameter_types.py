@@ -93,7 +93,7 @@ def _stored_code(column: Sequence[Value]) -> str:
         present = [value for value in column if value is not None]
     if kinds == {int}:
         least, most = min(present), max(present)  # type: ignore[type-var]
-        return "i" if _BIGINT_MIN <= least and most <= _BIGINT_MAX else "n"  # type: ignore[operator]
+        return "i" if least >= _BIGINT_MIN and most <= _BIGINT_MAX else "n"  # type: ignore[operator]
     if kinds == {str}:
         return "s14" if max(map(len, present)) < 16384 else "n"  # type: ignore[arg-type]
     return "n"

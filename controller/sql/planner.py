@@ -25,7 +25,10 @@ from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.schema import Table
 from dataflow.types import SqlType, Value, text
 
-PLANS_MAX = 10_000
+PLANS_LENGTH_MAX = 32 << 20
+"""All plans kept have statements of at most so many characters; beyond that, all are dropped."""
+PLAN_LENGTH = 3000
+"""What a plan counts for besides its statement."""
 
 _VERBS = frozenset({"SELECT", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH", "VALUES", "TABLE"})
 
@@ -99,6 +102,7 @@ class PlanCache:
 
     def __init__(self) -> None:
         self._plans: dict[tuple[str, str | None, Settings, tuple[str, ...] | None], Plan] = {}
+        self._length = 0
 
     def plan_text(
         self, sql: str, catalog: Catalog, database: str | None, settings: Settings
@@ -146,8 +150,10 @@ class PlanCache:
         return found
 
     def _keep(self, key: tuple[str, str | None, Settings, tuple[str, ...] | None], found: Plan) -> None:
-        if len(self._plans) >= PLANS_MAX:
+        self._length += len(key[0]) + PLAN_LENGTH
+        if self._length > PLANS_LENGTH_MAX:
             self._plans.clear()
+            self._length = len(key[0]) + PLAN_LENGTH
         self._plans[key] = found
 
 

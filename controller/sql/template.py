@@ -41,7 +41,10 @@ TEMPLATED = frozenset({"SELECT", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH"
 MARK = "\0"
 """Stands for a literal in a skeleton."""
 
-SKELETONS_MAX = 20_000
+SKELETONS_LENGTH_MAX = 16 << 20
+"""All skeletons remembered have at most so many characters; beyond that, all are forgotten."""
+TEMPLATES_MAX = 1000
+"""Of one skeleton, which differ in the literals that stay."""
 LIST_MAX = 4096
 """Longer IN lists keep their own length."""
 
@@ -92,7 +95,9 @@ _ROWS = re.compile(rf"\bVALUES?\s*({_ROW})(\s*,\s*\1)*+(?!\s*,)", re.IGNORECASE)
 class TemplateReader:
     """Reads statements in one quoting mode; `reader` has one for each."""
 
-    def __init__(self, ansi_quotes: bool = False, backslash: bool = True) -> None:
+    def __init__(
+        self, ansi_quotes: bool = False, backslash: bool = True, length_max: int = SKELETONS_LENGTH_MAX
+    ) -> None:
         self._ansi_quotes = ansi_quotes
         self._backslash = backslash
         # Indexed by inserting + 2 * introduced. In VALUES lists NULL and a sign belong to the
@@ -103,6 +108,8 @@ class TemplateReader:
             for inserting in (False, True)
         ]
         self._skeletons: dict[str, _Skeleton] = {}
+        self._length = 0
+        self._length_max = length_max
 
     def read(self, sql: str, fold: bool = True) -> Reading:
         """Without `fold`, the rows of an INSERT all stay in the template."""
@@ -165,8 +172,10 @@ class TemplateReader:
         else:
             foldable = not any(batch[0] <= index < batch[0] + batch[1] for index in kept)
         known = _Skeleton(kept, parameters, lists, foldable)
-        if len(self._skeletons) >= SKELETONS_MAX:
+        self._length += len(skeleton) + 500  # and what comes with it
+        if self._length > self._length_max:
             self._skeletons.clear()
+            self._length = len(skeleton)
         self._skeletons[skeleton if batch is None else "\n" + skeleton] = known
         return known
 
@@ -221,6 +230,8 @@ class TemplateReader:
             batch = (first, batch[1])
             plain = all(_ends_value(texts[index]) and _begins_value(texts[index + 1]) for index in range(*rows))
         template = Template(text, verb, number + sum(padding.values()), batch, plain)
+        if len(known.templates) >= TEMPLATES_MAX:
+            known.templates.clear()
         known.templates[tuple([literals[index] for index in known.kept])] = template
         return template
 

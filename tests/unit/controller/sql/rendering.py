@@ -52,6 +52,7 @@ def rendered(plan: Plan) -> str:
             text = f"insert {statement.table.name} ({columns})"
             text += "".join(f" ({many(row)})" for row in statement.rows)
             if statement.select is not None:
+                assert isinstance(statement.select, Select)
                 text += " " + select(statement.select)
             if statement.on_duplicate.value != "error":
                 text += f" on duplicate {statement.on_duplicate.value}"
@@ -61,6 +62,8 @@ def rendered(plan: Plan) -> str:
             text = f"update {statement.table.name} set {assignments(statement.assignments)}{restriction(statement)}"
         case Delete():
             text = f"delete {statement.table.name}{restriction(statement)}"
+        case _:
+            raise AssertionError("a plan over several tables is rendered elsewhere")
     if plan.facts:
         text += f" facts {' '.join(plan.facts)}"
     return text

@@ -108,3 +108,14 @@ def test_a_repeated_statement_is_read_quickly() -> None:
             shared.read(sql)
         best = min(best, (perf_counter() - start) / 100)
     assert best < 60e-6
+
+
+def test_statements_that_never_repeat_do_not_fill_the_memory() -> None:
+    fresh = TemplateReader(length_max=10_000)
+    for number in range(3000):
+        assert fresh.read(f"select {number}").template.text == f"select {number}"
+    [known] = fresh._skeletons.values()
+    assert len(known.templates) <= 1000
+    for number in range(100):
+        fresh.read(f"select a from t where c{number} = 5")
+    assert sum(map(len, fresh._skeletons)) <= 10_000
