@@ -61,6 +61,12 @@ class Bound:
     alternatives: list[tuple[Value, ...]]
     comparisons: list[tuple[Operator, Value]]
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the alternatives are whole keys of an index without duplicates."""
+        index = self.path.index
+        return index.unique and all(len(values) == len(index.parts) for values in self.alternatives)
+
 
 def choose(table: Table, where: Expression | None) -> Path:
     """The most selective path by the number of parts it fixes; the primary key wins ties."""

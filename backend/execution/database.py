@@ -17,12 +17,13 @@ from backend.execution.execution import Execution
 from backend.execution.insert import CompiledInsert
 from backend.execution.numbers import Numbers
 from backend.execution.outcome import Done, Outcome, ResultSet
+from backend.execution.query import CompiledQuery, compile_select
 from backend.execution.select import CompiledSelect
 from backend.execution.transaction import SchemaChanged, Transaction
 from backend.execution.update import CompiledDelete, CompiledUpdate
 from backend.store import Committed, Conflict, Store
 from controller.catalog import Catalog
-from controller.sql.plan import Delete, Insert, Plan, Select, Update
+from controller.sql.plan import Delete, Insert, Plan, Query, Select, Update
 from controller.sql.settings import Settings
 from dataflow.errors import Condition, Retryable
 from dataflow.modes import DEFAULT_MODES, Modes
@@ -34,7 +35,7 @@ TRIES_MAX = 50
 PAUSE_SECONDS = 0.001
 PAUSE_SECONDS_MAX = 0.1
 
-Compiled = CompiledSelect | CompiledInsert | CompiledUpdate | CompiledDelete
+Compiled = CompiledSelect | CompiledQuery | CompiledInsert | CompiledUpdate | CompiledDelete
 LoadCatalog = Callable[[], Awaitable[Catalog]]
 Define = Callable[[str, str | None, Settings], Awaitable[tuple[Done, Catalog]]]
 """Has a definition statement carried out; what it answers, and the catalog that shows it."""
@@ -168,8 +169,8 @@ class _Run:
 
 def compile_statement(plan: Plan) -> Compiled:
     match plan.statement:
-        case Select() as select:
-            return CompiledSelect(select)
+        case Select() | Query() as select:
+            return compile_select(select)
         case Insert() as insert:
             return CompiledInsert(insert)
         case Update() as update:

@@ -15,7 +15,7 @@ from backend.execution.duplicates import duplicate_entry
 from backend.execution.execution import Execution
 from backend.execution.numbers import AutoIncrement, Numbers
 from backend.execution.outcome import Done
-from backend.execution.select import CompiledSelect
+from backend.execution.query import compile_select
 from backend.execution.writing import Duplicate, RowWriter
 from controller.sql.plan import Insert, OnDuplicate
 from dataflow.errors import Condition, InvalidStatement, Retryable
@@ -34,7 +34,7 @@ class CompiledInsert:
         self.table = insert.table
         self.columns = Columns(insert.table)
         self.ignore = insert.ignore or insert.on_duplicate is OnDuplicate.IGNORE
-        self.select = None if insert.select is None else CompiledSelect(insert.select)
+        self.select = None if insert.select is None else compile_select(insert.select)
         self.on_update = Assignments(self.columns, insert.on_update)
         self.rows: tuple[tuple[Cell, ...], ...] = tuple(
             tuple(map(_cell, insert.columns, expressions)) for expressions in insert.rows

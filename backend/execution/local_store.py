@@ -47,6 +47,7 @@ class LocalStore:
         return self._epoch if len(self.shards) > 1 else 0
 
     async def get(self, keys: Sequence[tuple[int, bytes]], epoch: int = 0) -> list[Stored | None]:
+        await asyncio.sleep(0)  # others get their turn, as during a request over the network
         if not epoch:
             return [self.shards[shard].get(key) for shard, key in keys]
         views = {shard: self._view(shard, epoch) for shard, _ in keys}
@@ -85,10 +86,15 @@ class LocalStore:
                 return None
         return self._views.lookup(definition.name, keys)
 
+    def hosted_views(self) -> list[bytes]:
+        """The names of the views that are maintained now."""
+        return list(self._views.views)
+
     async def allocate(self, counter: bytes, count: int, floor: int = 0) -> int:
         return self.shards[self.shard_of(counter)].allocate(counter, count, floor)
 
     async def commit(self, parts: Mapping[int, Part], tables: Mapping[int, int]) -> CommitResult:
+        await asyncio.sleep(0)
         for table_id, version in tables.items():
             if self.table_versions.get(table_id) != version:
                 return StaleSchema(table_id)

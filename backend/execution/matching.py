@@ -45,23 +45,20 @@ class Hash:
 
     def __init__(self, expressions: Sequence[Expression], null_safe: Sequence[bool]) -> None:
         self._values = compile_row(tuple(expressions))
-        functions = [text_key(each.type) or equality_key(each.type) for each in expressions]
+        functions: list[Any] = [text_key(each.type) or equality_key(each.type) for each in expressions]
         self._functions = functions if any(functions) else None
         self._strict = tuple(place for place, safe in enumerate(null_safe) if not safe)
-        self._single: Column | None = None
-        if len(expressions) == 1 and isinstance(expressions[0], Column) and not null_safe[0]:
-            self._single = expressions[0]
+        self._is_single = len(expressions) == 1 and not null_safe[0]
 
     def keys(self, rows: Sequence[Row], parameters: Sequence[Value]) -> list[Any]:
         """The key of each row; None for one that matches nothing."""
-        if self._single is not None:
-            place = self._single.index
-            if self._functions is None:
-                return [row[place] for row in rows]
-            function = self._functions[0]
-            assert function is not None
-            return [None if (value := row[place]) is None else function(value) for row in rows]
         found: list[Any] = []
+        if self._is_single:
+            found = [self._values(row, parameters)[0] for row in rows]
+            if self._functions is None:
+                return found
+            function = self._functions[0]
+            return [None if value is None else function(value) for value in found]
         for row in rows:
             values = self._values(row, parameters)
             if any(values[place] is None for place in self._strict):
@@ -83,20 +80,23 @@ class Hash:
 class Match:
     """How rows at hand find others: which keys to ask for, and which of the rows found are theirs."""
 
-    def __init__(self, pairs: Iterable[Pair], offset: int) -> None:
-        """Positions of the rows to be found begin at `offset` in the pairs' expressions."""
+    def __init__(self, pairs: Iterable[Pair], offset: int, usable: Columns) -> None:
+        """Positions of the rows to be found begin at `offset` in the pairs' expressions.
+
+        `usable` are those of their columns by which they can be looked up.
+        """
         self.pairs = list(pairs)
         safe = [each[2] for each in self.pairs]
         self._here = Hash([each[0] for each in self.pairs], safe)
         self._there = Hash([_shifted(each[1], offset) for each in self.pairs], safe)
         looked: dict[int, Expression] = {}
         for here, there, null_safe in self.pairs:
-            if isinstance(there, Column) and not null_safe:
+            if isinstance(there, Column) and not null_safe and there.index - offset in usable:
                 looked.setdefault(there.index - offset, here)
         self.columns: Columns = tuple(sorted(looked))
         self._looked = [looked[each] for each in self.columns]
         self._values = compile_row(tuple(self._looked))
-        self._parts = [text_key(each.type) for each in self._looked]
+        self._parts: list[Any] = [text_key(each.type) for each in self._looked]
 
     def wanted(self, rows: Sequence[Row], parameters: Sequence[Value]) -> dict[Any, Row]:
         """The keys of `columns` that any of the rows may find something with."""
@@ -113,7 +113,7 @@ class Match:
             if None in values:
                 continue
             keyed = [
-                value if part is None else part(value)  # type: ignore[arg-type]
+                value if part is None else part(value)
                 for part, value in zip(parts, values)
             ]
             found[keyed[0] if len(keyed) == 1 else tuple(keyed)] = values

@@ -64,6 +64,14 @@ async def find(
     bound = bind(path, parameters)
     if bound is None:
         bound = Bound(Path(table.primary_key), [()], [])
+    async for chunk in find_bound(transaction, table, bound, reverse=reverse):
+        yield chunk
+
+
+async def find_bound(
+    transaction: Transaction, table: Table, bound: Bound, *, reverse: bool = False
+) -> AsyncIterator[list[Found]]:
+    """The rows along a path whose values are known."""
     for attempt in range(EPOCH_TRIES_MAX):
         started = False
         try:
@@ -80,7 +88,7 @@ async def _find(
     transaction: Transaction, writer: TableWriter, bound: Bound, reverse: bool
 ) -> AsyncIterator[list[Found]]:
     table, index, store = writer.table, bound.path.index, transaction.store
-    if bound.path.is_complete and not any(None in values for values in bound.alternatives):
+    if bound.is_complete and not any(None in values for values in bound.alternatives):
         yield await _find_keys(transaction, writer, bound, reverse)
         return
     if not bound.alternatives:

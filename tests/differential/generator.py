@@ -225,8 +225,11 @@ def insert(random: Random, table: TableModel) -> Generated:
     if verb == "INSERT" and table.key_columns and random.random() < 0.3:
         # MariaDB does not ask for the default of a column that is assigned to here
         updated = random.choice([c for c in table.columns if not c.auto_increment and (c in columns or c.has_default or c.nullable)])
-        value = random.choice((f"VALUES({updated.name})", valid_literal(random, updated)))
-        if not updated.nullable and random.random() < 0.4:  # NULL assigned to itself counts as a change, in MariaDB
+        # NULL assigned to NULL counts as a change, in MariaDB
+        value = valid_literal(random, updated)
+        if not updated.nullable and random.random() < 0.4:
+            value = f"VALUES({updated.name})"
+        elif not updated.nullable and random.random() < 0.6:
             value = f"{updated.name} + 1" if updated.family in ("INT", "BIGINT", "SMALLINT", "DECIMAL") else updated.name
         sql += f" ON DUPLICATE KEY UPDATE {updated.name} = {value}"
     return Generated(sql)
@@ -240,7 +243,7 @@ def copy(random: Random, table: TableModel) -> Generated:
     names = ", ".join(column.name for column in columns)
     order = f" ORDER BY {', '.join(table.primary_key)}" if table.primary_key else ""
     values = ", ".join(
-        f"{c.name} + 1" if c.name in table.key_columns and c.family in ("INT", "BIGINT", "DECIMAL") else c.name for c in columns
+        f"{c.name} + 1" if c.name in table.key_columns and c.family in ("INT", "DECIMAL") else c.name for c in columns
     )
     verb = random.choice(("INSERT", "REPLACE")) if order else "INSERT"
     return Generated(f"{verb} INTO {table.name} ({names}) SELECT {values} FROM {table.name} WHERE {condition(random, table)}{order} LIMIT {3 if order else 1000}")

@@ -1,0 +1,131 @@
+"""Base tables as readers: looked up along the index that the key columns fit, or scanned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from backend.execution.access import Bound, Path, choose
+from backend.execution.lookup_value import UNUSABLE, lookup_value
+from backend.execution.reader import Conditions, Keys, Run, predicate_of
+from backend.execution.reading import find, find_bound, row_decoder
+from dataflow.expression import Column
+from dataflow.functions import call
+from dataflow.node import Columns
+from dataflow.schema import Index, Table
+from dataflow.source import key_function
+from dataflow.types import Row, SqlType, Value
+
+GETS_MAX = 20_000
+"""Beyond so many whole keys a scan is cheaper."""
+RANGES_MAX = 1_000
+"""Beyond so many ranges of an index a scan is cheaper."""
+
+
+class TableReader:
+    """A stored table, with the transaction's own rows in it."""
+
+    def __init__(self, table: Table, columns: Columns, conditions: Conditions) -> None:
+        self._table = table
+        self._columns = columns
+        self._decode = row_decoder(table)
+        self._predicate = predicate_of(conditions)
+        types = [column.type for column in table.columns]
+        self._key_of = key_function(columns, types) if columns else None
+        where = None if not conditions else conditions[0] if len(conditions) == 1 else call("and", *conditions)
+        self._path = choose(table, where)
+        self._index, parts = best_index(table, columns)
+        if self._path.is_complete:
+            self._index = None
+        self._places = tuple(columns.index(each) for each in parts)
+        self._lookups = [lookup_value(Column(0, types[each]), Column(0, types[each]), equality=True) for each in parts]
+
+    async def rows(self, run: Run, keys: Keys | None) -> list[Row]:
+        if keys is not None and not keys:
+            return []
+        transaction = run.execution.transaction
+        bound = None if keys is None or self._index is None else self._bound(keys)
+        if bound is None:
+            chunks = find(transaction, self._table, self._path, run.parameters)
+        else:
+            chunks = find_bound(transaction, self._table, bound)
+        decode, predicate, key_of, parameters = self._decode, self._predicate, self._key_of, run.parameters
+        found: list[Row] = []
+        async for chunk in chunks:
+            rows = [decode(each[2]) for each in chunk]
+            if key_of is not None and keys is not None:
+                rows = [row for row in rows if key_of(row) in keys]
+            if predicate is not None:
+                rows = [row for row in rows if predicate(row, parameters)]
+            found += rows
+            await run.breathe(len(chunk))
+        return found
+
+    def _bound(self, keys: Keys) -> Bound | None:
+        """What to look up in the index, or None if reading everything is better."""
+        assert self._index is not None
+        alternatives: dict[tuple[Value, ...], None] = {}
+        for values in keys.values():
+            wanted: list[Value] = []
+            for place, lookup in zip(self._places, self._lookups):
+                value = UNUSABLE if lookup is None else lookup(values[place])
+                if value is UNUSABLE:
+                    return None
+                wanted.append(value)  # type: ignore[arg-type]
+            alternatives[tuple(wanted)] = None
+        whole = self._index.unique and len(self._places) == len(self._index.parts)
+        if len(alternatives) > (GETS_MAX if whole else RANGES_MAX):
+            return None
+        return Bound(Path(self._index), list(alternatives), [])
+
+
+class MemoryReader:
+    """A table whose rows are at hand."""
+
+    def __init__(self, table: int, types: Sequence[SqlType], columns: Columns, conditions: Conditions) -> None:
+        self._table = table
+        self._key_of = key_function(columns, types) if columns else None
+        self._predicate = predicate_of(conditions)
+
+    async def rows(self, run: Run, keys: Keys | None) -> list[Row]:
+        rows = list(run.memory[self._table])
+        await run.breathe(len(rows))
+        if self._key_of is not None and keys is not None:
+            key_of = self._key_of
+            rows = [row for row in rows if key_of(row) in keys]
+        predicate, parameters = self._predicate, run.parameters
+        return rows if predicate is None else [row for row in rows if predicate(row, parameters)]
+
+
+def best_index(table: Table, columns: Columns) -> tuple[Index | None, Columns]:
+    """The index of which the columns fix the most, and the columns that are its leading parts."""
+    places = {column.id: place for place, column in enumerate(table.columns)}
+    best: tuple[int, Index | None, Columns] = (0, None, ())
+    for index in (table.primary_key, *table.indexes):
+        if index.building or index.kind not in ("BTREE", "HASH"):
+            continue
+        fixed: list[int] = []
+        for part in index.parts:
+            if part.prefix is not None or places[part.column_id] not in columns:
+                break
+            fixed.append(places[part.column_id])
+        complete = index.unique and len(fixed) == len(index.parts) and bool(fixed)
+        score = 1000 if complete else len(fixed)
+        if score > best[0]:
+            best = (score, index, tuple(fixed))
+    return best[1], best[2]
+
+
+def table_rank(table: Table, columns: Columns, conditions: Conditions) -> int:
+    """How much of the table is read by these keys and conditions; less is better."""
+    where = None if not conditions else conditions[0] if len(conditions) == 1 else call("and", *conditions)
+    path = choose(table, where)
+    if path.is_complete:
+        return 0
+    index, fixed = best_index(table, columns)
+    if index is not None:
+        return 0 if index.unique and len(fixed) == len(index.parts) else 1
+    if path.equalities:
+        return 2
+    if path.comparisons:
+        return 3
+    return 6 if columns else 8

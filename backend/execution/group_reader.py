@@ -1,0 +1,101 @@
+"""Aggregates and top-k: the rows of the groups or partitions asked for, then the same code as views have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from backend.execution.reader import Conditions, Keys, Run, moved
+from dataflow.expression import columns_of
+from dataflow.group_code import GroupWriter
+from dataflow.node import Aggregate, Columns, TopK
+from dataflow.ordering import order_key, whole_row_key
+from dataflow.source import Source, key_function
+from dataflow.types import Row, Value
+
+if TYPE_CHECKING:
+    from backend.execution.readers import Readers
+
+
+class AggregateReader:
+    """`columns` and `conditions` are about group columns only."""
+
+    def __init__(self, readers: Readers, node: Aggregate, columns: Columns, conditions: Conditions) -> None:
+        places = dict(enumerate(node.group))
+        inner = tuple(places[each] for each in columns)
+        order = tuple(sorted(range(len(inner)), key=lambda place: inner[place]))
+        self._order = order
+        self._key = key_function(tuple(range(len(order))), [node.types[columns[place]] for place in order])
+        self._same = order == tuple(range(len(inner)))
+        self._input = readers.reader(
+            node.input, tuple(inner[place] for place in order), tuple(moved(each, places) for each in conditions)
+        )
+        self._load = _loader(node)
+
+    async def rows(self, run: Run, keys: Keys | None) -> list[Row]:
+        if keys is not None and not self._same:
+            ordered = [tuple([values[place] for place in self._order]) for values in keys.values()]
+            keys = {self._key(values): values for values in ordered}
+        rows = await self._input.rows(run, keys)
+        await run.breathe(len(rows))
+        return self._load(rows, run.parameters)
+
+
+def _loader(node: Aggregate) -> Callable[[Sequence[Row], Sequence[Value]], list[Row]]:
+    code = Source("groups", "rows, p")
+    writer = GroupWriter(code, node)
+    code.line("states = {}" if node.group else f"states = {{(): {writer.fresh}}}")
+    with code.block("for row in rows:"):
+        code.line(f"g = {writer.group_key()}")
+        code.line("s = states.get(g)")
+        with code.block("if s is None:"):
+            code.line(f"s = states[g] = {writer.fresh}")
+        writer.absorb("1")
+    code.line(f"return [{writer.output_row('g')} for g, s in states.items()]")
+    found: Callable[[Sequence[Row], Sequence[Value]], list[Row]] = code.build()
+    return found
+
+
+class TopKReader:
+    """`columns` and `conditions` are about partition columns only."""
+
+    def __init__(self, readers: Readers, node: TopK, columns: Columns, conditions: Conditions) -> None:
+        self._node = node
+        self._input = readers.reader(node.input, columns, conditions)
+        self._partition = key_function(node.partition, node.types)
+        self._sort_key = sort_function(node)
+
+    async def rows(self, run: Run, keys: Keys | None) -> list[Row]:
+        rows = await self._input.rows(run, keys)
+        await run.breathe(len(rows))
+        partitions: dict[Any, list[Row]] = {}
+        for row in rows:
+            partitions.setdefault(self._partition(row), []).append(row)
+        offset, stop = self._node.offset, self._node.offset + self._node.limit
+        sort_key, parameters = self._sort_key, run.parameters
+        out: list[Row] = []
+        for each in partitions.values():
+            each.sort(key=lambda row: sort_key(row, parameters))
+            out += each[offset:stop]
+        return out
+
+
+class _RowColumns(dict[int, str]):
+    def __missing__(self, position: int) -> str:
+        return f"row[{position}]"
+
+
+def sort_function(node: TopK) -> Callable[[Row, Sequence[Value]], Any]:
+    """The total sort key of a row, which may depend on parameters."""
+    code = Source("sort_key", "row, p")
+    parts = [order_key(code, each, _RowColumns()) for each in node.order]
+    code.line(f"return ({', '.join([*parts, code.constant(whole_row_key) + '(row)'])},)")
+    found: Callable[[Row, Sequence[Value]], Any] = code.build()
+    return found
+
+
+def about(conditions: Conditions, columns: Sequence[int]) -> tuple[Conditions, Conditions]:
+    """The conditions that read these columns alone, and the others."""
+    allowed = frozenset(columns)
+    mine = tuple(each for each in conditions if columns_of(each) and columns_of(each) <= allowed)
+    return mine, tuple(each for each in conditions if each not in mine)

@@ -1,0 +1,113 @@
+"""Any SELECT, evaluated from the base tables: its node's rows by key, then what follows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from backend.execution.execution import Execution
+from backend.execution.grouping import row_key
+from backend.execution.outcome import ResultSet
+from backend.execution.reader import Keys, Run, conditions_of
+from backend.execution.readers import Readers
+from backend.execution.select import CompiledSelect, Sorter, count_of
+from backend.execution.viewing import QueryViews
+from backend.execution.window import CompiledWindow
+from controller.sql.plan import Query, Select
+from dataflow.compile import compile_predicate, compile_row, compile_scalar
+from dataflow.source import key_function
+from dataflow.types import Row
+
+
+class CompiledQuery:
+    def __init__(self, query: Query, readers: Readers | None = None) -> None:
+        self.query = query
+        self.columns = query.columns
+        if readers is None:
+            readers = Readers({table.id: table for table in query.tables if table.id >= 0})
+        self._prior = [(table, CompiledQuery(each, readers)) for table, each in query.prior]
+        self._key_columns = tuple(sorted({key.column for key in query.keys}))
+        types = query.node.types
+        self._keys = [
+            (
+                self._key_columns.index(key.column),
+                [compile_scalar(value) for value in key.values],
+                key_function((0,), [types[key.column]]),
+            )
+            for key in query.keys
+        ]
+        self._key_of = key_function(self._key_columns, types)
+        self._key_of_values = key_function(
+            tuple(range(len(self._key_columns))), [types[each] for each in self._key_columns]
+        )
+        self._views = QueryViews(query, self._key_columns)
+        self._reader = readers.reader(query.node, self._key_columns, conditions_of(query.filter))
+        self._filter = None if query.filter is None else compile_predicate(query.filter)
+        self._windows = [CompiledWindow(each) for each in query.windows]
+        self._project = compile_row(query.outputs)
+        self._sorter = Sorter(query.order_by) if query.order_by else None
+        self._distinct = row_key([each.type for each in query.outputs]) if query.distinct else None
+        self._limit = None if query.limit is None else compile_scalar(query.limit)
+        self._offset = None if query.offset is None else compile_scalar(query.offset)
+
+    async def run(self, execution: Execution, memory: Mapping[int, Sequence[Row]] | None = None) -> ResultSet:
+        """`memory` has the rows of the tables that are not stored."""
+        rows, found_rows = await self._rows(execution, memory or {})
+        return ResultSet(self.columns, rows, execution.warnings(), found_rows)
+
+    async def _rows(self, execution: Execution, memory: Mapping[int, Sequence[Row]]) -> tuple[list[Row], int]:
+        parameters = execution.parameters
+        if self._prior:
+            memory = dict(memory)
+            for table, query in self._prior:
+                memory[table], _ = await query._rows(execution, memory)
+        rows = await self._found(Run(execution, memory))
+        if not rows and self.query.default is not None:
+            default = self.query.default
+            rows = [default] if self._filter is None or self._filter(default, parameters) else []
+        if self._windows:
+            columns = [each.values(rows, parameters) for each in self._windows]
+            rows = [row + values for row, values in zip(rows, zip(*columns))]
+        pairs = [(row, self._project(row, parameters)) for row in rows]
+        if self._distinct is not None:
+            unique: dict[Any, tuple[Row, Row]] = {}
+            for pair in pairs:
+                unique.setdefault(self._distinct(pair[1]), pair)
+            pairs = list(unique.values())
+        if self._sorter is not None:
+            self._sorter.sort(pairs, parameters)
+        start = 0 if self._offset is None else count_of(self._offset((), parameters))
+        stop = None if self._limit is None else start + count_of(self._limit((), parameters))
+        return [output for _, output in pairs[start:stop]], len(pairs)
+
+    async def _found(self, run: Run) -> list[Row]:
+        keys = self._wanted(run) if self._key_columns else None
+        if self._views.possible:
+            rows = await self._views.rows(run, keys)
+            if rows is not None:
+                return rows
+        rows = await self._reader.rows(run, keys)
+        self._views.evaluated(len(rows))
+        return rows
+
+    def _wanted(self, run: Run) -> Keys:
+        """Every combination of the values that each key column may have."""
+        choices: list[dict[Any, Any] | None] = [None] * len(self._key_columns)
+        for place, values, key_of in self._keys:
+            found = {}
+            for value in values:
+                given = value((), run.parameters)
+                if given is not None:
+                    found[key_of((given,))] = given
+            before = choices[place]
+            choices[place] = found if before is None else {key: each for key, each in before.items() if key in found}
+        combined: list[tuple[Any, ...]] = [()]
+        for choice in choices:
+            assert choice is not None
+            combined = [(*row, value) for row in combined for value in choice.values()]
+        return {self._key_of_values(values): values for values in combined}
+
+
+
+def compile_select(select: Select | Query) -> CompiledSelect | CompiledQuery:
+    return CompiledQuery(select) if isinstance(select, Query) else CompiledSelect(select)

@@ -1,0 +1,166 @@
+"""Window functions over rows that are at hand, computed when they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from backend.execution.aggregation import accumulator
+from controller.sql.plan import Aggregate, OrderItem, WindowFunction
+from dataflow.comparison import group_key, sort_key
+from dataflow.compile import compile_row
+from dataflow.types import Row, Value
+
+
+class CompiledWindow:
+    """One window function; its row is the node's row."""
+
+    def __init__(self, window: WindowFunction) -> None:
+        function = window.function
+        self._name = function.function
+        self._type = function.type
+        self._partition = compile_row(window.partition)
+        self._partition_keys = [group_key(each.type) for each in window.partition]
+        self._order = compile_row(tuple(item.expression for item in window.order))
+        self._order_keys = [sort_key(item.expression.type, item.descending) for item in window.order]
+        self._arguments = compile_row(function.arguments)
+        self._frame = window.frame
+        self._ordered = bool(window.order)
+        self._aggregate: tuple[Callable[[Row, Sequence[Value]], Row], Callable[[], Any]] | None = None
+        if self._name not in _RANKS and self._name not in _OFFSETS and self._name not in _FRAMED:
+            order = tuple(OrderItem(each.expression, each.descending) for each in function.order)
+            argument = function.arguments[0] if function.arguments else None
+            plain = Aggregate(self._name, argument, function.type, False, function.arguments[1:], order, function.separator)
+            expressions, make = accumulator(plain)
+            self._aggregate = compile_row(expressions), make
+
+    def values(self, rows: Sequence[Row], parameters: Sequence[Value]) -> list[Value]:
+        """The function's value for each row, in the order of the rows."""
+        partitions: dict[Any, list[int]] = {}
+        for number, row in enumerate(rows):
+            values = self._partition(row, parameters)
+            key = tuple([value if f is None else f(value) for f, value in zip(self._partition_keys, values)])
+            partitions.setdefault(key, []).append(number)
+        out: list[Value] = [None] * len(rows)
+        for numbers in partitions.values():
+            keys = [self._sort_key(rows[number], parameters) for number in numbers]
+            order = sorted(range(len(numbers)), key=keys.__getitem__)
+            ordered = [rows[numbers[place]] for place in order]
+            found = self._over(ordered, [keys[place] for place in order], parameters)
+            for place, value in zip(order, found):
+                out[numbers[place]] = value
+        return out
+
+    def _sort_key(self, row: Row, parameters: Sequence[Value]) -> tuple[Any, ...]:
+        return tuple([key(value) for key, value in zip(self._order_keys, self._order(row, parameters))])
+
+    def _over(self, rows: list[Row], keys: list[Any], parameters: Sequence[Value]) -> list[Value]:
+        if self._name in _RANKS:
+            count = self._arguments(rows[0], parameters)[0] if self._name == "ntile" else None
+            return _RANKS[self._name](keys, count)
+        if self._name in _OFFSETS:
+            return self._neighbours(rows, parameters)
+        starts, ends = self._frames(keys)
+        if self._name in _FRAMED:
+            return self._framed(rows, starts, ends, parameters)
+        assert self._aggregate is not None
+        values_of, make = self._aggregate
+        values = [values_of(row, parameters) for row in rows]
+        out: list[Value] = []
+        last: tuple[int, int] | None = None
+        kept: Any = None
+        for start, end in zip(starts, ends):
+            if last is None or start != last[0] or end < last[1]:
+                kept, last = make(), (start, start)
+            for each in values[last[1] : end]:
+                kept.add(each[0] if len(each) == 1 else each)
+            last = (start, max(end, start))
+            out.append(kept.result())
+        return out
+
+    def _frames(self, keys: list[Any]) -> tuple[list[int], list[int]]:
+        """For each row, where its frame starts and ends (exclusive)."""
+        count = len(keys)
+        unit, start, end = self._frame or ("range", None, 0 if self._ordered else None)
+        if unit == "rows":
+            starts = [0 if start is None else min(max(place + start, 0), count) for place in range(count)]
+            ends = [count if end is None else min(max(place + end + 1, 0), count) for place in range(count)]
+            return starts, ends
+        firsts, lasts = _peers(keys)
+        return (
+            [0] * count if start is None else firsts,
+            [count] * count if end is None else lasts,
+        )
+
+    def _neighbours(self, rows: list[Row], parameters: Sequence[Value]) -> list[Value]:
+        arguments = [self._arguments(row, parameters) for row in rows]
+        out: list[Value] = []
+        for place, given in enumerate(arguments):
+            offset = given[1]
+            assert isinstance(offset, int)
+            other = place - offset if self._name == "lag" else place + offset
+            if 0 <= other < len(rows):
+                out.append(arguments[other][0])
+            else:
+                out.append(given[2] if len(given) > 2 else None)
+        return out
+
+    def _framed(
+        self, rows: list[Row], starts: list[int], ends: list[int], parameters: Sequence[Value]
+    ) -> list[Value]:
+        arguments = [self._arguments(row, parameters) for row in rows]
+        out: list[Value] = []
+        for place, (start, end) in enumerate(zip(starts, ends)):
+            at = start if self._name == "first_value" else end - 1
+            if self._name == "nth_value":
+                number = arguments[place][1]
+                assert isinstance(number, int)
+                at = start + number - 1
+            out.append(arguments[at][0] if start <= at < end else None)
+        return out
+
+
+def _peers(keys: list[Any]) -> tuple[list[int], list[int]]:
+    """For each row, the first and the end of those that are equal in order."""
+    firsts: list[int] = []
+    for place, key in enumerate(keys):
+        firsts.append(firsts[-1] if place and keys[place - 1] == key else place)
+    lasts = [0] * len(keys)
+    for place in range(len(keys) - 1, -1, -1):
+        same = place + 1 < len(keys) and keys[place + 1] == keys[place]
+        lasts[place] = lasts[place + 1] if same else place + 1
+    return firsts, lasts
+
+
+def _dense_rank(keys: list[Any], _: Value) -> list[Value]:
+    out: list[Value] = []
+    rank = 0
+    for place, key in enumerate(keys):
+        rank += not place or keys[place - 1] != key
+        out.append(rank)
+    return out
+
+
+def _percent_rank(keys: list[Any], _: Value) -> list[Value]:
+    return [0.0 if len(keys) == 1 else first / (len(keys) - 1) for first in _peers(keys)[0]]
+
+
+def _ntile(keys: list[Any], count: Value) -> list[Value]:
+    assert isinstance(count, int)
+    size, larger = divmod(len(keys), count)
+    out: list[Value] = []
+    for bucket in range(count):
+        out += [bucket + 1] * (size + (bucket < larger))
+    return out
+
+
+_RANKS: dict[str, Callable[[list[Any], Value], list[Value]]] = {
+    "row_number": lambda keys, _: list(range(1, len(keys) + 1)),
+    "rank": lambda keys, _: [first + 1 for first in _peers(keys)[0]],
+    "dense_rank": _dense_rank,
+    "percent_rank": _percent_rank,
+    "cume_dist": lambda keys, _: [last / len(keys) for last in _peers(keys)[1]],
+    "ntile": _ntile,
+}
+_OFFSETS = frozenset({"lag", "lead"})
+_FRAMED = frozenset({"first_value", "last_value", "nth_value"})

@@ -1,0 +1,136 @@
+"""Indexes built while rows are written, and definitions that fail."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from backend.execution.definition import finish_builds, unfinished_builds
+from backend.execution.embedded import LocalCatalogStore
+from controller.sql.definition import plan_definition
+from controller.sql.settings import DEFAULT_SETTINGS
+from dataflow.errors import InvalidStatement
+from persistence.layout import index_ranges
+from tests.unit.backend.execution.engine import Engine, run
+
+TABLE = "CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT)"
+
+
+async def fill(engine: Engine, count: int) -> None:
+    values = ", ".join(f"({number}, {number}, {number % 7})" for number in range(count))
+    await engine.run(f"INSERT INTO t VALUES {values}")
+
+
+def entries(engine: Engine, index_name: str) -> int:
+    """How many entries are stored for an index."""
+    table = engine.database.catalog.table("d", "t")
+    index = next(index for index in table.indexes if index.name == index_name)
+    return sum(
+        len(chunk)
+        for shard in engine.store.shards
+        for start, stop in index_ranges(table.id, index.id)
+        for chunk in shard.view().scan(start, stop)
+    )
+
+
+@pytest.mark.parametrize("unique", ("", "UNIQUE"))
+def test_an_index_built_while_rows_are_written_has_an_entry_for_each_row(unique: str, tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        await engine.define(TABLE)
+        await fill(engine, 3_000)
+        building = asyncio.create_task(engine.define(f"CREATE {unique} INDEX i ON t (a)"))
+        written = 0
+        while not building.done():
+            try:
+                await engine.run(f"UPDATE t SET a = a + 100000 WHERE id = {written * 7 % 3000}")
+                await engine.run(f"DELETE FROM t WHERE id = {2999 - written}")
+                await engine.run(f"INSERT INTO t VALUES ({10_000 + written}, {50_000 + written}, 0)")
+            except Exception:
+                await engine.database.refresh_catalog()
+            written += 1
+        await building
+        assert written > 1
+        assert not engine.database.catalog.table("d", "t").indexes[0].building
+        [(count,)] = await engine.rows("SELECT COUNT(*) FROM t")
+        assert entries(engine, "i") == count
+        for key, a in await engine.rows("SELECT id, a FROM t"):
+            assert (key,) in await engine.rows(f"SELECT id FROM t WHERE a = {a}")
+
+    run(tmp_path, scenario)
+
+
+def test_a_unique_index_over_duplicates_is_refused_and_leaves_the_table_as_it_was(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        await engine.define(TABLE)
+        await fill(engine, 1_000)
+        with pytest.raises(InvalidStatement) as raised:
+            await engine.define("CREATE UNIQUE INDEX i ON t (b)")
+        assert str(raised.value).startswith("Duplicate entry '") and str(raised.value).endswith("' for key 't.i'")
+        await engine.database.refresh_catalog()
+        assert engine.database.catalog.table("d", "t").indexes == ()
+        await engine.run("INSERT INTO t VALUES (5000, 1, 1)")
+        assert await engine.rows("SELECT COUNT(*) FROM t") == [(1_001,)]
+
+    run(tmp_path, scenario)
+
+
+def test_all_of_an_alter_is_undone_when_one_of_its_indexes_fails(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        await engine.define(TABLE)
+        await fill(engine, 100)
+        with pytest.raises(InvalidStatement):
+            await engine.define("ALTER TABLE t ADD COLUMN c INT DEFAULT 5, ADD INDEX k (a), ADD UNIQUE i (b)")
+        await engine.database.refresh_catalog()
+        table = engine.database.catalog.table("d", "t")
+        assert [column.name for column in table.columns] == ["id", "a", "b"] and table.indexes == ()
+        assert await engine.rows("SELECT * FROM t WHERE id = 8") == [(8, 8, 1)]
+        await engine.run("INSERT INTO t VALUES (101, 1, 1)")
+        await engine.define("ALTER TABLE t ADD COLUMN c INT DEFAULT 6")
+        assert await engine.rows("SELECT * FROM t WHERE id > 98") == [(99, 99, 1, 6), (101, 1, 1, 6)]
+
+    run(tmp_path, scenario)
+
+
+def test_a_build_that_was_interrupted_is_finished_at_the_next_start(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        await engine.define(TABLE)
+        await fill(engine, 500)
+        catalogs = LocalCatalogStore(engine.store)
+        before = await catalogs.load()
+        change = plan_definition("CREATE INDEX i ON t (b)", before, "d", DEFAULT_SETTINGS)
+        building = await catalogs.replace(before.version, change)
+        engine.database.learn_catalog(building)
+        assert unfinished_builds(building) == change.builds
+        assert len(await engine.rows("SELECT id FROM t WHERE b = 3")) == 71  # not read before it is ready
+        assert entries(engine, "i") == 0
+        engine.database.learn_catalog(await finish_builds(change.builds, catalogs, engine.store))
+        assert entries(engine, "i") == 500
+        assert len(await engine.rows("SELECT id FROM t WHERE b = 3")) == 71
+
+    run(tmp_path, scenario)
+
+
+def test_a_truncated_table_is_empty_and_counts_from_one(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        await engine.define("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, a INT UNIQUE)")
+        await engine.run("INSERT INTO t (a) VALUES (1), (2)")
+        await engine.define("TRUNCATE TABLE t")
+        assert await engine.rows("SELECT * FROM t") == []
+        assert (await engine.done("INSERT INTO t (a) VALUES (1)")).last_insert_id == 1
+
+    run(tmp_path, scenario)
+
+
+def test_everything_is_there_when_opened_again(tmp_path: Path) -> None:
+    async def first(engine: Engine) -> None:
+        await engine.define("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, a INT, KEY (a))")
+        await engine.run("INSERT INTO t (a) VALUES (1), (2)")
+
+    async def second(engine: Engine) -> None:
+        assert await engine.rows("SELECT * FROM d.t WHERE a = 2") == [(2, 2)]
+        assert (await engine.done("INSERT INTO t (a) VALUES (3)")).last_insert_id == 3
+
+    run(tmp_path, first)
+    run(tmp_path, second, create=False)
