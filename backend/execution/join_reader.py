@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backend.execution.matching import Match, pair_of
-from backend.execution.reader import Conditions, Keys, Reader, Run, composed, conditions_of, moved, predicate_of
+from backend.execution.reader import (
+    Conditions,
+    Keys,
+    Reader,
+    Run,
+    composed,
+    conditions_of,
+    moved,
+    predicate_of,
+)
 from dataflow.compile import compile_row
 from dataflow.expression import Call, Column, Expression, columns_of
 from dataflow.join_shape import JoinShape, shape_of

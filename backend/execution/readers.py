@@ -8,7 +8,17 @@ from backend.execution.base_reader import MemoryReader, TableReader, table_rank
 from backend.execution.group_reader import AggregateReader, TopKReader, about
 from backend.execution.join_reader import JoinReader
 from backend.execution.match_reader import LeftJoinReader, SemiJoinReader
-from backend.execution.reader import Chosen, Conditions, Kept, Keys, Reader, Run, composed, conditions_of, moved
+from backend.execution.reader import (
+    Chosen,
+    Conditions,
+    Kept,
+    Keys,
+    Reader,
+    Run,
+    composed,
+    conditions_of,
+    moved,
+)
 from dataflow.expression import Expression, columns_of
 from dataflow.join_shape import shape_of
 from dataflow.key_tracing import traced

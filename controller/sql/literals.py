@@ -47,6 +47,8 @@ def parameters_of(tokens: Sequence[Token], literals: Sequence[int]) -> set[int]:
     wanted = set(literals)
     free: set[int] = set()
     names_matter = not tokens or tokens[0].upper not in ("INSERT", "REPLACE")
+    # What is selected or ordered by has to be recognised as what is grouped by.
+    grouped = any(token.upper in ("GROUP", "DISTINCT") for token in tokens)
     stack = [_Level(False)]
 
     def end_item(level: _Level) -> None:
@@ -60,7 +62,8 @@ def parameters_of(tokens: Sequence[Token], literals: Sequence[int]) -> set[int]:
         if position in wanted:
             # A LIMIT inside is part of what the query means; the outermost one is applied to its rows.
             inner_limit = len(stack) > 1 and level.clause in ("LIMIT", "OFFSET")
-            if not inner_limit and not _stays(tokens, position, level):
+            listed = grouped and any(each.clause in ("SELECT", "BY") for each in stack)
+            if not inner_limit and not listed and not _stays(tokens, position, level):
                 free.add(position)
                 for each in stack:
                     each.item.append(position)

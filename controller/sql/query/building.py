@@ -35,7 +35,18 @@ from controller.sql.query.subqueries import attach, attach_condition
 from dataflow.errors import Unsupported
 from dataflow.expression import Call, Column, Expression, Literal, columns_of
 from dataflow.functions import call
-from dataflow.node import Aggregate, AggregateFunction, Base, Join, LeftJoin, Node, Order, TopK, Union, distinct
+from dataflow.node import (
+    Aggregate,
+    AggregateFunction,
+    Base,
+    Join,
+    LeftJoin,
+    Node,
+    Order,
+    TopK,
+    Union,
+    distinct,
+)
 from dataflow.types import BIGINT, decimal
 
 _REJECTING = frozenset({"=", "<>", "<", "<=", ">", ">=", "like", "not like", "between", "not between", "in", "regexp", "is not null"})

@@ -40,10 +40,14 @@ def node_function(found: Aggregate) -> AggregateFunction:
 class GroupedClauses:
     """The GROUP BY and the aggregates of one query while its clauses are read."""
 
-    def __init__(self, numbering: Numbering, source: From, fields: dict[int, Field], strict: bool) -> None:
+    def __init__(
+        self, numbering: Numbering, source: From, fields: dict[int, Field], around: set[int], strict: bool
+    ) -> None:
+        """`around` are the columns of the queries around."""
         self._numbering = numbering
         self._source = source
         self._own = own_ids(source)
+        self._around = around
         self._fields = fields
         self._strict = strict
         self._determined: set[int] | None = None
@@ -64,7 +68,7 @@ class GroupedClauses:
         used: set[int] = set()
         for argument in function.arguments:
             used |= columns_of(argument)
-        if used and not used & self._own:
+        if used and used <= self._around:
             raise Unsupported("aggregates over columns of an outer query")
         column = self._numbering.fresh(function.type, function.function not in ("count", "count_star"))
         self.found.functions.append((column, function))

@@ -71,14 +71,12 @@ class Names:
 
     def resolve(self, name: str, table: str, database: str, clause: str) -> Visible:
         written = ".".join(part for part in (database, table, name) if part)
-        scope: Names | None = self
-        while scope is not None:
-            found = scope.own(name, table, database)
+        for names in (self, *self.around()):
+            found = names.own(name, table, database)
             if len(found) > 1:
                 raise InvalidStatement(Condition.AMBIGUOUS_COLUMN, written, clause)
             if found:
                 return found[0]
-            scope = scope.parent
         raise InvalidStatement(Condition.UNKNOWN_COLUMN, written, clause)
 
     def star(self, table: str, database: str) -> list[Visible]:
@@ -94,6 +92,13 @@ class Names:
     def fields(self) -> Iterator[Field]:
         for source in self.sources:
             yield from source.fields
+
+    def around(self) -> Iterator[Names]:
+        """The names of the queries around this one, nearest first."""
+        found = self.parent
+        while found is not None:
+            yield found
+            found = found.parent
 
     def inside(self) -> Names:
         """The names for a subquery of this query."""

@@ -204,7 +204,8 @@ class SelectResolver:
             block.source = FromClause(resolver, self._names, self._subqueries).resolve(clause.this, joins)
         self._fields = {each.id: each for each in self._names.fields()}
         strict = "ONLY_FULL_GROUP_BY" in resolver.settings.sql_mode
-        self._grouped = GroupedClauses(resolver.numbering, block.source, self._fields, strict)
+        around = {each.id for names in self._names.around() for each in names.fields()}
+        self._grouped = GroupedClauses(resolver.numbering, block.source, self._fields, around, strict)
         self._windows = WindowClauses(resolver.numbering, node.args.get("windows") or [])
         where = node.args.get("where")
         if where is not None:
@@ -257,12 +258,10 @@ class SelectResolver:
         """The field that an output is, here or in a query around."""
         if not isinstance(value, Column):
             return None
-        names: Names | None = self._names
-        while names is not None:
+        for names in (self._names, *self._names.around()):
             for each in names.fields():
                 if each.id == value.index:
                     return each
-            names = names.parent
         return None
 
     def _level(self, node: Any, translator: QueryTranslator) -> Expression:

@@ -177,10 +177,10 @@ class FromClause:
             conditions.append(call("=", pair[0].value, pair[1].value))
             merged.append(pair[1] if side == "RIGHT" else pair[0])
             taken += pair
-        order = {id(each): place for place, each in enumerate(left)}
-        if side != "RIGHT":
-            merged.sort(key=lambda each: order[id(each)])
-        rest = [each for each in left + right if not any(each is other for other in taken)]
+        first, second = (right, left) if side == "RIGHT" else (left, right)
+        order = {id(each): place for place, each in enumerate(first)}
+        merged.sort(key=lambda each: order[id(each)])
+        rest = [each for each in first + second if not any(each is other for other in taken)]
         return conditions, merged + rest
 
     def _optional(self, source: From, visible: list[Visible]) -> list[Visible]:

@@ -14,9 +14,10 @@ from controller.sql.query.fields import Numbering
 from controller.sql.query.grouped import node_function
 from controller.sql.translate import AGGREGATES
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.expression import Expression, Literal
+from dataflow.expression import Call, Expression, Literal
+from dataflow.inference import merged_type
 from dataflow.node import AggregateFunction
-from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, SqlType
+from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE
 
 _RANKS = {
     "row_number": BIGINT_UNSIGNED, "rank": BIGINT_UNSIGNED, "dense_rank": BIGINT_UNSIGNED, "ntile": BIGINT_UNSIGNED,
@@ -78,13 +79,11 @@ def _function(node: Any, translator: QueryTranslator) -> AggregateFunction:
         raise InvalidStatement(Condition.WRONG_ARGUMENT_COUNT, name.upper())
     if name in ("lag", "lead") and len(arguments) == 1:
         arguments = (*arguments, Literal(1, BIGINT))
-    return AggregateFunction(name, arguments, _value_type(arguments))
-
-
-def _value_type(arguments: tuple[Expression, ...]) -> SqlType:
-    from dataflow.inference import merged_type
-
-    return merged_type((arguments[0], arguments[2])) if len(arguments) > 2 else arguments[0].type
+    kind = merged_type((arguments[0], arguments[2])) if len(arguments) > 2 else arguments[0].type
+    typed = tuple(
+        each if place == 1 or each.type == kind else Call("coalesce", (each,), kind) for place, each in enumerate(arguments)
+    )
+    return AggregateFunction(name, typed, kind)
 
 
 def _frame(spec: Any) -> tuple[str, int | None, int | None] | None:

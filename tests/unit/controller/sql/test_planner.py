@@ -50,7 +50,7 @@ PLANS = [
     ("select trim(both 'x' from b), substring(b from 2), position('a' in b), extract(year from c) from t", "select trim(#2, 'x'), substring(#2, 2), locate('a', #2), extract('YEAR', #3) from t"),
     ("select count(*), count(distinct a, b), sum(a) + 1 from t", "select #0, #1, +(#2, 1) from t aggregates count_star(), count(distinct #1, #2), sum(#1)"),
     ("select a, max(b) m from t group by a having m > 'x' and count(*) > 1 order by count(*) desc, a", "select #0, #1 from t group by #1 aggregates max(#2), count_star() having and(>(#1, ?0), >(#2, ?1)) order by #2 desc, #0"),
-    ("select a + 1 as k, count(*) from t group by k order by k", "select #0, #1 from t group by +(#1, ?0) aggregates count_star() order by #0"),
+    ("select a + 1 as k, count(*) from t group by k order by k", "select #0, #1 from t group by +(#1, 1) aggregates count_star() order by #0"),
     ("select a + 1, count(*) from t group by 1", "select #0, #1 from t group by +(#1, 1) aggregates count_star()"),
     ("select id, b, count(*) from t group by id", "select #0, #2, #1 from t group by #0 aggregates count_star(), any_value(#2)"),
     ("select group_concat(distinct b order by a desc separator '|') from t", "select #0 from t aggregates group_concat(distinct #2 order by #1 desc separator '|')"),

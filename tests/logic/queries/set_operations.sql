@@ -1,0 +1,23 @@
+SELECT id FROM users UNION SELECT author FROM stories
+SELECT id FROM users UNION ALL SELECT author FROM stories
+SELECT id FROM users INTERSECT SELECT author FROM stories
+SELECT author FROM stories EXCEPT SELECT id FROM users
+SELECT team FROM users INTERSECT SELECT author FROM stories
+SELECT id, name FROM users UNION SELECT id, title FROM stories ORDER BY id, name
+SELECT 1 UNION SELECT 1 UNION ALL SELECT 1
+SELECT 1 UNION ALL SELECT 1 UNION SELECT 1
+SELECT 1 AS a UNION SELECT 2.5 ORDER BY a DESC
+SELECT 1 AS a UNION SELECT 'x' ORDER BY a
+SELECT NULL AS a UNION SELECT 3
+(SELECT id FROM users ORDER BY id DESC LIMIT 2) UNION ALL (SELECT id FROM stories ORDER BY id LIMIT 1)
+SELECT id FROM users UNION SELECT id FROM stories ORDER BY id DESC LIMIT 3 OFFSET 1
+SELECT * FROM (SELECT id FROM users UNION SELECT author FROM stories) d WHERE id > 2
+SELECT d.x, COUNT(*) FROM (SELECT author AS x FROM stories UNION ALL SELECT user FROM votes) d GROUP BY d.x
+SELECT u.id FROM users u JOIN (SELECT author AS x FROM stories UNION ALL SELECT user FROM votes) d ON d.x = u.id WHERE u.id = 1
+SELECT score FROM users UNION SELECT weight FROM votes
+SELECT joined FROM users UNION SELECT created FROM stories
+SELECT UPPER(title) AS x FROM stories UNION SELECT name FROM users
+WITH t AS (SELECT team, COUNT(*) AS n FROM users GROUP BY team) SELECT * FROM t WHERE n > 1
+WITH t (a, b) AS (SELECT id, team FROM users), w AS (SELECT a FROM t WHERE b = 1) SELECT t.a, w.a FROM t LEFT JOIN w ON w.a = t.a
+WITH t AS (SELECT id FROM users) SELECT COUNT(*) FROM t a JOIN t b ON a.id = b.id
+SELECT id FROM users WHERE id IN (WITH t AS (SELECT author FROM stories) SELECT author FROM t)

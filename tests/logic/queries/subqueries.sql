@@ -1,0 +1,75 @@
+SELECT id FROM users WHERE id IN (SELECT author FROM stories)
+SELECT id FROM users WHERE id NOT IN (SELECT author FROM stories)
+SELECT id FROM users WHERE id NOT IN (SELECT author FROM stories WHERE author IS NOT NULL)
+SELECT id FROM users WHERE team IN (SELECT points FROM stories)
+SELECT id FROM users WHERE team NOT IN (SELECT vote FROM votes WHERE story = 1)
+SELECT id FROM users WHERE team NOT IN (SELECT x FROM empty_table)
+SELECT id, team IN (SELECT vote FROM votes) FROM users
+SELECT id, team NOT IN (SELECT vote FROM votes) FROM users
+SELECT id, team IN (SELECT x FROM empty_table) FROM users
+SELECT id, id IN (SELECT author FROM stories), id NOT IN (SELECT author FROM stories) FROM users
+SELECT id FROM users u WHERE EXISTS (SELECT 1 FROM stories s WHERE s.author = u.id)
+SELECT id FROM users u WHERE NOT EXISTS (SELECT 1 FROM stories s WHERE s.author = u.id)
+SELECT id FROM users u WHERE EXISTS (SELECT 1 FROM stories s WHERE s.author = u.id AND s.points > u.team)
+SELECT id FROM users u WHERE EXISTS (SELECT 1 FROM stories s WHERE s.points > u.score)
+SELECT id FROM users u WHERE EXISTS (SELECT * FROM empty_table)
+SELECT id FROM users u WHERE NOT EXISTS (SELECT * FROM empty_table)
+SELECT id FROM users u WHERE EXISTS (SELECT * FROM stories WHERE points = 10)
+SELECT id FROM users u WHERE EXISTS (SELECT 1 FROM stories s WHERE s.author = u.id) OR team = 3
+SELECT id, EXISTS (SELECT 1 FROM stories s WHERE s.author = u.id) AS has FROM users u
+SELECT id, (SELECT COUNT(*) FROM stories s WHERE s.author = u.id) AS n FROM users u
+SELECT id, (SELECT COUNT(*) + 1 FROM stories s WHERE s.author = u.id) AS n FROM users u
+SELECT id, (SELECT MAX(points) FROM stories s WHERE s.author = u.id) AS m FROM users u
+SELECT id, (SELECT COALESCE(SUM(points), 0) FROM stories s WHERE s.author = u.id) AS m FROM users u
+SELECT id, (SELECT COUNT(*) FROM stories s WHERE s.points > u.team) AS n FROM users u
+SELECT id, (SELECT COUNT(*) FROM stories s WHERE s.points > u.team OR u.team IS NULL) AS n FROM users u
+SELECT id, (SELECT title FROM stories s WHERE s.author = u.id ORDER BY s.id LIMIT 1) AS t FROM users u
+SELECT id, (SELECT title FROM stories s WHERE s.author = u.id ORDER BY s.id DESC LIMIT 1) AS t FROM users u
+SELECT id, (SELECT title FROM stories s WHERE s.author = u.id ORDER BY s.id LIMIT 1 OFFSET 1) AS t FROM users u
+SELECT id FROM users WHERE score = (SELECT MAX(score) FROM users)
+SELECT id FROM users WHERE score > (SELECT AVG(score) FROM users)
+SELECT id FROM users u WHERE score >= (SELECT MAX(score) FROM users x WHERE x.team = u.team)
+SELECT id, (SELECT name FROM users x WHERE x.id = u.team) FROM users u
+SELECT id, (SELECT name FROM users x WHERE x.team = u.team) FROM users u WHERE u.id = 6
+SELECT id, (SELECT name FROM users x WHERE x.team = u.team) FROM users u
+SELECT (SELECT id FROM users)
+SELECT (SELECT id FROM empty_table), (SELECT COUNT(*) FROM empty_table)
+SELECT id FROM users WHERE team = ANY (SELECT vote FROM votes)
+SELECT id FROM users WHERE team > ALL (SELECT vote FROM votes WHERE vote IS NOT NULL)
+SELECT id FROM users WHERE team > ALL (SELECT vote FROM votes)
+SELECT id FROM users WHERE team >= SOME (SELECT points FROM stories)
+SELECT id FROM users WHERE team <> ALL (SELECT points FROM stories WHERE points > 100)
+SELECT id, team > ALL (SELECT vote FROM votes WHERE vote IS NOT NULL), team < ANY (SELECT points FROM stories) FROM users
+SELECT story, user FROM votes WHERE (story, user) IN (SELECT id, author FROM stories)
+SELECT story, user FROM votes WHERE (story, vote) NOT IN (SELECT id, points FROM stories)
+SELECT story, user, (story, vote) IN (SELECT id, points FROM stories) FROM votes
+SELECT u.id FROM users u WHERE u.id IN (SELECT s.author FROM stories s WHERE s.id IN (SELECT v.story FROM votes v WHERE v.user = u.id))
+SELECT u.id FROM users u WHERE EXISTS (SELECT 1 FROM stories s WHERE s.author = u.id AND EXISTS (SELECT 1 FROM votes v WHERE v.story = s.id AND v.user = u.id))
+SELECT u.id FROM users u WHERE NOT EXISTS (SELECT 1 FROM tags t WHERE NOT EXISTS (SELECT 1 FROM votes v WHERE v.user = u.id AND v.story = t.id))
+SELECT u.id, (SELECT COUNT(*) FROM stories s WHERE s.author = u.id AND s.points >= (SELECT AVG(x.points) FROM stories x WHERE x.author = u.id)) AS c FROM users u
+SELECT u.id FROM users u WHERE u.team IN (SELECT x.team FROM users x GROUP BY x.team HAVING COUNT(*) > 1)
+SELECT u.id FROM users u WHERE u.id IN (SELECT MAX(v.user) FROM votes v GROUP BY v.story)
+SELECT u.id FROM users u WHERE 2 IN (SELECT COUNT(*) FROM stories s WHERE s.author = u.id)
+SELECT u.id FROM users u WHERE 1 IN (SELECT v.vote FROM votes v WHERE v.user = u.id GROUP BY v.vote HAVING COUNT(*) >= u.team)
+SELECT u.id FROM users u WHERE u.id IN (SELECT author FROM stories UNION SELECT user FROM votes)
+SELECT u.id, (SELECT COUNT(DISTINCT v.story) FROM votes v JOIN stories s ON s.id = v.story WHERE v.user = u.id) AS c FROM users u
+SELECT COUNT(*), SUM((SELECT COUNT(*) FROM stories s WHERE s.author = u.id)) FROM users u
+SELECT team, (SELECT COUNT(*) FROM stories s WHERE s.points = u.team) FROM users u GROUP BY team
+SELECT team FROM users u GROUP BY team HAVING COUNT(*) > (SELECT COUNT(*) FROM users x WHERE x.team = 3)
+SELECT id FROM users u ORDER BY (SELECT COUNT(*) FROM stories s WHERE s.author = u.id), id
+SELECT name FROM users WHERE name IN (SELECT title FROM stories)
+SELECT title FROM stories WHERE title IN (SELECT 'alpha')
+SELECT s.id FROM stories s JOIN users u ON u.id = s.author AND EXISTS (SELECT 1 FROM votes v WHERE v.story = s.id)
+SELECT s.id, u.id FROM stories s LEFT JOIN users u ON u.id = s.author AND u.id IN (SELECT user FROM votes WHERE vote = 1)
+SELECT id FROM users u WHERE (SELECT COUNT(*) FROM stories s WHERE s.author = u.id) > 1
+SELECT id FROM users u WHERE (SELECT COUNT(*) FROM stories s WHERE s.author = u.id) = (SELECT COUNT(*) FROM votes v WHERE v.user = u.id)
+SELECT id FROM users u WHERE CASE WHEN EXISTS (SELECT 1 FROM votes v WHERE v.user = u.id) THEN team ELSE 1 END = 1
+SELECT u.id FROM users u LEFT JOIN stories s ON s.author = u.id WHERE NOT EXISTS (SELECT 1 FROM votes v WHERE v.story = s.id)
+SELECT u.id, (SELECT GROUP_CONCAT(s.title ORDER BY s.id) FROM stories s WHERE s.author = u.id) FROM users u
+SELECT u.id, (SELECT SUM(v.weight) FROM stories s LEFT JOIN votes v ON v.story = s.id AND v.user <> u.id WHERE s.author = u.id) AS w FROM users u
+SELECT x FROM (SELECT id AS x FROM users) d WHERE x IN (SELECT author FROM stories)
+SELECT id FROM users u WHERE id = (SELECT author FROM stories s WHERE s.id = u.id)
+SELECT id FROM users u WHERE NOT (id = (SELECT author FROM stories s WHERE s.id = u.id))
+SELECT id FROM users u WHERE name = (SELECT name FROM users x WHERE x.name = u.name)
+SELECT id FROM users u WHERE EXISTS (SELECT COUNT(*) FROM empty_table e WHERE e.id = u.id)
+SELECT id FROM users u WHERE u.team IN (SELECT DISTINCT x.team FROM users x WHERE x.id <> u.id)

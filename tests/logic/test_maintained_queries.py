@@ -1,0 +1,94 @@
+"""The same SELECTs from maintained views, while their tables change: still MariaDB's answers.
+
+Every query is asked often enough to become a view; then rows come, change and go in random
+batches, and every query is asked again after each.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from backend.execution.local_store import LocalStore
+from tests.differential.comparison import DriverPeer, Peer, differences
+from tests.differential.embedded import EmbeddedPeer
+from tests.differential.generator import Generated
+from tests.logic.test_queries import statements
+from tests.mariadb import MariaDB
+
+KINDS = ["joins", "subqueries", "groups", "set_operations", "windows"]
+CHANGES_PER_BATCH = 6
+
+
+def change(random: Random) -> str:
+    """A statement that changes some row, by key so that both servers change the same one."""
+    key, other = random.randint(1, 9), random.randint(1, 9)
+    text = random.choice(["NULL", "'Ann'", "'ANN'", "'beta'", "'Béta'", "'x '", "''"])
+    number = random.choice(["NULL", "0", "1", "2", "10", "-3"])
+    match random.randrange(12):
+        case 0:
+            return f"INSERT IGNORE INTO users VALUES ({key}, {text}, {number}, {number}, '2020-01-0{key}')"
+        case 1:
+            return f"UPDATE users SET team = {number}, score = {number} WHERE id = {key}"
+        case 2:
+            return f"DELETE FROM users WHERE id = {key}"
+        case 3:
+            return f"REPLACE INTO stories VALUES ({key}, {number}, {text}, {number}, '2021-01-0{other} 10:00:00')"
+        case 4:
+            return f"UPDATE stories SET author = {number}, title = {text} WHERE id = {key}"
+        case 5:
+            return f"DELETE FROM stories WHERE id = {key}"
+        case 6 | 7:
+            return f"INSERT INTO votes VALUES ({key}, {other}, {number}, {number}) ON DUPLICATE KEY UPDATE vote = {number}"
+        case 8:
+            return f"DELETE FROM votes WHERE story = {key} AND user = {other}"
+        case 9:
+            return f"INSERT INTO taggings VALUES ({number}, {key})"
+        case 10:
+            return f"DELETE FROM taggings WHERE tag = {key}"
+        case _:
+            return f"REPLACE INTO tags VALUES ({key}, {random.choice(['NULL', repr('web'), repr('DB')])}, {number})"
+
+
+def difference(expected: Peer, found: Peer, sql: str) -> str:
+    is_ordered = " ORDER BY " in sql.upper().rsplit(")", 1)[-1]
+    return differences(Generated(sql, ordered=is_ordered), expected.run(sql), found.run(sql))
+
+
+def check(expected: Peer, found: Peer, queries: list[str], moment: str) -> None:
+    problems = [f"{sql}\n  expected {each}" for sql in queries if (each := difference(expected, found, sql))]
+    assert not problems, f"{moment}: {len(problems)} answers differ:\n" + "\n".join(problems)
+
+
+def maintain(mariadb: MariaDB, folder: Path, seed: int, batches: int) -> int:
+    """Run everything; how many views there were in the end."""
+    random = Random(seed)
+    queries = [sql for kind in KINDS for sql in statements(kind)]
+    with mariadb.connect(mariadb.fresh_database()) as connection, EmbeddedPeer(folder, shard_count=1) as found:
+        expected = DriverPeer(connection)
+        for sql in statements("tables"):
+            assert not expected.run(sql).error and not found.run(sql).error
+        # What is refused, or shows one of several equal texts, is the business of test_queries.
+        queries = [sql for sql in queries if not difference(expected, found, sql)]
+        check(expected, found, queries, "before any change")
+        for number in range(batches):
+            changes = [change(random) for _ in range(CHANGES_PER_BATCH)]
+            for sql in changes:
+                assert expected.run(sql).error == found.run(sql).error, sql
+            check(expected, found, queries, f"seed {seed}, after batch {number} {changes}")
+        store = found.database.store
+        assert isinstance(store, LocalStore)
+        return len(store.hosted_views())
+
+
+def test_views_follow_every_change(mariadb: MariaDB, tmp_path: Path) -> None:
+    assert maintain(mariadb, tmp_path, seed=1, batches=8) > 60
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("seed", range(10, 20))
+def test_views_follow_many_changes(mariadb: MariaDB, tmp_path: Path, seed: int) -> None:
+    maintain(mariadb, tmp_path, seed, batches=60)
