@@ -6,6 +6,7 @@ Reading makes plain values that say what was written; `table_building` decides w
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 from controller.sql.column_types import TypeDeclaration, read_type
 from controller.sql.cursor import Cursor
@@ -312,7 +313,7 @@ def read_default(cursor: Cursor) -> Default:
     if negative:
         if value is None or isinstance(value, str | bytes):
             raise cursor.error()
-        return LiteralDefault(-value)
+        return LiteralDefault(value.copy_negate() if isinstance(value, Decimal) else -value)
     return LiteralDefault(value)
 
 
