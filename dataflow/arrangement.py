@@ -4,7 +4,7 @@ An arrangement is full (a key it lacks has no rows) or partial (a key it lacks i
 unknown). `index` maps keys to what its kind says:
 
 - UNIQUE: the key's only row, `()` if it has none
-- BAG:    a dict from row to weight
+- BAG:    a dict from row to weight; `OrderedRows` once a view asked for an order
 - STATE:  an aggregate's accumulators, the output row (or `()`) last
 - PARTS:  group key → STATE, for aggregates that are partial by part of their group
 - WINDOWS: partition key → a top-k's ordered rows and, last, the bag of those it shows
@@ -28,6 +28,7 @@ from typing import Any
 
 from dataflow.delta import Bag, Delta, rows_of
 from dataflow.node import Columns
+from dataflow.ordering import OrderedRows
 from dataflow.source import Key
 from dataflow.types import Row
 
@@ -61,7 +62,7 @@ class Arrangement:
 
     __slots__ = (
         "before", "columns", "compute", "delta_of", "epoch", "full", "handles", "history", "index", "key_of", "kind",
-        "name", "reason", "recorders", "referenced", "sweep", "touched", "users", "views",
+        "name", "order", "reason", "recorders", "referenced", "sweep", "touched", "users", "views",
     )  # fmt: skip
 
     def __init__(self, columns: Columns, kind: Kind, key_of: Callable[[Row], Key], name: str, reason: str = "") -> None:
@@ -76,6 +77,7 @@ class Arrangement:
         self.delta_of: Callable[[], Delta] | None = None
         self.users = 0
         self.views = 0
+        self.order: Callable[[Row], Any] | None = None
         self.touched: set[Key] = set()
         self.referenced: set[Key] = set()
         self.sweep: Iterator[Key] = iter(())
@@ -121,7 +123,7 @@ class Arrangement:
     def store(self, bag: Bag) -> Any:
         """What the index of a UNIQUE or BAG arrangement holds for these rows."""
         if self.kind is Kind.BAG:
-            return bag
+            return bag if self.order is None else OrderedRows(bag, self.order)
         assert len(bag) <= 1 and all(weight == 1 for weight in bag.values()), f"{self.name}: not unique: {bag}"
         return next(iter(bag), ())
 
@@ -135,6 +137,13 @@ class Arrangement:
             else:
                 bag = self.index.setdefault(key, {})
                 bag[row] = bag.get(row, 0) + weight
+
+    def keep_ordered(self, order: Callable[[Row], Any]) -> None:
+        """Keep each key's rows sorted from now on, for range reads."""
+        assert self.kind is Kind.BAG and self.order is None
+        self.order = order
+        for key, bag in self.index.items():
+            self.index[key] = OrderedRows(bag, order)
 
     def evict(self, key: Key) -> bool:
         """Make the key a hole. Evicting what depends on it is the caller's business."""
@@ -171,7 +180,8 @@ class Arrangement:
             bag = dict(self.bag(value))
             for row, weight in changed:
                 bag[row] = bag.get(row, 0) - weight
-            self.before[key] = self.store({row: weight for row, weight in bag.items() if weight})
+            kept = {row: weight for row, weight in bag.items() if weight}
+            self.before[key] = self.store(kept) if self.kind is Kind.UNIQUE else kept
         elif self.handles:
             self.before[key] = None
 

@@ -20,20 +20,31 @@ in memory is read from there. Knows nothing of other shards, of time, or of stor
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from dataflow.arrangement import Arrangement, Handle, Hit, Hole
+from dataflow.arrangement import HOLE, Arrangement, Handle, Hit, Hole, Kind
 from dataflow.clock import Clock, MemoryReport
 from dataflow.delta import Delta, ordered, rows_of
 from dataflow.eviction import Evictor
+from dataflow.expression import Column
 from dataflow.graph import BaseSource, Graph
 from dataflow.join_shape import is_unique
 from dataflow.key_tracing import traced
-from dataflow.node import Base, Columns, Node
+from dataflow.node import Base, Columns, Node, Order
 from dataflow.operator import Operator
-from dataflow.placement import place
+from dataflow.ordering import OrderedRows, range_bound, sort_function
+from dataflow.placement import COMPUTED_KEY, NO_KEY, place
 from dataflow.source import Key, key_of_values
 from dataflow.types import Row, Value
 from dataflow.validation import validate
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One end of a range: values of the first columns of the order."""
+
+    values: tuple[Value, ...]
+    inclusive: bool = True
 
 
 class View:
@@ -45,6 +56,7 @@ class View:
         self.key = key
         self.operator = operator
         self.arrangement = arrangement
+        self.order: Columns = ()
         self._types = [node.types[column] for column in arrangement.columns]
         self._order = [key.index(column) for column in arrangement.columns]
 
@@ -81,7 +93,8 @@ class Engine:
         """Keep `node` by `key` from now on. A partial view starts empty; a full one is computed here."""
         columns = tuple(sorted(set(key)))
         lookup = traced(node, columns)
-        operator = self.graph.build(place(node, frozenset({lookup})))
+        full = "" if lookup else COMPUTED_KEY if columns else NO_KEY
+        operator = self.graph.build(place(node, frozenset({lookup}), full))
         arrangement = operator.reader(columns)
         if arrangement is None or arrangement.columns != columns:
             arrangement = operator.stores.get(columns) or self.graph.new_store(operator, columns)
@@ -125,6 +138,30 @@ class Engine:
             arrangement.referenced.add(key)
             result.append(arrangement.lookup(key))
         return result
+
+    def keep_ordered(self, view: View, order: Columns) -> None:
+        """Keep the view's rows of each key sorted by `order`, so that `range` need not look at them all."""
+        arrangement = view.arrangement
+        view.order = order
+        if arrangement.kind is Kind.BAG and arrangement.order is None:
+            arrangement.keep_ordered(sort_function([Order(Column(c, view.node.types[c])) for c in order]))
+            self.graph.invalidate(view.operator)
+
+    def range(
+        self, view: View, key: Sequence[Value], low: Bound | None = None, high: Bound | None = None
+    ) -> Hit | Hole:
+        """The rows of a key between two bounds on the columns of the view's order, sorted by them."""
+        arrangement = view.arrangement
+        value = arrangement.index.get(view.index_key(key))
+        if value is None:
+            return Hit(()) if arrangement.full else HOLE
+        types = [view.node.types[column] for column in view.order]
+        start = None if low is None else range_bound(low.values, types[: len(low.values)], after=not low.inclusive)
+        end = None if high is None else range_bound(high.values, types[: len(high.values)], after=high.inclusive)
+        rows = arrangement.bag(value)
+        if not isinstance(rows, OrderedRows):
+            rows = OrderedRows(rows, sort_function([Order(Column(c, view.node.types[c])) for c in view.order]))
+        return Hit(tuple(rows.between(start, end)))
 
     def upquery(self, view: View, keys: Sequence[Sequence[Value]]) -> list[Hit]:
         """The view's rows for each key as of this epoch; holes are filled, each once."""

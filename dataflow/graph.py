@@ -21,7 +21,7 @@ from dataflow.match_code import match_computer, match_update
 from dataflow.node import Aggregate, Base, Columns, Join, LeftJoin, SemiJoin, TopK, Union, source_column
 from dataflow.operator import FUSED, BagReader, Operator, group_width
 from dataflow.pipeline import lookups_of
-from dataflow.placement import Placement
+from dataflow.placement import NO_KEY, Placement
 from dataflow.source import Function, Key, Source, key_function
 from dataflow.topk_code import topk_loader, topk_update
 from dataflow.types import Row
@@ -161,7 +161,7 @@ class Graph:
         else:
             kind = Kind.STATE if key is None or key == whole else Kind.PARTS
             columns = whole if kind is Kind.STATE else key or ()
-        reason = "" if key is not None else operator.placement.reason or "it is read without a key"
+        reason = "" if key is not None else operator.placement.reason or NO_KEY
         state = Arrangement(columns, kind, key_function(columns, node.types), operator.label, reason)
         operator.state = state
         load = group_loader(operator) if isinstance(node, Aggregate) else topk_loader(operator)

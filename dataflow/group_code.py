@@ -68,7 +68,7 @@ class GroupWriter:
             else:
                 group.append(key if len(self.node.group) == 1 else f"{key}[{number}]")
         values = [made.result(self.code, slots) for made, slots in self.accumulators[len(self.shown) :]]
-        row = f"({', '.join([*group, *values])},)"
+        row = f"({', '.join([*group, *values])},)" if group or values else "()"
         return row if not self.node.group else f"({row} if s[0] else ())"
 
 

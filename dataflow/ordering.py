@@ -6,6 +6,7 @@ the whole row, so that no order depends on how rows arrived.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Callable, Mapping, Sequence
 from functools import total_ordering
 from typing import Any
@@ -61,6 +62,29 @@ def order_key(code: Source, order: Order, columns: Mapping[int, str]) -> str:
     return f"((True, 0) if ({value} := {source}) is None else (False, {code.constant(Descending)}({keyed})))"
 
 
+@total_ordering
+class _Above:
+    """Greater than every key part: ends a range after all rows that begin with a prefix."""
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Above)
+
+
+ABOVE = _Above()
+
+
+def range_bound(values: Sequence[Value], types: Sequence[SqlType], *, after: bool) -> tuple[Any, ...]:
+    """The sort key just before, or just after, all rows whose first order columns have `values`."""
+    parts: list[Any] = []
+    for value, kind in zip(values, types, strict=True):
+        key = value_key(kind)
+        parts.append((False, 0) if value is None else (True, value if key is None else key(value)))
+    return (*parts, ABOVE) if after else tuple(parts)
+
+
 def whole_row_key(row: Row) -> tuple[tuple[bool, Value], ...]:
     """Orders rows of one node, NULLs first; what decides between ties."""
     return tuple([(False, 0) if value is None else (True, value) for value in row])
@@ -73,6 +97,28 @@ def sort_function(order: Sequence[Order]) -> Callable[[Row], Any]:
     parts = [order_key(code, each, columns) for each in order]
     code.line(f"return ({', '.join([*parts, code.constant(whole_row_key) + '(row)'])},)")
     return code.build()
+
+
+class OrderedRows(dict[Row, int]):
+    """A bag that also has its rows in order; `sort_key` must be total."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, bag: Mapping[Row, int], sort_key: Callable[[Row], Any]) -> None:
+        super().__init__(bag)
+        self.entries: list[tuple[Any, Row]] = sorted((sort_key(row), row) for row in bag)
+
+    def place(self, entry: tuple[Any, Row]) -> None:
+        insort(self.entries, entry)
+
+    def displace(self, entry: tuple[Any, Row]) -> None:
+        del self.entries[bisect_left(self.entries, entry)]
+
+    def between(self, low: Any, high: Any) -> list[Row]:
+        """The rows with low ≤ key < high, in order, each as often as it is there."""
+        start = 0 if low is None else bisect_left(self.entries, (low,))
+        end = len(self.entries) if high is None else bisect_left(self.entries, (high,))
+        return [row for _, row in self.entries[start:end] for _ in range(self[row])]
 
 
 class _RowColumns(dict[int, str]):

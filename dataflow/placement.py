@@ -25,6 +25,9 @@ from dataflow.node import (
 )
 from dataflow.pipeline import lookups_of
 
+NO_KEY = "it is read without a key"
+COMPUTED_KEY = "its key is computed, not traced to a base table"
+
 
 @dataclass(frozen=True)
 class Placement:
@@ -57,7 +60,7 @@ def place(node: Node, lookups: frozenset[Columns], full: str = "") -> Placement:
     """
     if not is_stateful(node):
         if not full and any(not traced(node, columns) for columns in lookups):
-            full = "it is read without a key" if () in lookups else "its key is computed, not traced to a base table"
+            full = NO_KEY if () in lookups else COMPUTED_KEY
         wanted = _wanted_of_inputs(node, lookups)
         return Placement(node, tuple(place(each, wanted[i], full) for i, each in enumerate(inputs_of(node))), None, full)
     assert isinstance(node, Aggregate | TopK)
@@ -77,10 +80,10 @@ def _partial_key(node: Aggregate | TopK, lookups: frozenset[Columns]) -> tuple[C
         key = traced(node, tuple(sorted(common)))
         if key:
             return key, ""
-        return (), "its key is computed, not traced to a base table"
+        return (), COMPUTED_KEY
     if len(lookups) > 1 and all(lookups):
         return (), "it is looked up by different columns that have none in common"
-    return (), "it is read without a key"
+    return (), NO_KEY
 
 
 def _wanted_of_inputs(node: Node, lookups: frozenset[Columns]) -> list[frozenset[Columns]]:
