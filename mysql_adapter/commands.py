@@ -35,7 +35,8 @@ Handler = Callable[["Commands", bytes], Awaitable[None]]
 class Commands:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self.multi_statements = bool(connection.capabilities & CAN.CLIENT_MULTI_STATEMENTS)
+        self._stream = connection.stream
+        self.multi_statements = bool(self._stream.capabilities & CAN.CLIENT_MULTI_STATEMENTS)
 
     @property
     def session(self) -> Session:
@@ -77,14 +78,14 @@ class Commands:
         session = self.session
         session.failed(error)
         codec = session.results_codec
-        self._connection.send(packets.error(condition.code, condition.sqlstate, str(error), codec=codec))
+        self._stream.send(packets.error(condition.code, condition.sqlstate, str(error), codec=codec))
 
     # Statements as text
 
     async def query(self, payload: bytes) -> None:
-        connection, session = self._connection, self.session
+        stream, session = self._stream, self.session
         position = 1
-        if connection.capabilities & packets.QUERY_ATTRIBUTES:
+        if stream.capabilities & packets.QUERY_ATTRIBUTES:
             position = self._skip_attributes(payload)
         sql = session.decode(payload[position:])
         statements = session.split(sql, self.multi_statements)
@@ -93,11 +94,11 @@ class Commands:
             outcome = await session.run(statement)
             status = session.status | (packets.MORE_RESULTS if index < last else 0)
             if isinstance(outcome, ResultSet):
-                await answers.send_result(connection, session.format(outcome.columns), outcome, status, False)
+                await answers.send_result(stream, session.format(outcome.columns), outcome, status, False)
             else:
-                answers.send_done(connection, outcome, status)
-            if index < last and connection.wants_drain:
-                await connection.drain()
+                answers.send_done(stream, outcome, status)
+            if index < last and stream.wants_drain:
+                await stream.drain()
 
     def _skip_attributes(self, payload: bytes) -> int:
         reader = Reader(payload, 1)
@@ -112,22 +113,22 @@ class Commands:
     # Prepared statements
 
     async def prepare(self, payload: bytes) -> None:
-        connection, session = self._connection, self.session
+        stream, session = self._stream, self.session
         statement = await session.prepare(session.decode(payload[1:]))
         columns = statement.columns
-        connection.send(packets.prepared(statement.id, len(columns), statement.parameter_count))
+        stream.send(packets.prepared(statement.id, len(columns), statement.parameter_count))
         results_id = session.results_collation_id
         if statement.parameter_count:
             for parameter in statement.parameter_columns:
-                connection.send(column_definition(parameter, results_id))
-            answers.send_metadata_end(connection, session.status)
+                stream.send(column_definition(parameter, results_id))
+            answers.send_metadata_end(stream, session.status)
         if columns:
             for column in columns:
-                connection.send(column_definition(column, results_id))
-            answers.send_metadata_end(connection, session.status)
+                stream.send(column_definition(column, results_id))
+            answers.send_metadata_end(stream, session.status)
 
     async def execute(self, payload: bytes) -> None:
-        connection, session = self._connection, self.session
+        stream, session = self._stream, self.session
         reader = Reader(payload, 1)
         statement = self._prepared(reader.uint(4), "mysqld_stmt_execute")
         flags = reader.uint(1)
@@ -137,19 +138,19 @@ class Commands:
         statement.cursor = None
         outcome = await session.execute(statement, values)
         if not isinstance(outcome, ResultSet):
-            answers.send_done(connection, outcome, session.status)
+            answers.send_done(stream, outcome, session.status)
             return
         format = session.format(outcome.columns)
         if flags & ComStmtExecuteFlags.CURSOR_TYPE_READ_ONLY:
             statement.open_cursor(outcome)
-            format.send_header(connection)
-            answers.send_end(connection, session.status | packets.CURSOR_EXISTS, len(outcome.warnings))
+            format.send_header(stream)
+            answers.send_end(stream, session.status | packets.CURSOR_EXISTS, len(outcome.warnings))
         else:
-            await answers.send_result(connection, format, outcome, session.status, True)
+            await answers.send_result(stream, format, outcome, session.status, True)
 
     def _values(self, statement: Prepared, reader: Reader, flags: int) -> list[Typed]:
         count = statement.parameter_count
-        named = bool(self._connection.capabilities & packets.QUERY_ATTRIBUTES)
+        named = bool(self._stream.capabilities & packets.QUERY_ATTRIBUTES)
         try:
             if named and (count or flags & ComStmtExecuteFlags.PARAMETER_COUNT_AVAILABLE):
                 sent = reader.length()
@@ -169,16 +170,16 @@ class Commands:
             statement.long_data.clear()
 
     async def fetch(self, payload: bytes) -> None:
-        connection, session = self._connection, self.session
+        stream, session = self._stream, self.session
         reader = Reader(payload, 1)
         statement = self._prepared(reader.uint(4), "mysqld_stmt_fetch")
         wanted = reader.uint(4)
         if statement.cursor is None:
             raise InvalidStatement(Condition.CURSOR_MISSING)
         columns, rows, over = statement.fetch(wanted)
-        await answers.send_rows(connection, session.format(columns).encoder(True), rows)
+        await answers.send_rows(stream, session.format(columns).encoder(True), rows)
         mark = packets.LAST_ROW_SENT if over else packets.CURSOR_EXISTS
-        answers.send_end(connection, session.status | mark)
+        answers.send_end(stream, session.status | mark)
 
     async def send_long_data(self, payload: bytes) -> None:
         reader = Reader(payload, 1)
@@ -213,14 +214,14 @@ class Commands:
         self._ok()
 
     async def statistics(self, payload: bytes) -> None:
-        self._connection.send(self._connection.server.statistics().encode())
+        self._stream.send(self._connection.server.statistics().encode())
 
     async def set_option(self, payload: bytes) -> None:
         option = Reader(payload, 1).uint(2)
         if option > 1:
             raise InvalidStatement(Condition.UNKNOWN_COMMAND)
         self.multi_statements = option == 0
-        answers.send_end(self._connection, self.session.status)
+        answers.send_end(self._stream, self.session.status)
 
     async def field_list(self, payload: bytes) -> None:
         reader = Reader(payload, 1)
@@ -229,12 +230,12 @@ class Commands:
         for column, default in await self.session.field_list(table, pattern):
             definition = column_definition(column, self.session.results_collation_id)
             shown = b"\xfb" if default is None else packets.counted(default.encode())
-            self._connection.send(definition + shown)
-        answers.send_end(self._connection, self.session.status)
+            self._stream.send(definition + shown)
+        answers.send_end(self._stream, self.session.status)
 
     async def change_user(self, payload: bytes) -> None:
         try:
-            await self._connection.change_user(parse_change_user(payload[1:], self._connection.capabilities))
+            await self._connection.change_user(parse_change_user(payload[1:], self._stream.capabilities))
         except MillraceError as error:
             self.report(error)
             raise Disconnected from error
@@ -256,14 +257,14 @@ class Commands:
         outcome = await self.session.run(sql)
         assert isinstance(outcome, ResultSet)
         format = self.session.format(outcome.columns)
-        await answers.send_result(self._connection, format, outcome, self.session.status, False)
+        await answers.send_result(self._stream, format, outcome, self.session.status, False)
 
     async def acknowledge(self, payload: bytes) -> None:
         """DEBUG and REFRESH: there is nothing to do."""
-        answers.send_end(self._connection, self.session.status)
+        answers.send_end(self._stream, self.session.status)
 
     def _ok(self) -> None:
-        self._connection.send(packets.ok(self.session.status))
+        self._stream.send(packets.ok(self.session.status))
 
 
 _UNANSWERED = frozenset({int(COM.COM_STMT_SEND_LONG_DATA), int(COM.COM_STMT_CLOSE)})

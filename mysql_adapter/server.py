@@ -20,6 +20,7 @@ from mysql_adapter.authentication import Authenticator, Users
 from mysql_adapter.connection import Connection
 from mysql_adapter.database import Database
 from mysql_adapter.environment import Environment
+from mysql_adapter.stream import PacketStream
 
 log = logging.getLogger(__name__)
 
@@ -77,12 +78,12 @@ class Server:
         self.environment.globals.put("port", bound)
         return bound
 
-    def _accept(self) -> Connection:
+    def _accept(self) -> PacketStream:
         number = self._next_id
         self._next_id += self._id_step
         if self._next_id > CONNECTION_ID_MAX:
             self._next_id = self._next_id % self._id_step + self._id_step
-        return Connection(self, number)
+        return Connection(self, number).stream
 
     def admit(self, connection: Connection) -> bool:
         if len(self.connections) >= self.limits.connections_max or self.draining:
@@ -104,8 +105,8 @@ class Server:
             await asyncio.sleep(SWEEP_INTERVAL_S)
             now = loop.time()
             for connection in list(self.connections.values()):
-                if 0.0 < connection.deadline < now:
-                    connection.abort()
+                if 0.0 < connection.stream.deadline < now:
+                    connection.stream.abort()
 
     def statistics(self) -> str:
         uptime = int(time.time() - self.environment.started)
@@ -122,12 +123,12 @@ class Server:
             listener.close()
         for connection in list(self.connections.values()):
             if connection.is_idle:
-                connection.close()
+                connection.stream.close()
         try:
             await asyncio.wait_for(self._empty.wait(), self.limits.drain_timeout_s)
         except TimeoutError:
             for connection in list(self.connections.values()):
-                connection.abort()
+                connection.stream.abort()
             await self._empty.wait()
         if self._sweeper is not None:
             self._sweeper.cancel()

@@ -79,7 +79,7 @@ def processlist(session: Session) -> Iterator[Row]:
     for number, connection in sorted(session.environment.connections.items()):
         other = connection.session
         if other is None:
-            yield (number, "unauthenticated user", connection.host, None, "Connect", 0, "login", None)
+            yield (number, "unauthenticated user", connection.host_name, None, "Connect", 0, "login", None)
             continue
         running = not connection.is_waiting
         yield (

@@ -80,7 +80,7 @@ async def global_variables(session: Session, cursor: TokenCursor, full: bool) ->
 
 async def status(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
     environment = session.environment
-    tls = session.connection.tls
+    tls = session.connection.stream.tls
     uptime = int(time.time() - environment.started)
     count = len(environment.connections)
     facts = {

@@ -302,7 +302,7 @@ def test_slow_reader_stalls_no_one_and_costs_little(server: ServerThread) -> Non
         for number in range(200):
             assert other.query(f"SELECT {number % 10}") == [b"\x01%d" % (number % 10)]
         connection = next(each for each in server.server.connections.values() if not each.is_waiting)
-        buffered = server.call(lambda: connection._transport.get_write_buffer_size())  # type: ignore[union-attr]
+        buffered = server.call(lambda: connection.stream.unsent_bytes)
         assert buffered < 1_000_000
         assert len(slow.read_result()) == 200_000
 
@@ -321,7 +321,7 @@ def test_greedy_writer_is_held_back(server: ServerThread, database: EchoDatabase
                 sent += client.socket.send(b"\x0e\x00\x00\x00\x0e" * 100_000)
         assert server.server is not None
         connection = server.server.connections[int(row[1:])]
-        assert connection._framer.buffered_bytes < 2_000_000
+        assert connection.stream.buffered_bytes < 2_000_000
         killer.query(b"KILL " + row[1:])
 
 
