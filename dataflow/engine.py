@@ -50,24 +50,23 @@ class Bound:
 class View:
     """A query kept up to date, by the columns of its key. Made by `Engine.add_view`."""
 
-    def __init__(self, number: int, node: Node, key: Columns, operator: Operator, arrangement: Arrangement) -> None:
+    def __init__(
+        self, number: int, node: Node, key: Columns, operator: Operator, arrangement: Arrangement, reason: str
+    ) -> None:
         self.number = number
         self.node = node
         self.key = key
         self.operator = operator
         self.arrangement = arrangement
         self.order: Columns = ()
+        self.reason = reason or arrangement.reason
+        """Why the view is full, empty if it is partial."""
         self._types = [node.types[column] for column in arrangement.columns]
         self._order = [key.index(column) for column in arrangement.columns]
 
     @property
     def is_full(self) -> bool:
         return self.arrangement.full
-
-    @property
-    def reason(self) -> str:
-        """Why the view is full, empty if it is partial."""
-        return self.arrangement.reason
 
     @property
     def is_unique(self) -> bool:
@@ -100,7 +99,7 @@ class Engine:
             arrangement = operator.stores.get(columns) or self.graph.new_store(operator, columns)
         arrangement.views += 1
         self.graph.invalidate(operator)
-        view = View(self._count, node, key, operator, arrangement)
+        view = View(self._count, node, key, operator, arrangement, full)
         self._count += 1
         self.views[view.number] = view
         return view
