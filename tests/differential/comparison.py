@@ -45,10 +45,12 @@ class Peer(Protocol):
 class DriverPeer:
     """A server behind PyMySQL."""
 
-    def __init__(self, connection: pymysql.connections.Connection[Any]) -> None:
+    def __init__(self, connection: pymysql.connections.Connection[Any], sql_mode: str | None = None) -> None:
         self._connection = connection
         self._connection.decoders = {}
         with self._connection.cursor() as cursor:
+            if sql_mode is not None:
+                cursor.execute(f"SET sql_mode = '{sql_mode}'")
             cursor.execute("SELECT VERSION()")
             if "MariaDB" in str(cursor.fetchone()):
                 # MySQL rounds fractions of a second, MariaDB cuts them unless told so

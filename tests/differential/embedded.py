@@ -15,7 +15,7 @@ from controller.sql.planner import PlanCache
 from controller.sql.settings import Settings
 from dataflow.conversion import Domain, convert
 from dataflow.errors import MillraceError
-from dataflow.modes import DEFAULT_MODES
+from dataflow.modes import DEFAULT_SQL_MODE, Modes
 from dataflow.types import REALS
 from tests.differential.comparison import Answer
 
@@ -25,12 +25,12 @@ DEFINITIONS = frozenset({"CREATE", "DROP", "ALTER", "TRUNCATE", "RENAME"})
 class EmbeddedPeer:
     """Use it as a context manager."""
 
-    def __init__(self, folder: Path, shard_count: int = 2) -> None:
+    def __init__(self, folder: Path, shard_count: int = 2, sql_mode: str = DEFAULT_SQL_MODE) -> None:
         self._loop = asyncio.new_event_loop()
         self.database = self._loop.run_until_complete(open_embedded(folder, shard_count))
         self.plans = PlanCache()
         self.settings = Settings(collation="utf8mb4_general_ci")
-        self.modes = DEFAULT_MODES
+        self.modes = Modes.parse(sql_mode)
         self.transaction: Transaction | None = None
         self.outcome: Outcome | None = None
         self.run("CREATE DATABASE d")
