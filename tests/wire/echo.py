@@ -63,7 +63,12 @@ class EchoDatabase:
         pass
 
     async def execute(
-        self, plan: Plan, parameters: Sequence[Value], transaction: EchoTransaction | None, modes: Modes
+        self,
+        plan: Plan,
+        parameters: Sequence[Value],
+        transaction: EchoTransaction | None,
+        modes: Modes,
+        memory: Any = None,
     ) -> Outcome:
         assert isinstance(plan.statement, Select)
         first = plan.statement.outputs[0]

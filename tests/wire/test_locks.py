@@ -51,6 +51,7 @@ def test_a_lock_goes_to_who_waits_when_its_owner_leaves(millrace: ServerThread) 
 def test_functions_that_wait_take_the_right_arguments(millrace: ServerThread) -> None:
     connection = connect(millrace)
     assert one(connection, "SELECT SLEEP(0.001)") == 0
+    assert one(connection, "/* from a pool */ SELECT SLEEP(0) AS slept") == 0
     connection.cursor().execute("DO SLEEP(0), RELEASE_ALL_LOCKS()")
     for sql, code in (
         ("SELECT GET_LOCK('x')", 1582),
