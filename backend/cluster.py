@@ -186,7 +186,7 @@ class Cluster:
             added = await self.ask(
                 0, AddView(definition.name, definition.node, definition.key, definition.tables)
             )
-            if isinstance(added, StaleSchema):
+            if isinstance(added, UnknownView):
                 return None
             answer = await self.ask(0, Lookup(definition.name, keys))
         return answer.rows if isinstance(answer, Found) else None

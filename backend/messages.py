@@ -108,7 +108,7 @@ class SetTables:
 class AddView:
     """Maintain a query: its node, the columns it is looked up by, the definitions of its tables.
 
-    Answered by Done, or StaleSchema if a table has another definition by now.
+    Answered by Done, or UnknownView if it cannot be maintained.
     """
 
     view: bytes
@@ -134,7 +134,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class UnknownView:
-    """There is no such view here; `AddView` makes one."""
+    """There is no such view here."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ class ViewHost:
     def __init__(self, store: ShardStore, memory_bytes: int) -> None:
         self._store = store
         self._memory_bytes = memory_bytes
+        self._refused: set[bytes] = set()
         self._start_anew()
 
     def _start_anew(self) -> None:
@@ -62,27 +63,36 @@ class ViewHost:
         key: tuple[int, ...],
         tables: list[bytes],
         versions: Mapping[int, int],
-    ) -> int | None:
-        """Host a view; returns the id of a table whose definition is not the present one, if any."""
-        if name in self.views:
-            return None
+    ) -> bool:
+        """Host a view; False if it cannot be: a table has another definition by now, or it cannot be computed.
+
+        A node that the dataflow fails on is remembered, because trying costs all other views.
+        """
+        if name in self.views or name in self._refused:
+            return name in self.views
         definitions = [decode_table(table) for table in tables]
         for table in definitions:
             if versions.get(table.id) != table.version:
-                return table.id
+                return False
         if not self.views:
             self._source.advance(self._store.view())
         for table in definitions:
             self._source.learn(table)
         node = decode_node(node_bytes)
-        view = self._engine.add_view(node, key)
+        try:
+            view = self._engine.add_view(node, key)
+        except Exception:
+            log.exception("a view is refused, and the others start anew: %s", node)
+            self._refused.add(name)
+            self._start_anew()
+            return False
         used = frozenset(base.table for base in _bases(node))
         keys = keys_decoder(tuple(node.types[column] for column in key))
         self.views[name] = HostedView(view, used, keys)
         for table_id in used:
             self._users[table_id] = self._users.get(table_id, 0) + 1
         log.info("view %s is %s, %d views", name.hex(), view.reason or "partial", len(self.views))
-        return None
+        return True
 
     def remove(self, name: bytes) -> None:
         hosted = self.views.pop(name, None)

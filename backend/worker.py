@@ -63,7 +63,6 @@ from dataflow.epoch_messages import (
     ShardJoined,
     ShardWelcomed,
     Stage,
-    StaleSchema,
     TransactionId,
     TransactionWithdrawn,
 )
@@ -244,8 +243,8 @@ class Worker:
         return self.epochs.set_tables(tables.versions)
 
     def _add_view(self, peer: Peer, request: int, message: AddView) -> None:
-        stale = self.views.add(message.view, message.node, message.key, message.tables, self.epochs.tables)
-        peer.send(Done() if stale is None else StaleSchema(stale), request)
+        hosted = self.views.add(message.view, message.node, message.key, message.tables, self.epochs.tables)
+        peer.send(Done() if hosted else UnknownView(), request)
 
     def _lookup(self, peer: Peer, request: int, message: Lookup) -> None:
         self._reads += 1

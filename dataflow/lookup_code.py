@@ -144,7 +144,8 @@ class Output:
     def __init__(self, code: Source, operator: Operator) -> None:
         self.code = code
         self.operator = operator
-        self.passes_on = bool(operator.consumers)
+        self.passes_on = bool(operator.consumers) or operator.distributed
+        self.stores = [] if operator.distributed else list(operator.stores.values())
 
     def begin(self) -> None:
         if self.passes_on:
@@ -152,11 +153,11 @@ class Output:
             self.code.line("emit = out.append")
 
     def row(self, row: str, weight: str) -> None:
-        if self.operator.stores and not row.isidentifier():
+        if self.stores and not row.isidentifier():
             name = self.code.fresh("x")
             self.code.line(f"{name} = {row}")
             row = name
-        for store in self.operator.stores.values():
+        for store in self.stores:
             store_row(self.code, store, row, weight, self.operator.types)
         if self.passes_on:
             self.code.line(f"emit(({row}, {weight}))")

@@ -79,10 +79,10 @@ class LocalStore:
             return None
         self._views.tables_changed(self.table_versions)
         if definition.name not in self._views.views:
-            stale = self._views.add(
+            hosted = self._views.add(
                 definition.name, definition.node, definition.key, definition.tables, self.table_versions
             )
-            if stale is not None:
+            if not hosted:
                 return None
         return self._views.lookup(definition.name, keys)
 

@@ -66,6 +66,7 @@ class QueryViews:
             and bool(query.tables)
             and all(table.id >= 0 for table in query.tables)
             and all(base.table >= 0 for base in _bases(query.node))
+            and _has_inputs(query.node)
             and _is_deterministic(query.node)
             and all(_is_deterministic_expression(item.expression) for item in query.order_by)
         )
@@ -200,6 +201,12 @@ def _bases(node: Node) -> Iterator[Base]:
         yield node
     for each in inputs_of(node):
         yield from _bases(each)
+
+
+def _has_inputs(node: Node) -> bool:
+    """Whether every row comes from some table: the dataflow has no row out of nothing."""
+    inputs = inputs_of(node)
+    return isinstance(node, Base) or (bool(inputs) and all(_has_inputs(each) for each in inputs))
 
 
 def _expressions(value: Any) -> Iterator[Expression]:
