@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from backend.execution.outcome import Done, Outcome, ResultSet
@@ -26,11 +26,17 @@ class Database(Protocol):
     async def refresh_catalog(self) -> None: ...
 
     async def execute(
-        self, plan: Plan, parameters: Sequence[Value], transaction: Transaction | None, modes: Modes
+        self,
+        plan: Plan,
+        parameters: Sequence[Value],
+        transaction: Transaction | None,
+        modes: Modes,
+        memory: Mapping[int, Sequence[Row]] | None = None,
     ) -> Outcome:
         """Run `plan`; `parameters` are the statement's, then one value for each of `plan.facts`.
 
         Without `transaction` the statement is one of its own and durable when this returns.
+        `memory` has the rows of the tables that it reads and that are not stored, by table id.
         """
         ...
 

@@ -17,7 +17,8 @@ from backend.execution.outcome import Done, Outcome, ResultSet, Warning
 from backend.execution.transaction import SchemaChanged, Transaction
 from controller.catalog import Catalog
 from controller.sql.lexer import leading_words, split_statements
-from controller.sql.plan import OutputColumn, Plan, Select
+from controller.sql.plan import OutputColumn, Plan, Query, Select
+from controller.sql.planner import tables_of
 from controller.sql.settings import Settings
 from dataflow import types
 from dataflow.collation.names import canonical
@@ -164,20 +165,19 @@ class Session:
 
     async def run(self, sql: str) -> Outcome:
         self.statement, self.statement_started = sql, time.time()
-        if dispatch.is_planned(sql):
-            self.warnings = ()
-            try:
-                return self._ran(await self._run_planned(sql))
-            except InvalidStatement as error:
-                return self._ran(await self._run_waiting(sql, error))
-        words = leading_words(sql, 2)
-        handler = dispatch.handler_of(words)
-        if handler is None:
-            self.warnings = ()
+        handler = None
+        if not dispatch.is_planned(sql):
+            words = leading_words(sql, 2)
+            handler = dispatch.handler_of(words)
+            if handler is not None and dispatch.keeps_warnings(words):
+                return self._ran(await handler(self, TokenCursor(sql, self.settings)))
+        self.warnings = ()
+        if handler is not None:
+            return self._ran(await handler(self, TokenCursor(sql, self.settings)))
+        try:
             return self._ran(await self._run_planned(sql))
-        if not dispatch.keeps_warnings(words):
-            self.warnings = ()
-        return self._ran(await handler(self, TokenCursor(sql, self.settings)))
+        except InvalidStatement as error:
+            return self._ran(await self._run_waiting(sql, error))
 
     def _ran(self, outcome: Outcome) -> Outcome:
         if outcome.warnings:
@@ -221,10 +221,12 @@ class Session:
             values = [*values, *(fact(self, name) for name in plan.facts)]
         table = plan.statement.table
         environment = self.environment
-        if table is not None and table.id < 0:
+        if isinstance(plan.statement, Select) and table is not None and table.id < 0:
             return self.evaluate_plan(plan, values, environment.virtual_rows(self, table))
-        transaction = self.statement_transaction() if table is not None else None
-        return await environment.database.execute(plan, values, transaction, self.modes)
+        tables = tables_of(plan)
+        memory = {each.id: environment.virtual_rows(self, each) for each in tables if each.id < 0}
+        transaction = self.statement_transaction() if len(memory) < len(tables) else None
+        return await environment.database.execute(plan, values, transaction, self.modes, memory)
 
     def evaluate_plan(self, plan: Plan, values: Sequence[Value], rows: list[Row]) -> Outcome:
         """Run a SELECT over `rows` in place of a stored table's."""
@@ -265,7 +267,7 @@ class Session:
         if handler is None:
             plan = await self._plan_prepared(statement)
             parameter_types = plan.parameter_types
-            columns = plan.statement.columns if isinstance(plan.statement, Select) else ()
+            columns = plan.statement.columns if isinstance(plan.statement, Select | Query) else ()
         elif dispatch.only_reads(words):
             outcome = await handler(self, TokenCursor(statement, self.settings))
             columns = outcome.columns if isinstance(outcome, ResultSet) else ()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from backend.execution.execution import Execution
@@ -25,7 +25,7 @@ from backend.store import Committed, Conflict, Store
 from controller.catalog import Catalog
 from controller.sql.plan import Delete, Insert, Plan, Query, Select, Update
 from controller.sql.settings import Settings
-from dataflow.errors import Condition, Retryable
+from dataflow.errors import Condition, Retryable, Unsupported
 from dataflow.modes import DEFAULT_MODES, Modes
 from dataflow.temporal import from_datetime
 from dataflow.types import Row, Value
@@ -81,13 +81,15 @@ class Database:
         parameters: Sequence[Value] = (),
         transaction: Transaction | None = None,
         modes: Modes = DEFAULT_MODES,
+        memory: Mapping[int, Sequence[Row]] | None = None,
     ) -> Outcome:
         """Run `plan`; `parameters` are the statement's, then one value for each of `plan.facts`.
 
         Without `transaction` the statement is one of its own and durable when this returns.
+        `memory` has the rows of the tables that it reads and that are not stored, by table id.
         `SchemaChanged` asks the caller to plan again with a fresh catalog.
         """
-        run = _Run(self._compile(plan), self._vectors(plan, parameters), modes, self._numbers)
+        run = _Run(self._compile(plan), self._vectors(plan, parameters), modes, self._numbers, memory or {})
         if transaction is None:
             return await self._run_alone(run)
         mark = transaction.mark()
@@ -102,7 +104,8 @@ class Database:
     ) -> ResultSet:
         """Run a SELECT over `rows` in place of its table's."""
         compiled = self._compile(plan)
-        assert isinstance(compiled, CompiledSelect)
+        if not isinstance(compiled, CompiledSelect):
+            raise Unsupported("subqueries in a SHOW")
         execution = Execution(self.begin(), tuple(parameters), modes, utc_now(), self._numbers)
         return compiled.evaluate(rows, execution)
 
@@ -144,8 +147,14 @@ class _Run:
     """One statement with its values, to be run once or until it wins its race."""
 
     def __init__(
-        self, compiled: Compiled, vectors: list[tuple[Value, ...]], modes: Modes, numbers: Numbers
+        self,
+        compiled: Compiled,
+        vectors: list[tuple[Value, ...]],
+        modes: Modes,
+        numbers: Numbers,
+        memory: Mapping[int, Sequence[Row]],
     ) -> None:
+        self._memory = memory
         self._compiled = compiled
         self._vectors = vectors
         self._modes = modes
@@ -159,7 +168,13 @@ class _Run:
 
     async def __call__(self, transaction: Transaction, assume_absent: bool = False) -> Outcome:
         execution = Execution(
-            transaction, self._vectors[0], self._modes, self._now, self._numbers, assume_absent=assume_absent
+            transaction,
+            self._vectors[0],
+            self._modes,
+            self._now,
+            self._numbers,
+            assume_absent=assume_absent,
+            memory=self._memory,
         )
         if isinstance(self._compiled, CompiledInsert):
             assert self._numbering is not None

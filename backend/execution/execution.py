@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from backend.execution.numbers import Numbers
@@ -10,7 +11,7 @@ from backend.execution.transaction import Transaction
 from dataflow.errors import Condition
 from dataflow.modes import Modes
 from dataflow.storing import WARNING, Notice, Report
-from dataflow.types import Value
+from dataflow.types import Row, Value
 
 WARNINGS_MAX = 64
 """As many as MySQL's max_error_count keeps, more or less."""
@@ -21,6 +22,7 @@ class Execution:
     """One run of a statement. `parameters` are the statement's, then the session facts it asked for.
 
     `now` is the time at which the statement started, packed, in UTC, with microseconds.
+    `memory` has the rows of tables that are not stored, by table id.
     """
 
     transaction: Transaction
@@ -30,6 +32,7 @@ class Execution:
     numbers: Numbers
     assume_absent: bool = False
     report: Report = field(default_factory=Report)
+    memory: Mapping[int, Sequence[Row]] = field(default_factory=dict)
 
     def warn(self, condition: Condition, *arguments: object) -> None:
         self.report.notices.append(Notice(WARNING, condition, arguments))

@@ -50,10 +50,9 @@ class CompiledQuery:
         self._limit = None if query.limit is None else compile_scalar(query.limit)
         self._offset = None if query.offset is None else compile_scalar(query.offset)
 
-    async def run(self, execution: Execution, memory: Mapping[int, Sequence[Row]] | None = None) -> ResultSet:
-        """`memory` has the rows of the tables that are not stored."""
-        rows, found_rows = await self._rows(execution, memory or {})
-        return ResultSet(self.columns, rows, execution.warnings(), found_rows)
+    async def run(self, execution: Execution) -> ResultSet:
+        rows, count = await self._rows(execution, execution.memory)
+        return ResultSet(self.columns, rows, execution.warnings(), count if self.query.count_found_rows else None)
 
     async def _rows(self, execution: Execution, memory: Mapping[int, Sequence[Row]]) -> tuple[list[Row], int]:
         parameters = execution.parameters

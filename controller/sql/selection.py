@@ -15,10 +15,13 @@ from controller.sql.settings import Settings
 
 
 def plan_select(
-    tree: Any, catalog: Catalog, database: str | None, settings: Settings, parameters: Parameters
+    tree: Any, catalog: Catalog, database: str | None, settings: Settings, parameters: Parameters, stored: bool = False
 ) -> Select | Query:
+    """`stored`: a SELECT over a table in memory goes through the query graph, whatever it is."""
     if is_simple(tree, catalog, database):
-        return SelectPlanner(catalog, database, settings, parameters).plan(tree)
+        found = SelectPlanner(catalog, database, settings, parameters).plan(tree)
+        if not stored or found.table is None or found.table.id >= 0:
+            return found
     return plan_query(tree, catalog, database, settings, parameters)
 
 

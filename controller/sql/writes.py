@@ -60,7 +60,7 @@ class WritePlanner:
             if rows and names is None and all(not row for row in rows):
                 columns = ()
         elif isinstance(given, exp.Query):
-            select = plan_select(given, self._catalog, self._database, self._settings, self._parameters)
+            select = plan_select(given, self._catalog, self._database, self._settings, self._parameters, stored=True)
             if len(select.outputs) != len(columns):
                 raise InvalidStatement(Condition.COLUMN_COUNT_MISMATCH, 1)
         else:

@@ -7,6 +7,7 @@ knows how nodes are kept or evaluated.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from controller.catalog import Catalog
@@ -25,4 +26,6 @@ def plan_query(
 ) -> Query:
     resolver = Resolver(catalog, settings, parameters)
     block = resolver.query(tree, Names(None, database))
-    return finish(block, resolver.numbering, tuple(resolver.tables.values()))
+    found = finish(block, resolver.numbering, tuple(resolver.tables.values()))
+    modifiers = [str(each.name).upper() for each in tree.args.get("operation_modifiers") or []]
+    return replace(found, count_found_rows="SQL_CALC_FOUND_ROWS" in modifiers)

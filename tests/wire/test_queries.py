@@ -1,0 +1,81 @@
+"""SELECTs over several tables through a driver: computed tables, prepared statements, transactions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mysql.connector
+import pymysql
+import pytest
+
+from tests.wire.server import ServerThread
+
+
+@pytest.fixture
+def cursor(millrace: ServerThread) -> Any:
+    connection = pymysql.connect(host="127.0.0.1", port=millrace.port, user="root", autocommit=True)
+    with connection, connection.cursor() as cursor:
+        cursor.execute("CREATE DATABASE IF NOT EXISTS queries")
+        cursor.execute("USE queries")
+        for name in ("a", "b"):
+            cursor.execute(f"DROP TABLE IF EXISTS {name}")
+            cursor.execute(f"CREATE TABLE {name} (id INT PRIMARY KEY, x INT, t VARCHAR(10), KEY k (x))")
+            cursor.execute(f"INSERT INTO {name} VALUES (1, 1, 'one'), (2, 1, 'two'), (3, NULL, 'three')")
+        yield cursor
+
+
+def test_tables_of_information_schema_are_joined(cursor: Any) -> None:
+    cursor.execute(
+        "SELECT c.table_name, COUNT(*) FROM information_schema.tables t JOIN information_schema.columns c"
+        " ON c.table_schema = t.table_schema AND c.table_name = t.table_name"
+        " WHERE t.table_schema = 'queries' GROUP BY c.table_name ORDER BY 1"
+    )
+    assert cursor.fetchall() == (("a", 3), ("b", 3))
+
+
+def test_computed_and_stored_tables_are_joined(cursor: Any) -> None:
+    cursor.execute(
+        "SELECT a.t, c.column_name FROM a JOIN information_schema.columns c ON c.ordinal_position = a.id"
+        " WHERE c.table_schema = 'queries' AND c.table_name = 'b' ORDER BY a.id"
+    )
+    assert cursor.fetchall() == (("one", "id"), ("two", "x"), ("three", "t"))
+
+
+def test_insert_takes_rows_of_a_join(cursor: Any) -> None:
+    cursor.execute("INSERT INTO b SELECT a.id + 10, b.x, CONCAT(a.t, b.t) FROM a JOIN b ON b.id = a.id")
+    assert cursor.rowcount == 3
+    cursor.execute("SELECT b.t FROM b WHERE EXISTS (SELECT 1 FROM a WHERE a.id + 10 = b.id) ORDER BY b.id")
+    assert cursor.fetchall() == (("oneone",), ("twotwo",), ("threethree",))
+
+
+def test_a_join_sees_what_its_transaction_wrote(cursor: Any) -> None:
+    cursor.execute("BEGIN")
+    cursor.execute("INSERT INTO a VALUES (4, 7, 'four')")
+    cursor.execute("UPDATE b SET x = 7 WHERE id = 2")
+    cursor.execute("DELETE FROM b WHERE id = 1")
+    cursor.execute("SELECT a.id, b.id FROM a JOIN b ON a.x = b.x ORDER BY 1, 2")
+    assert cursor.fetchall() == ((4, 2),)
+    cursor.execute("ROLLBACK")
+    cursor.execute("SELECT COUNT(*) FROM a JOIN b ON a.x = b.x")
+    assert cursor.fetchall() == ((4,),)
+
+
+def test_columns_of_a_join_are_described(cursor: Any) -> None:
+    cursor.execute("SELECT a.id, b.t AS name, COUNT(*) FROM a LEFT JOIN b ON b.id = a.x GROUP BY a.id, b.t")
+    assert [each[0] for each in cursor.description] == ["id", "name", "COUNT(*)"]
+    assert [each[6] for each in cursor.description] == [False, True, False]
+
+
+def test_prepared_joins_take_parameters_anywhere(millrace: ServerThread, cursor: Any) -> None:
+    connection = mysql.connector.connect(
+        host="127.0.0.1", port=millrace.port, user="root", database="queries", use_pure=True
+    )
+    with connection, connection.cursor(prepared=True) as prepared:
+        sql = (
+            "SELECT a.id, ? FROM a JOIN b ON b.x = a.x WHERE a.id = ? AND b.id > ?"
+            " AND EXISTS (SELECT 1 FROM b c WHERE c.id = a.id AND c.t = ?) ORDER BY b.id LIMIT ?"
+        )
+        prepared.execute(sql, (5, 1, 1, "one", 10))
+        assert prepared.fetchall() == [(1, 5)]
+        prepared.execute(sql, (6, 2, 0, "two", 1))
+        assert prepared.fetchall() == [(2, 6)]
