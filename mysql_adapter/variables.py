@@ -47,48 +47,61 @@ class Variable:
 
 ISOLATION_LEVELS = ("READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE")
 
-SQL_MODES = frozenset(
-    ["REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE", "NOT_USED", "ONLY_FULL_GROUP_BY", "NO_UNSIGNED_SUBTRACTION", "NO_DIR_IN_CREATE", "NO_AUTO_VALUE_ON_ZERO", "NO_BACKSLASH_ESCAPES", "STRICT_TRANS_TABLES", "STRICT_ALL_TABLES", "NO_ZERO_IN_DATE", "NO_ZERO_DATE", "ALLOW_INVALID_DATES", "ERROR_FOR_DIVISION_BY_ZERO", "TRADITIONAL", "HIGH_NOT_PRECEDENCE", "NO_ENGINE_SUBSTITUTION", "PAD_CHAR_TO_FULL_LENGTH", "TIME_TRUNCATE_FRACTIONAL", "ANSI"]
-)
+SQL_MODES = (
+    "REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE", "ANSI", "ONLY_FULL_GROUP_BY",
+    "NO_UNSIGNED_SUBTRACTION", "NO_DIR_IN_CREATE", "NO_AUTO_VALUE_ON_ZERO", "NO_BACKSLASH_ESCAPES",
+    "STRICT_TRANS_TABLES", "STRICT_ALL_TABLES", "NO_ZERO_IN_DATE", "NO_ZERO_DATE", "ALLOW_INVALID_DATES",
+    "ERROR_FOR_DIVISION_BY_ZERO", "TRADITIONAL", "HIGH_NOT_PRECEDENCE", "NO_ENGINE_SUBSTITUTION",
+    "PAD_CHAR_TO_FULL_LENGTH", "TIME_TRUNCATE_FRACTIONAL",
+)  # fmt: skip
+"""In the order in which MySQL lists them."""
 IGNORED_SQL_MODES = frozenset(
-    ["NO_AUTO_CREATE_USER", "NO_FIELD_OPTIONS", "NO_KEY_OPTIONS", "NO_TABLE_OPTIONS", "MYSQL323", "MYSQL40", "POSTGRESQL", "ORACLE", "MSSQL", "DB2", "MAXDB"]
-)
+    {
+        "NO_AUTO_CREATE_USER", "NO_FIELD_OPTIONS", "NO_KEY_OPTIONS", "NO_TABLE_OPTIONS", "MYSQL323", "MYSQL40",
+        "POSTGRESQL", "ORACLE", "MSSQL", "DB2", "MAXDB",
+    }
+)  # fmt: skip
+"""Of older versions and MariaDB; dumps name them."""
 _ANSI = ("REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE", "ONLY_FULL_GROUP_BY")
 _TRADITIONAL = (
     "STRICT_TRANS_TABLES", "STRICT_ALL_TABLES", "NO_ZERO_IN_DATE", "NO_ZERO_DATE", "ERROR_FOR_DIVISION_BY_ZERO",
     "NO_ENGINE_SUBSTITUTION",
 )  # fmt: skip
 
-_FLAGS_ON = """autocommit foreign_key_checks unique_checks sql_notes sql_warnings=0 sql_auto_is_null=0 sql_big_selects
-sql_safe_updates=0 sql_log_bin sql_quote_show_create big_tables=0 low_priority_updates=0 updatable_views_with_check=0
-explicit_defaults_for_timestamp innodb_strict_mode innodb_table_locks keep_files_on_create=0 old_alter_table=0
-session_track_schema session_track_state_change=0 show_old_temporals=0 end_markers_in_json=0 sql_buffer_result=0
-transaction_read_only=0 tx_read_only=0 windowing_use_high_precision sql_require_primary_key=0
-show_create_table_verbosity=0 sql_generate_invisible_primary_key=0 print_identified_with_as_hex=0
-show_gipk_in_create_table_and_information_schema query_cache_wlock_invalidate=0 profiling=0"""
+_FLAGS = """autocommit=1 foreign_key_checks=1 unique_checks=1 sql_notes=1 sql_warnings=0 sql_auto_is_null=0
+sql_big_selects=1 sql_safe_updates=0 sql_log_bin=1 sql_quote_show_create=1 big_tables=0 low_priority_updates=0
+updatable_views_with_check=0 explicit_defaults_for_timestamp=1 innodb_strict_mode=1 innodb_table_locks=1
+keep_files_on_create=0 old_alter_table=0 session_track_schema=1 session_track_state_change=0
+show_old_temporals=0 end_markers_in_json=0 sql_buffer_result=0 transaction_read_only=0 tx_read_only=0
+windowing_use_high_precision=1 sql_require_primary_key=0 show_create_table_verbosity=0
+sql_generate_invisible_primary_key=0 print_identified_with_as_hex=0
+show_gipk_in_create_table_and_information_schema=1 query_cache_wlock_invalidate=0 profiling=0
+innodb_file_per_table=1/g lower_case_file_system=0/f performance_schema=0/f read_only=0/g super_read_only=0/g
+skip_networking=0/f log_bin=0/f local_infile=0/g general_log=0/g slow_query_log=0/g large_files_support=1/f
+skip_name_resolve=0/f automatic_sp_privileges=1/g activate_all_roles_on_login=0/g partial_revokes=0/g
+offline_mode=0/g check_proxy_users=0/g flush=0/g innodb_read_only=0/f"""
 _NUMBERS = """auto_increment_increment=1 auto_increment_offset=1 bulk_insert_buffer_size=8388608 connect_timeout=10/g
 cte_max_recursion_depth=1000 default_week_format=0 div_precision_increment=4 eq_range_index_dive_limit=200
 group_concat_max_len=1024 histogram_generation_max_mem_size=20000000 innodb_lock_wait_timeout=50
-innodb_buffer_pool_size=134217728/g innodb_flush_log_at_trx_commit=1/g innodb_page_size=16384/f innodb_file_per_table=1/g
-interactive_timeout=28800 join_buffer_size=262144 key_buffer_size=8388608/g lock_wait_timeout=31536000 long_query_time=10
-lower_case_file_system=0/f lower_case_table_names=0/f max_connections=151/g max_connect_errors=100/g max_error_count=1024
-max_execution_time=0 max_heap_table_size=16777216 max_join_size=18446744073709551615 max_length_for_sort_data=4096
-max_points_in_geometry=65536 max_prepared_stmt_count=16382/g max_seeks_for_key=18446744073709551615 max_sort_length=1024
-max_sp_recursion_depth=0 max_user_connections=0 min_examined_row_limit=0 net_buffer_length=16384 net_read_timeout=30
-net_retry_count=10 net_write_timeout=60 open_files_limit=1048576/f optimizer_prune_level=1 optimizer_search_depth=62
-performance_schema=0/f port=3306/f preload_buffer_size=32768 protocol_version=10/f query_alloc_block_size=8192
-query_prealloc_size=8192 range_optimizer_max_mem_size=8388608 read_buffer_size=131072 read_rnd_buffer_size=262144
-read_only=0/g super_read_only=0/g server_id=1/g sort_buffer_size=262144 sql_select_limit=18446744073709551615
-stored_program_cache=256/g table_definition_cache=2000/g table_open_cache=4000/g thread_cache_size=9/g thread_stack=1048576/f
+innodb_buffer_pool_size=134217728/g innodb_flush_log_at_trx_commit=1/g innodb_page_size=16384/f
+interactive_timeout=28800 join_buffer_size=262144 key_buffer_size=8388608/g lock_wait_timeout=31536000
+long_query_time=10 lower_case_table_names=0/f max_connections=151/g max_connect_errors=100/g
+max_error_count=1024 max_execution_time=0 max_heap_table_size=16777216 max_join_size=18446744073709551615
+max_length_for_sort_data=4096 max_points_in_geometry=65536 max_prepared_stmt_count=16382/g
+max_seeks_for_key=18446744073709551615 max_sort_length=1024 max_sp_recursion_depth=0 max_user_connections=0
+min_examined_row_limit=0 net_buffer_length=16384 net_read_timeout=30 net_retry_count=10 net_write_timeout=60
+open_files_limit=1048576/f optimizer_prune_level=1 optimizer_search_depth=62 port=3306/f
+preload_buffer_size=32768 protocol_version=10/f query_alloc_block_size=8192 query_prealloc_size=8192
+range_optimizer_max_mem_size=8388608 read_buffer_size=131072 read_rnd_buffer_size=262144 server_id=1/g
+sort_buffer_size=262144 sql_select_limit=18446744073709551615 stored_program_cache=256/g
+table_definition_cache=2000/g table_open_cache=4000/g thread_cache_size=9/g thread_stack=1048576/f
 tmp_table_size=16777216 transaction_alloc_block_size=8192 transaction_prealloc_size=4096 wait_timeout=28800
 max_allowed_packet=67108864 timestamp=0/s insert_id=0/s last_insert_id=0/s identity=0/s pseudo_thread_id=0/s
-rand_seed1=0/s rand_seed2=0/s warning_count=0/sf error_count=0/sf skip_networking=0/f log_bin=0/f local_infile=0/g
-general_log=0/g slow_query_log=0/g large_files_support=1/f hostname=/f have_ssl=/f information_schema_stats_expiry=86400
-default_password_lifetime=0/g expire_logs_days=0/g binlog_expire_logs_seconds=2592000/g skip_name_resolve=0/f
-net_compression_level=6 automatic_sp_privileges=1/g activate_all_roles_on_login=0/g query_cache_size=0/g query_cache_limit=1048576/g
-have_profiling=0/f partial_revokes=0/g offline_mode=0/g event_scheduler_threads=0/g check_proxy_users=0/g flush=0/g flush_time=0/g
+rand_seed1=0/s rand_seed2=0/s warning_count=0/sf error_count=0/sf information_schema_stats_expiry=86400
+default_password_lifetime=0/g expire_logs_days=0/g binlog_expire_logs_seconds=2592000/g
+net_compression_level=6 query_cache_size=0/g query_cache_limit=1048576/g flush_time=0/g
 gtid_executed_compression_period=0/g sync_binlog=1/g innodb_autoinc_lock_mode=2/f innodb_io_capacity=200/g
-innodb_log_file_size=50331648/f innodb_max_dirty_pages_pct=90/g innodb_read_only=0/f innodb_thread_concurrency=0/g"""
+innodb_log_file_size=50331648/f innodb_max_dirty_pages_pct=90/g innodb_thread_concurrency=0/g"""
 _TEXTS = f"""version={VERSION}/f version_comment=millrace/f version_compile_machine=x86_64/f version_compile_os=Linux/f
 license=GPL/f hostname=localhost/f basedir=/f datadir=/f tmpdir=/tmp/f socket=/f pid_file=/f plugin_dir=/f
 character_sets_dir=/f init_connect=/g init_file=/f have_ssl=YES/f have_openssl=YES/f have_compress=YES/f
@@ -108,6 +121,9 @@ authentication_policy=*,,/g myisam_recover_options=OFF/f resultset_metadata=FULL
 delay_key_write=ON/g time_format=%H:%i:%s/f date_format=%Y-%m-%d/f datetime_format=/f debug= terminology_use_previous=NONE"""
 
 
+# In the tables above: name=default, then /g for global only, /s for session only, /f for fixed.
+
+
 def _declared() -> dict[str, Variable]:
     found: dict[str, Variable] = {}
 
@@ -118,13 +134,11 @@ def _declared() -> dict[str, Variable]:
             value, _, marks = rest.rpartition("/")
         scope = "global" if "g" in marks or marks == "f" else "session" if "s" in marks else "both"
         default: Value = value
-        if shape is Shape.FLAG:
-            default = 0 if value == "0" else 1
-        elif shape is Shape.NUMBER:
-            default = int(value) if value else 0
+        if shape is not Shape.TEXT:
+            default = int(value)
         found[name] = Variable(name, default, shape, scope, "f" in marks)
 
-    for line in _FLAGS_ON.split():
+    for line in _FLAGS.split():
         declare(line, Shape.FLAG)
     for line in _NUMBERS.split():
         declare(line, Shape.NUMBER)
@@ -140,12 +154,6 @@ def _declared() -> dict[str, Variable]:
     for name in ("transaction_isolation", "tx_isolation"):
         found[name] = Variable(name, "READ-COMMITTED", Shape.ISOLATION)
     found["time_zone"] = Variable("time_zone", "SYSTEM", Shape.TIME_ZONE)
-    for name in ("read_only", "super_read_only", "log_bin", "local_infile", "general_log", "slow_query_log",
-                 "performance_schema", "skip_networking", "skip_name_resolve", "large_files_support",
-                 "lower_case_file_system", "innodb_file_per_table", "offline_mode", "flush", "innodb_read_only",
-                 "automatic_sp_privileges", "activate_all_roles_on_login", "partial_revokes", "check_proxy_users"):  # fmt: skip
-        old = found[name]
-        found[name] = Variable(name, old.default, Shape.FLAG, old.scope, old.fixed)
     return found
 
 
@@ -287,13 +295,4 @@ def sql_mode(value: Value) -> str:
         if name == "TRADITIONAL":
             names.update(dict.fromkeys(_TRADITIONAL))
         names[name] = None
-    return ",".join(name for name in _MODE_ORDER if name in names)
-
-
-_MODE_ORDER = (
-    "REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE", "ANSI", "ONLY_FULL_GROUP_BY",
-    "NO_UNSIGNED_SUBTRACTION", "NO_DIR_IN_CREATE", "NO_AUTO_VALUE_ON_ZERO", "NO_BACKSLASH_ESCAPES",
-    "STRICT_TRANS_TABLES", "STRICT_ALL_TABLES", "NO_ZERO_IN_DATE", "NO_ZERO_DATE", "ALLOW_INVALID_DATES",
-    "ERROR_FOR_DIVISION_BY_ZERO", "TRADITIONAL", "HIGH_NOT_PRECEDENCE", "NO_ENGINE_SUBSTITUTION",
-    "PAD_CHAR_TO_FULL_LENGTH", "TIME_TRUNCATE_FRACTIONAL",
-)  # fmt: skip
+    return ",".join(name for name in SQL_MODES if name in names)
