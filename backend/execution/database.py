@@ -34,6 +34,7 @@ PLANS_MAX = 2_000
 TRIES_MAX = 50
 PAUSE_SECONDS = 0.001
 PAUSE_SECONDS_MAX = 0.1
+PATIENCE_SECONDS = 10.0
 
 Compiled = CompiledSelect | CompiledQuery | CompiledInsert | CompiledUpdate | CompiledDelete
 LoadCatalog = Callable[[], Awaitable[Catalog]]
@@ -111,9 +112,19 @@ class Database:
 
     async def _run_alone(self, run: _Run) -> Outcome:
         assume_absent = run.may_assume_absent
+        give_up = asyncio.get_running_loop().time() + PATIENCE_SECONDS
         for attempt in range(TRIES_MAX):
             transaction = self.begin()
-            outcome = await run(transaction, assume_absent)
+            try:
+                outcome = await run(transaction, assume_absent)
+            except SchemaChanged:
+                raise
+            except Retryable:
+                # Nothing was written yet: a shard was lost on the way, or a scan took too long.
+                if asyncio.get_running_loop().time() > give_up:
+                    raise
+                await asyncio.sleep(_pause_seconds(attempt))
+                continue
             result = await transaction.try_commit()
             if isinstance(result, Committed):
                 return outcome
@@ -122,7 +133,7 @@ class Database:
             if assume_absent:
                 assume_absent = False  # now look which key is there
             else:
-                await asyncio.sleep(random.uniform(0, min(PAUSE_SECONDS * 2**attempt, PAUSE_SECONDS_MAX)))
+                await asyncio.sleep(_pause_seconds(attempt))
         raise Retryable(Condition.DEADLOCK)
 
     def _vectors(self, plan: Plan, parameters: Sequence[Value]) -> list[tuple[Value, ...]]:
@@ -180,6 +191,10 @@ class _Run:
             assert self._numbering is not None
             return await self._compiled.run(execution, self._vectors, self._numbering)
         return await self._compiled.run(execution)
+
+
+def _pause_seconds(attempt: int) -> float:
+    return random.uniform(0, min(PAUSE_SECONDS * 2**attempt, PAUSE_SECONDS_MAX))
 
 
 def compile_statement(plan: Plan) -> Compiled:
