@@ -1,12 +1,20 @@
-"""What the sessions of one adapter process share."""
+"""What the sessions of one adapter process share.
+
+A statement that fails because of a missing name is tried once more with a fresh catalog before
+the error is believed: another adapter may have made the name.
+"""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
 
+from backend.execution.outcome import Outcome
+from backend.execution.transaction import SchemaChanged
 from controller.catalog import Catalog
 from controller.sql.planner import PlanCache
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.schema import Table
 from dataflow.types import Row
 from mysql_adapter.answers import Formats
@@ -19,6 +27,19 @@ from mysql_adapter.variables import Variables
 if TYPE_CHECKING:
     from mysql_adapter.connection import Connection
     from mysql_adapter.session import Session
+
+T = TypeVar("T")
+
+ATTEMPTS_MAX = 5
+STALE = frozenset(
+    {
+        Condition.UNKNOWN_TABLE,
+        Condition.UNKNOWN_COLUMN,
+        Condition.UNKNOWN_DATABASE,
+        Condition.TABLE_DEFINITION_CHANGED,
+    }
+)
+"""Errors that an outdated catalog may be the reason of."""
 
 
 class Environment:
@@ -45,3 +66,27 @@ class Environment:
     def virtual_rows(self, session: Session, table: Table) -> list[Row]:
         """The rows of a table that is computed: one of information_schema or behind a SHOW."""
         return rows_of(session, table)
+
+    async def with_catalog(self, use: Callable[[Catalog], T]) -> T:
+        """`use` the catalog, and once more a fresh one if a name was missing."""
+        try:
+            return use(self.catalog())
+        except InvalidStatement as error:
+            if error.condition not in STALE:
+                raise
+        await self.database.refresh_catalog()
+        return use(self.catalog())
+
+    async def attempt(self, run: Callable[[Catalog], Awaitable[Outcome]]) -> Outcome:
+        """`run` with the catalog, and again while it turns out to be out of date."""
+        for _ in range(ATTEMPTS_MAX):
+            before = self.database.catalog
+            try:
+                return await run(self.catalog())
+            except (InvalidStatement, SchemaChanged) as error:
+                if error.condition not in STALE:
+                    raise
+                await self.database.refresh_catalog()
+                if self.database.catalog is before:
+                    raise
+        raise SchemaChanged

@@ -98,6 +98,10 @@ class Server:
             if not self.connections:
                 self._empty.set()
 
+    async def emptied(self) -> None:
+        """Wait until no connection is left."""
+        await self._empty.wait()
+
     async def _sweep(self) -> None:
         """End connections that have not logged in or not said anything for too long."""
         loop = asyncio.get_running_loop()
@@ -125,11 +129,11 @@ class Server:
             if connection.is_idle:
                 connection.stream.close()
         try:
-            await asyncio.wait_for(self._empty.wait(), self.limits.drain_timeout_s)
+            await asyncio.wait_for(self.emptied(), self.limits.drain_timeout_s)
         except TimeoutError:
             for connection in list(self.connections.values()):
                 connection.stream.abort()
-            await self._empty.wait()
+            await self.emptied()
         if self._sweeper is not None:
             self._sweeper.cancel()
 

@@ -2,19 +2,18 @@
 
 `run` takes one statement and returns its outcome; how it came in and how the outcome goes out
 is the connection's business. Statements about data are planned and executed below; all others
-are answered in `statements`. A statement that fails because of a missing name is planned once
-more with a fresh catalog before the error is believed: another adapter may have made the name.
+are answered in `statements`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 from backend.execution.outcome import Done, Outcome, ResultSet, Warning
-from backend.execution.transaction import SchemaChanged, Transaction
+from backend.execution.transaction import Transaction
 from controller.catalog import Catalog
 from controller.sql.lexer import leading_words, split_statements
 from controller.sql.plan import OutputColumn, Plan, Query, Select
@@ -45,16 +44,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PREPARED_MAX = 16382
-ATTEMPTS_MAX = 5
-STALE = frozenset(
-    {
-        Condition.UNKNOWN_TABLE,
-        Condition.UNKNOWN_COLUMN,
-        Condition.UNKNOWN_DATABASE,
-        Condition.TABLE_DEFINITION_CHANGED,
-    }
-)
-"""Errors that an outdated catalog may be the reason of."""
 
 
 class Session:
@@ -206,7 +195,7 @@ class Session:
             plan, values = plans.plan_text(sql, catalog, self.database, self.settings)
             return await self._execute(plan, values)
 
-        return await self._fresh(attempt)
+        return await self.environment.attempt(attempt)
 
     async def _run_waiting(self, sql: str, error: InvalidStatement) -> Outcome:
         """What the planner knows no function for may be one that waits; else `error` stands."""
@@ -288,42 +277,16 @@ class Session:
             )
             return await self._execute(plan, [value for value, _ in values])
 
-        return self._ran(await self._fresh(attempt))
+        return self._ran(await self.environment.attempt(attempt))
 
     async def _plan_prepared(self, sql: str) -> Plan:
         plans = self.environment.plans
-        return await self.with_catalog(lambda catalog: plans.plan_prepared(sql, catalog, self.database, self.settings))
+        return await self.environment.with_catalog(lambda catalog: plans.plan_prepared(sql, catalog, self.database, self.settings))
 
     # Catalog
 
-    async def with_catalog(self, use: Callable[[Catalog], T]) -> T:
-        """`use` the catalog, and once more a fresh one if a name was missing."""
-        environment = self.environment
-        try:
-            return use(environment.catalog())
-        except InvalidStatement as error:
-            if error.condition not in STALE:
-                raise
-        await environment.database.refresh_catalog()
-        return use(environment.catalog())
-
-    async def _fresh(self, attempt: Callable[[Catalog], Awaitable[Outcome]]) -> Outcome:
-        """`attempt` with the catalog, and again while it turns out to be out of date."""
-        environment = self.environment
-        for _ in range(ATTEMPTS_MAX):
-            before = environment.database.catalog
-            try:
-                return await attempt(environment.catalog())
-            except (InvalidStatement, SchemaChanged) as error:
-                if error.condition not in STALE:
-                    raise
-                await environment.database.refresh_catalog()
-                if environment.database.catalog is before:
-                    raise
-        raise SchemaChanged
-
     async def use(self, name: str) -> None:
-        found = await self.with_catalog(lambda catalog: catalog.database(name))
+        found = await self.environment.with_catalog(lambda catalog: catalog.database(name))
         self.database = found.name
         collation = collation_of(found.collation)
         if collation is not None:
@@ -332,7 +295,7 @@ class Session:
 
     async def field_list(self, name: str, pattern: str) -> list[tuple[OutputColumn, str | None]]:
         """COM_FIELD_LIST: the columns of a table, each with its default."""
-        table = await self.with_catalog(lambda catalog: catalog.table(self.database, name))
+        table = await self.environment.with_catalog(lambda catalog: catalog.table(self.database, name))
         matches = like_pattern(pattern or "%")
         return [
             (output_column(table, column), default_text(column))

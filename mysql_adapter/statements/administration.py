@@ -64,7 +64,7 @@ async def maintain(session: Session, cursor: TokenCursor) -> ResultSet:
         database = database or session.database
         shown = f"{database}.{name}"
         try:
-            await session.with_catalog(lambda catalog: catalog.table(database, name))  # noqa: B023
+            await session.environment.with_catalog(lambda catalog: catalog.table(database, name))  # noqa: B023
             if operation == "optimize":
                 note = "Table does not support optimize, doing recreate + analyze instead"
                 rows.append((shown, operation, "note", note))

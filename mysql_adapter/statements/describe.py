@@ -22,7 +22,7 @@ async def describe(session: Session, cursor: TokenCursor) -> ResultSet:
     if cursor.at_any(*_STATEMENTS):
         raise Unsupported("EXPLAIN of a statement")
     database, name = cursor.qualified_name()
-    table = await session.with_catalog(lambda catalog: catalog.table(database or session.database, name))
+    table = await session.environment.with_catalog(lambda catalog: catalog.table(database or session.database, name))
     rows = column_rows(table, False)
     if not cursor.at_end:
         token = cursor.token

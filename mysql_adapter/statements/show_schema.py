@@ -120,7 +120,7 @@ async def _table(session: Session, cursor: TokenCursor) -> Table:
         raise cursor.error()
     database, name = cursor.qualified_name()
     database = _from(cursor) or database or session.database
-    return await session.with_catalog(lambda catalog: catalog.table(database, name))
+    return await session.environment.with_catalog(lambda catalog: catalog.table(database, name))
 
 
 async def columns(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
@@ -159,7 +159,7 @@ async def index(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
 
 async def table_status(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
     wanted = _from(cursor) or session.database
-    database = await session.with_catalog(lambda catalog: catalog.database(wanted))
+    database = await session.environment.with_catalog(lambda catalog: catalog.database(wanted))
     rows: list[Row] = [(row[2], *row[4:]) for row in all_tables(session) if row[1] == database.name]
     return await filtered(session, cursor, outputs_of(_TABLE_STATUS), rows)
 
@@ -167,7 +167,7 @@ async def table_status(session: Session, cursor: TokenCursor, full: bool) -> Res
 async def create_table(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
     database, name = cursor.qualified_name()
     cursor.expect_end()
-    table = await session.with_catalog(lambda catalog: catalog.table(database or session.database, name))
+    table = await session.environment.with_catalog(lambda catalog: catalog.table(database or session.database, name))
     columns = (OutputColumn("Table", text(64), False), OutputColumn("Create Table", text(1024), False))
     return ResultSet(columns, [(table.name, show_create_table(table))])
 
@@ -176,7 +176,7 @@ async def create_database(session: Session, cursor: TokenCursor, full: bool) -> 
     guarded = cursor.accept("IF", "NOT", "EXISTS")
     name = cursor.identifier()
     cursor.expect_end()
-    database = await session.with_catalog(lambda catalog: catalog.database(name))
+    database = await session.environment.with_catalog(lambda catalog: catalog.database(name))
     sql = show_create_database(database)
     if guarded:
         sql = sql.replace("CREATE DATABASE ", "CREATE DATABASE /*!32312 IF NOT EXISTS*/ ", 1)

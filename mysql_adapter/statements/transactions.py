@@ -87,7 +87,7 @@ async def lock_tables(session: Session, cursor: TokenCursor) -> Done:
     await session.commit()
     while True:
         database, name = cursor.qualified_name()
-        await session.with_catalog(lambda catalog: catalog.table(database or session.database, name))  # noqa: B023
+        await session.environment.with_catalog(lambda catalog: catalog.table(database or session.database, name))  # noqa: B023
         if cursor.accept("AS") or not cursor.at_any("READ", "WRITE", "LOW_PRIORITY"):
             cursor.identifier()
         cursor.accept("LOW_PRIORITY")

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from backend.execution.database import Database
@@ -27,27 +28,27 @@ TEXT_LENGTH = 100
 class EchoTransaction:
     """Remembers what was done to it."""
 
-    def __init__(self, log: list[str]) -> None:
-        self._log = log
+    def __init__(self, note: Callable[[str], None]) -> None:
+        self._note = note
         self._names: list[str] = []
 
     async def commit(self) -> None:
-        self._log.append("commit")
+        self._note("commit")
 
     def rollback(self) -> None:
-        self._log.append("rollback")
+        self._note("rollback")
 
     def savepoint(self, name: str) -> None:
         self._names.append(name)
-        self._log.append(f"savepoint {name}")
+        self._note(f"savepoint {name}")
 
     def rollback_to(self, name: str) -> None:
         if name not in self._names:
             raise InvalidStatement(Condition.SAVEPOINT_MISSING, name)
-        self._log.append(f"rollback to {name}")
+        self._note(f"rollback to {name}")
 
     def release(self, name: str) -> None:
-        self._log.append(f"release {name}")
+        self._note(f"release {name}")
 
 
 class EchoDatabase:
@@ -55,9 +56,20 @@ class EchoDatabase:
         self.catalog = Catalog.of((catalog.Database("test"),), (), 1, 1)
         self.log: list[str] = []
         self.sleeping = 0
+        self._changed = threading.Condition()
         nothing: Any = None
         self._engine = Database(nothing, self.catalog, nothing, nothing)
         self.evaluate = self._engine.evaluate
+
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Wait in another thread for what happens here: a sleep that begins, a transaction's end."""
+        with self._changed:
+            assert self._changed.wait_for(condition, timeout=10)
+
+    def note(self, event: str) -> None:
+        with self._changed:
+            self.log.append(event)
+            self._changed.notify_all()
 
     async def refresh_catalog(self) -> None:
         pass
@@ -73,7 +85,9 @@ class EchoDatabase:
         assert isinstance(plan.statement, Select)
         first = plan.statement.outputs[0]
         if isinstance(first, Literal) and first.value == "sleep":
-            self.sleeping += 1
+            with self._changed:
+                self.sleeping += 1
+                self._changed.notify_all()
             await asyncio.Event().wait()
         if isinstance(first, Literal) and isinstance(first.value, str) and first.value.startswith("series "):
             columns = (OutputColumn("n", types.BIGINT, False), OutputColumn("s", types.text(TEXT_LENGTH)))
@@ -81,9 +95,9 @@ class EchoDatabase:
         return await self._engine.execute(plan, parameters, None, modes)
 
     async def define(self, sql: str, database: str | None, settings: Settings) -> Done:
-        self.log.append(sql)
+        self.note(sql)
         return Done()
 
     def begin(self) -> EchoTransaction:
-        self.log.append("begin")
-        return EchoTransaction(self.log)
+        self.note("begin")
+        return EchoTransaction(self.note)

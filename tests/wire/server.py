@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import threading
+from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any
 
@@ -63,8 +64,11 @@ class ServerThread:
         async def run() -> Any:
             return function()
 
+        return self.wait_for(run())
+
+    def wait_for(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         assert self._loop is not None
-        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(10)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(10)
 
     def _run(self) -> None:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import struct
-import time
 from collections.abc import Iterator
 
 import mysql.connector
@@ -32,13 +31,6 @@ def server(database: EchoDatabase) -> Iterator[ServerThread]:
 def client(server: ServerThread) -> Iterator[RawClient]:
     with RawClient(server.port) as connected:
         yield connected
-
-
-def wait_until(condition: object) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def test_greeting_claims_mysql_8(client: RawClient) -> None:
@@ -258,7 +250,7 @@ def test_kill_query_interrupts_and_the_connection_goes_on(server: ServerThread, 
     with RawClient(server.port) as sleeper, RawClient(server.port) as killer:
         (row,) = sleeper.query("SELECT CONNECTION_ID()")
         sleeper.command(3, b"SELECT 'sleep'")
-        wait_until(lambda: database.sleeping > before)
+        database.wait_until(lambda: database.sleeping > before)
         killer.query(b"KILL QUERY " + row[1:])
         with pytest.raises(ServerError) as raised:
             sleeper.read_ok()
@@ -272,7 +264,7 @@ def test_kill_ends_the_connection(server: ServerThread, database: EchoDatabase, 
     with RawClient(server.port) as sleeper, RawClient(server.port) as killer:
         (row,) = sleeper.query("SELECT CONNECTION_ID()")
         sleeper.command(3, b"SELECT 'sleep'")
-        wait_until(lambda: database.sleeping > before)
+        database.wait_until(lambda: database.sleeping > before)
         if how == "PROCESS_KILL":
             killer.command(0x0C, struct.pack("<I", int(row[1:])))
             killer.read_ok()
@@ -290,9 +282,9 @@ def test_disconnect_while_running_rolls_back(server: ServerThread, database: Ech
     with RawClient(server.port) as client:
         client.query("BEGIN")
         client.command(3, b"SELECT 'sleep'")
-        wait_until(lambda: database.sleeping > before)
+        database.wait_until(lambda: database.sleeping > before)
         database.log.clear()
-    wait_until(lambda: database.log == ["rollback"])
+    database.wait_until(lambda: database.log == ["rollback"])
 
 
 def test_slow_reader_stalls_no_one_and_costs_little(server: ServerThread) -> None:
@@ -313,7 +305,7 @@ def test_greedy_writer_is_held_back(server: ServerThread, database: EchoDatabase
     with RawClient(server.port) as client, RawClient(server.port) as killer:
         (row,) = client.query("SELECT CONNECTION_ID()")
         client.command(3, b"SELECT 'sleep'")
-        wait_until(lambda: database.sleeping > before)
+        database.wait_until(lambda: database.sleeping > before)
         client.socket.settimeout(1)
         sent = 0
         with pytest.raises(TimeoutError):
@@ -427,8 +419,7 @@ def test_client_that_never_reads_is_ended(database: EchoDatabase) -> None:
     with ServerThread(database, limits=Limits(write_timeout_s=0.1)) as server, RawClient(server.port) as client:
         client.command(3, b"SELECT 'series 500000'")
         assert server.server is not None
-        running = server.server.connections
-        wait_until(lambda: not running)
+        server.wait_for(server.server.emptied())
 
 
 def test_query_attributes_are_passed_over(server: ServerThread) -> None:
