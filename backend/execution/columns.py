@@ -12,6 +12,7 @@ from decimal import Decimal
 
 from backend.execution.execution import Execution
 from controller.sql.plan import Assignment
+from dataflow import expression as expressions
 from dataflow.compile import compile_predicate, compile_scalar
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Expression, Literal, Parameter
@@ -146,13 +147,21 @@ def scalar_of(expression: Expression) -> Scalar:
     return compile_scalar(expression)
 
 
+def _is_itself(assignment: Assignment) -> bool:
+    """`c = c` is left alone, whatever the mode says about the value that is there."""
+    expression = assignment.expression
+    return isinstance(expression, expressions.Column) and expression.index == assignment.column
+
+
 class Assignments:
     """SET of an UPDATE or of ON DUPLICATE KEY UPDATE: left to right, each sees the ones before."""
 
     def __init__(self, columns: Columns, assignments: Sequence[Assignment]) -> None:
         self._columns = columns
         self._assignments = tuple(
-            (each.column, None if each.is_default else scalar_of(each.expression), each.expression) for each in assignments
+            (each.column, None if each.is_default else scalar_of(each.expression), each.expression)
+            for each in assignments
+            if not _is_itself(each)
         )
         assigned = {each.column for each in assignments}
         self._on_update = tuple(position for position in columns.on_update if position not in assigned)

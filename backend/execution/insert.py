@@ -280,13 +280,13 @@ class _Run:
         if found is None:
             raise Retryable(Condition.DEADLOCK)
         self.duplicates += 1
-        self.matched += 1
         old = writer.decode(found)
         if self.compiled.select is None:
             self.execution.parameters = tuple(draft.parameters)  # a batch has a vector for each row
         new = self.compiled.on_update.apply(old, row, self.execution)
         self._note_id(new)
         if new is old:
+            self.matched += 1  # CLIENT_FOUND_ROWS counts it, though nothing changes
             return
         violated = self.columns.violated(new)
         if violated is not None:
@@ -294,6 +294,7 @@ class _Run:
         second = await writer.update(found, old, new)
         if second is None:
             self.affected += 2
+            self.matched += 2
             if new[self.columns.auto_increment or 0] != old[self.columns.auto_increment or 0]:
                 self.largest_written = max(self.largest_written, self.last_id)
             return
