@@ -25,6 +25,8 @@ from persistence.shard_store import Durability, ShardStore
 from persistence.sweeping import sweep
 
 LOCK_PATIENCE_S = 60.0
+OUTCOME_EPOCHS = 100_000
+"""Clients that committed nothing for so long have gone without asking what became of a transaction."""
 ORPHAN_CHECK_S = 0.5
 RECONNECT_S = 0.1
 SWEEP_CHECK_S = 5.0
@@ -61,6 +63,7 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     orphaned = asyncio.ensure_future(_until_orphaned())
     durability: Durability = "os" if deployment.durability == "os" else "fsync"
     store = await _open(deployment.data_path / "shards" / str(shard), durability)
+    store.prune_transactions(store.epoch - OUTCOME_EPOCHS)
     worker = Worker(shard, deployment.shard_count, store, deployment.memory_bytes // deployment.shard_count)
     server, port = await worker.serve(own_address(deployment.internal_host), deployment.secret_bytes)
     registry = Registry(deployment.zookeeper, deployment.root)
