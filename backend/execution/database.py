@@ -25,7 +25,7 @@ from backend.store import Committed, Conflict, Store
 from controller.catalog import Catalog
 from controller.sql.plan import Delete, Insert, Plan, Query, Select, Update
 from controller.sql.settings import Settings
-from dataflow.errors import Condition, Retryable, Unsupported
+from dataflow.errors import Condition, MillraceError, Retryable, Unsupported
 from dataflow.modes import DEFAULT_MODES, Modes
 from dataflow.temporal import from_datetime
 from dataflow.types import Row, Value
@@ -67,7 +67,11 @@ class Database:
         self.learn_catalog(await self._load_catalog())
 
     async def define(self, sql: str, database: str | None, settings: Settings) -> Done:
-        done, catalog = await self._define(sql, database, settings)
+        try:
+            done, catalog = await self._define(sql, database, settings)
+        except MillraceError:
+            await self.refresh_catalog()  # what was published before it failed has been taken back since
+            raise
         self.learn_catalog(catalog)
         return done
 
