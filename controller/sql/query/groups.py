@@ -12,6 +12,9 @@ from dataflow.expression import Column, Expression, Literal
 from dataflow.node import Aggregate, AggregateFunction, Join, Order, Union
 from dataflow.types import BIGINT
 
+CONSTANT = -1
+"""The number of the column that the grand total of a ROLLUP is grouped by."""
+
 
 def group(product: Product, grouping: Grouping, carried: Sequence[int]) -> Product:
     """The groups of a product: keys, dependent columns and carried ones, then the functions."""
@@ -33,13 +36,21 @@ def group(product: Product, grouping: Grouping, carried: Sequence[int]) -> Produ
     levels: list[Relation] = []
     ids = [*keys, *beside, *(column.index for column, _ in bound), *(each.index for each in grouping.levels.values())]
     for count in range(len(keys), -1, -1):
-        found = _grouped(relation, [*keys[:count], *beside], bound)
+        level = [*keys[:count], *beside]
+        found = _grouped(relation, level, bound) if level else _grouped(_with_constant(relation), [CONSTANT], bound)
         for column, _ in grouping.keys[count:]:
             found.define(column.index, Literal(None, column.type))
-        for number, level in grouping.levels.items():
-            found.define(level.index, Literal(int(keys.index(number) >= count), BIGINT))
+        for number, mark in grouping.levels.items():
+            found.define(mark.index, Literal(int(keys.index(number) >= count), BIGINT))
         levels.append(_projected(found, ids))
     return Product([Relation(Union(tuple(each.node for each in levels)), tuple(ids))])
+
+
+def _with_constant(relation: Relation) -> Relation:
+    """With one more column, the same in all rows: grouped by it, no rows give no group."""
+    columns = tuple([Column(place, each) for place, each in enumerate(relation.node.types)])
+    node = Join((relation.node,), outputs=(*columns, Literal(0, BIGINT)))
+    return Relation(node, (*relation.ids, CONSTANT))
 
 
 def _grouped(
