@@ -1,4 +1,4 @@
-"""The catalog: an immutable snapshot of every database and base table.
+"""The catalog: an immutable snapshot of every database, base table and view.
 
 Table names are case-sensitive, as in MySQL on Linux; column names are not. A `CatalogChange`
 is what a DDL statement asks for; `Catalog.apply` makes the next snapshot of it. Ids are never
@@ -31,6 +31,25 @@ class Database:
 
 
 @dataclass(frozen=True, slots=True)
+class View:
+    """A SELECT under a name. `columns` are names given to its columns, empty if they keep their own.
+
+    Names in it are resolved in `default_database`, and its literals have `collation`.
+    """
+
+    database: str
+    name: str
+    select: str
+    columns: tuple[str, ...] = ()
+    default_database: str = ""
+    collation: str = DEFAULT_COLLATION
+
+
+ViewName = tuple[str, str]
+"""(database, name)"""
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """What SHOW WARNINGS lists after a statement: level is Note or Warning."""
 
@@ -53,10 +72,13 @@ class CatalogChange:
     tables_dropped: tuple[int, ...] = ()
     builds: tuple[tuple[int, int], ...] = ()
     notes: tuple[Note, ...] = ()
+    views_put: tuple[View, ...] = ()
+    views_dropped: tuple[ViewName, ...] = ()
 
     @property
     def is_empty(self) -> bool:
-        return not (self.databases_put or self.databases_dropped or self.tables_put or self.tables_dropped)
+        tables = self.tables_put or self.tables_dropped
+        return not (self.databases_put or self.databases_dropped or tables or self.views_put or self.views_dropped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +88,15 @@ class Catalog:
     names: Mapping[tuple[str, str], int] = field(default_factory=lambda: MappingProxyType({}))
     version: int = 0
     next_table_id: int = 1
+    views: Mapping[ViewName, View] = field(default_factory=lambda: MappingProxyType({}))
 
     @staticmethod
     def of(
-        databases: tuple[Database, ...], tables: tuple[Table, ...], version: int, next_table_id: int
+        databases: tuple[Database, ...],
+        tables: tuple[Table, ...],
+        version: int,
+        next_table_id: int,
+        views: tuple[View, ...] = (),
     ) -> Catalog:
         return Catalog(
             MappingProxyType({database.name: database for database in databases}),
@@ -77,7 +104,13 @@ class Catalog:
             MappingProxyType({(table.database, table.name): table.id for table in tables}),
             version,
             next_table_id,
+            MappingProxyType({(view.database, view.name): view for view in views}),
         )
+
+    def views_of(self, database: str) -> list[View]:
+        """The views of `database` by name."""
+        found = [view for view in self.views.values() if view.database == database]
+        return sorted(found, key=lambda view: view.name)
 
     def database(self, name: str | None) -> Database:
         if not name:
@@ -129,7 +162,18 @@ class Catalog:
             assert old is None or old.version < table.version, "a changed table has a higher version"
             tables[table.id] = table
             next_table_id = max(next_table_id, table.id + 1)
-        return Catalog.of(tuple(databases.values()), tuple(tables.values()), self.version + 1, next_table_id)
+        views = {name: view for name, view in self.views.items() if name[0] in databases}
+        for view_name in change.views_dropped:
+            views.pop(view_name, None)
+        for view in change.views_put:
+            views[view.database, view.name] = view
+        return Catalog.of(
+            tuple(databases.values()),
+            tuple(tables.values()),
+            self.version + 1,
+            next_table_id,
+            tuple(views.values()),
+        )
 
 
 # --- encoding -------------------------------------------------------------------------------
@@ -138,6 +182,7 @@ class Catalog:
 
 _CLASSES: dict[str, Any] = {
     "database": Database,
+    "view": View,
     "table": schema.Table,
     "column": schema.Column,
     "index": schema.Index,
@@ -246,6 +291,17 @@ def decode_database(data: bytes) -> Database:
     found = _decode(data)
     if not isinstance(found, Database):
         raise CorruptState("not a database")
+    return found
+
+
+def encode_view(view: View) -> bytes:
+    return msgspec.msgpack.encode(to_builtins(view))
+
+
+def decode_view(data: bytes) -> View:
+    found = _decode(data)
+    if not isinstance(found, View):
+        raise CorruptState("not a view")
     return found
 
 

@@ -4,7 +4,7 @@
     /<root>/adapters/<name>     ephemeral: where an adapter listens
     /<root>/leader              ephemeral: the controller that acts
     /<root>/catalog             its version; every change sets it in the same transaction
-    /<root>/catalog/d…, t…      one database or table each
+    /<root>/catalog/d…, t…, v…  one database, table or view each
 
 Invariants
 - A catalog change happens only on the version it was planned for, so a leader that has been
@@ -41,8 +41,10 @@ from controller.catalog import (
     CatalogChange,
     decode_database,
     decode_table,
+    decode_view,
     encode_database,
     encode_table,
+    encode_view,
 )
 from dataflow.errors import Condition, InvalidStatement, Retryable
 
@@ -211,19 +213,23 @@ class Registry:
         self._client.sync(path)
         while True:
             head, stat = self._client.get(path)
-            databases, tables = [], []
+            databases, tables, views = [], [], []
             try:
                 for name in self._client.get_children(path):
                     data, _ = self._client.get(f"{path}/{name}")
                     if name[0] == "d":
                         databases.append(decode_database(data))
+                    elif name[0] == "v":
+                        views.append(decode_view(data))
                     else:
                         tables.append(decode_table(data))
             except NoNodeError:
                 continue
             if self._client.get(path)[1].version == stat.version:
                 known = _decode_head(head) if head else _CatalogHead(0, 1)
-                return Catalog.of(tuple(databases), tuple(tables), known.version, known.next_table_id)
+                return Catalog.of(
+                    tuple(databases), tuple(tables), known.version, known.next_table_id, tuple(views)
+                )
 
     @_answered
     def catalog_version(self) -> int:
@@ -256,6 +262,11 @@ class Registry:
             self._put(transaction, f"{path}/t{table.id}", encode_table(table), table.id in catalog.tables)
         for table_id in change.tables_dropped:
             transaction.delete(f"{path}/t{table_id}")
+        for view in change.views_put:
+            view_name = (view.database, view.name)
+            self._put(transaction, f"{path}/{_view_node(view_name)}", encode_view(view), view_name in catalog.views)
+        for view_name in catalog.views.keys() - after.views.keys():
+            transaction.delete(f"{path}/{_view_node(view_name)}")
         for result in transaction.commit():
             if isinstance(result, BadVersionError):
                 raise Retryable(Condition.DEADLOCK)
@@ -308,5 +319,9 @@ class Registry:
 
 
 def _escape(name: str) -> str:
-    """A database's name as part of a znode's: any character may stand in it."""
+    """A name as part of a znode's: any character may stand in it."""
     return name.encode().hex()
+
+
+def _view_node(name: tuple[str, str]) -> str:
+    return f"v{_escape(name[0])}.{_escape(name[1])}"

@@ -19,8 +19,10 @@ from controller.catalog import (
     CatalogChange,
     decode_database,
     decode_table,
+    decode_view,
     encode_database,
     encode_table,
+    encode_view,
 )
 from controller.sql.definition import plan_definition
 from controller.sql.settings import Settings
@@ -28,7 +30,7 @@ from dataflow.errors import Condition, CorruptState, Retryable
 from persistence.shard_store import Durability
 
 _META = b"catalog"
-_decode = msgspec.msgpack.Decoder(tuple[int, int, list[bytes], list[bytes]]).decode
+_decode = msgspec.msgpack.Decoder(tuple[int, int, list[bytes], list[bytes], list[bytes]]).decode
 
 
 class LocalCatalogStore:
@@ -51,6 +53,7 @@ class LocalCatalogStore:
             catalog.next_table_id,
             [encode_database(database) for database in catalog.databases.values()],
             [encode_table(table) for table in catalog.tables.values()],
+            [encode_view(view) for view in catalog.views.values()],
         )
         self._store.shards[0].put_meta(_META, msgspec.msgpack.encode(packed))
         self._catalog = catalog
@@ -62,11 +65,15 @@ class LocalCatalogStore:
         if stored is None:
             return Catalog()
         try:
-            version, next_table_id, databases, tables = _decode(stored)
+            version, next_table_id, databases, tables, views = _decode(stored)
         except msgspec.DecodeError as error:
             raise CorruptState(f"catalog: {error}") from error
         return Catalog.of(
-            tuple(map(decode_database, databases)), tuple(map(decode_table, tables)), version, next_table_id
+            tuple(map(decode_database, databases)),
+            tuple(map(decode_table, tables)),
+            version,
+            next_table_id,
+            tuple(map(decode_view, views)),
         )
 
     def _publish(self) -> None:

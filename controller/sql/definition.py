@@ -25,6 +25,7 @@ from controller.sql.table_elements import (
     read_key,
 )
 from controller.sql.table_options import read_options
+from controller.sql.view_definition import at_view, define_view, drop_views
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.schema import Index, Table
 from dataflow.temporal import from_datetime
@@ -77,6 +78,8 @@ class _Definition:
             return self._create_database()
         if cursor.accept("TABLE"):
             return self._create_table()
+        if at_view(cursor):
+            return define_view(cursor, self.catalog, self.database, self.settings, alter=False)
         if cursor.at("TEMPORARY"):
             raise Unsupported("temporary tables")
         kind = cursor.accept_any("UNIQUE", "FULLTEXT", "SPATIAL") or "KEY"
@@ -88,6 +91,8 @@ class _Definition:
         cursor = self.cursor
         if cursor.accept_any("DATABASE", "SCHEMA"):
             return self._drop_database()
+        if cursor.accept("VIEW"):
+            return drop_views(cursor, self.catalog, self.database)
         cursor.accept("TEMPORARY")
         if cursor.accept_any("TABLE", "TABLES"):
             return self._drop_tables()
@@ -108,6 +113,8 @@ class _Definition:
             name = cursor.identifier() if cursor.at_identifier() and not cursor.at("CHARSET") else self.database
             found = self.catalog.database(name)
             return CatalogChange(databases_put=(replace(found, collation=self._database_collation(found.collation)),))
+        if at_view(cursor):
+            return define_view(cursor, self.catalog, self.database, self.settings, alter=True)
         cursor.accept("IGNORE")
         if cursor.accept("TABLE"):
             table = self._table(self._name())
@@ -117,8 +124,6 @@ class _Definition:
     def _other(self, verb: str) -> Exception:
         """What follows is either valid and not supported, or no statement at all."""
         word = self.cursor.token.upper
-        if word in ("OR", "ALGORITHM", "DEFINER", "SQL", "VIEW"):
-            return Unsupported(f"{verb} VIEW")
         if word in ("TRIGGER", "PROCEDURE", "FUNCTION", "EVENT", "USER", "ROLE", "SERVER", "TABLESPACE", "SEQUENCE"):
             return Unsupported(f"{verb} {word}")
         return self.cursor.error()
@@ -204,7 +209,7 @@ class _Definition:
         optional = self._not_exists()
         database, name = self._name()
         owner = self.catalog.database(database)
-        taken = self.catalog.find_table(database, name) is not None
+        taken = self.catalog.find_table(database, name) is not None or (database, name) in self.catalog.views
         like = self._like()
         if like is not None:
             if taken:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from controller.catalog import View
 from dataflow.expression import Expression
 from dataflow.node import AggregateFunction, Node
 from dataflow.schema import Table
@@ -162,7 +163,8 @@ class Query:
     `filter`, `outputs` and `order_by` read the node's row, followed by the values of `windows`.
     `default` is the row to use if there is none (an aggregate without GROUP BY). `prior` are
     queries to be run first; each one's rows are those of a table with that id. A `shareable`
-    node depends on the base tables alone, not on parameters or the moment.
+    node depends on the base tables alone, not on parameters or the moment. `views` are the
+    definitions that it was made of.
     """
 
     node: Node
@@ -180,6 +182,7 @@ class Query:
     shareable: bool = False
     distinct: bool = False
     count_found_rows: bool = False
+    views: tuple[View, ...] = ()
 
     @property
     def table(self) -> Table | None:

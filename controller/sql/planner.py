@@ -162,4 +162,7 @@ def _is_valid(found: Plan, catalog: Catalog) -> bool:
         now = catalog.tables.get(table.id)
         if now is not table and (now is None or now.version != table.version):
             return False
-    return True
+    statement = found.statement
+    query = statement.select if isinstance(statement, Insert) else statement
+    views = query.views if isinstance(query, Query) else ()
+    return all(catalog.views.get((view.database, view.name)) == view for view in views)

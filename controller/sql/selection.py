@@ -39,11 +39,7 @@ def is_simple(tree: Any, catalog: Catalog, database: str | None) -> bool:
         source = clause.this
         if not isinstance(source, exp.Table) or source.args.get("joins") or not isinstance(source.this, exp.Identifier):
             return False
-        if is_view(catalog, source.text("db") or database, source.name):
+        if (source.text("db") or database, source.name) in catalog.views:
             return False
     return not any(each is not tree for each in tree.find_all(exp.Query, exp.Window, exp.Any, exp.All))
 
-
-def is_view(catalog: Catalog, database: str | None, name: str) -> bool:
-    views = getattr(catalog, "views", None)
-    return views is not None and (database, name) in views

@@ -74,6 +74,7 @@ def extended(base: Catalog) -> Catalog:
         _Names(base.names),
         base.version,
         base.next_table_id,
+        base.views,
     )
 
 

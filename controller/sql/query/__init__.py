@@ -28,4 +28,5 @@ def plan_query(
     block = resolver.query(tree, Names(None, database))
     found = finish(block, resolver.numbering, tuple(resolver.tables.values()))
     modifiers = [str(each.name).upper() for each in tree.args.get("operation_modifiers") or []]
-    return replace(found, count_found_rows="SQL_CALC_FOUND_ROWS" in modifiers)
+    views = tuple(dict.fromkeys(resolver.views))
+    return replace(found, count_found_rows="SQL_CALC_FOUND_ROWS" in modifiers, views=views)

@@ -236,7 +236,7 @@ def rewritten(block: AnyBlock, mapping: Mapping[int, Expression]) -> AnyBlock:
         )
     return replace(
         block,
-        source=_rewritten_source(block.source, mapping),
+        source=rewritten_source(block.source, mapping),
         where=list(map(new, block.where)),
         outputs=[(column, new(value)) for column, value in block.outputs],
         grouping=grouping,
@@ -258,7 +258,7 @@ def rewritten(block: AnyBlock, mapping: Mapping[int, Expression]) -> AnyBlock:
     )
 
 
-def _rewritten_source(source: From, mapping: Mapping[int, Expression]) -> From:
+def rewritten_source(source: From, mapping: Mapping[int, Expression]) -> From:
     match source:
         case Leaf(derived=None):
             return source
@@ -267,11 +267,11 @@ def _rewritten_source(source: From, mapping: Mapping[int, Expression]) -> From:
             return replace(source, derived=rewritten(derived, mapping))
         case Inner(items, conditions):
             return Inner(
-                [_rewritten_source(each, mapping) for each in items], [substituted(each, mapping) for each in conditions]
+                [rewritten_source(each, mapping) for each in items], [substituted(each, mapping) for each in conditions]
             )
         case Left(left, right, conditions):
             return Left(
-                _rewritten_source(left, mapping),
-                _rewritten_source(right, mapping),
+                rewritten_source(left, mapping),
+                rewritten_source(right, mapping),
                 [substituted(each, mapping) for each in conditions],
             )

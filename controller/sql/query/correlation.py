@@ -25,6 +25,7 @@ from controller.sql.query.block import (
     leaves,
     outer_ids,
     rewritten,
+    rewritten_source,
 )
 from controller.sql.query.fields import Relation
 from controller.sql.query.product import Product, close, is_key_equality
@@ -153,7 +154,7 @@ def _with_domain(builder: Builder, product: Product, block: AnyBlock, outer: set
             links.append(call("<=>", cast(column, _BINARY), exact))
     domain = Relation(distinct(Join((source.node,), outputs=tuple(outputs))), tuple(columns))
     builder.used.update(columns)
-    return Detached(_placed(rewritten(block, mapping), domain), columns, links)
+    return Detached(_placed(builder, rewritten(block, mapping), domain), columns, links)
 
 
 def _identical(builder: Builder, outer: Column, inner: Column) -> Expression:
@@ -161,22 +162,51 @@ def _identical(builder: Builder, outer: Column, inner: Column) -> Expression:
     return call("=" if plain else "<=>", outer, inner)
 
 
-def _placed(block: AnyBlock, domain: Relation) -> AnyBlock:
+def _placed(builder: Builder, block: AnyBlock, domain: Relation) -> AnyBlock:
     if isinstance(block, SetBlock):
         left, right = block.branches
-        return replace(block, branches=(_placed(left, domain), _placed(right, domain)))
-    return replace(block, source=_beside(block.source, domain))
+        return replace(block, branches=(_placed(builder, left, domain), _placed(builder, right, domain)))
+    return replace(block, source=_beside(builder, block.source, domain))
 
 
-def _beside(source: From, domain: Relation) -> From:
-    """The domain joined in, below the outer join that reads it if there is one."""
+def _beside(builder: Builder, source: From, domain: Relation) -> From:
+    """The domain joined in, as far down as the conditions that read it."""
+    ids = set(domain.ids)
     leaf = Leaf((), relation=domain)
-    if isinstance(source, Left) and any(columns_of(each) & set(domain.ids) for each in source.conditions):
-        return Left(_beside(source.left, domain), source.right, source.conditions)
-    if isinstance(source, Inner):
-        for place, item in enumerate(source.items):
-            if isinstance(item, Left) and any(columns_of(each) & set(domain.ids) for each in item.conditions):
-                items = list(source.items)
-                items[place] = _beside(item, domain)
-                return Inner(items, source.conditions)
-    return Inner([leaf, source], [])
+    if not any(columns_of(each) & ids for each in conditions_of(source)) or isinstance(source, Leaf):
+        return Inner([leaf, source], [])
+    if isinstance(source, Left):
+        right = source.right
+        links: list[Expression] = []
+        if any(columns_of(each) & ids for each in conditions_of(right)):
+            right, links = _with_copy(builder, right, domain)
+        return Left(_beside(builder, source.left, domain), right, [*source.conditions, *links])
+    items: list[From] = []
+    conditions = list(source.conditions)
+    placed = False
+    for item in source.items:
+        if any(columns_of(each) & ids for each in conditions_of(item)):
+            if placed:
+                item, links = _with_copy(builder, item, domain)
+                conditions += links
+            else:
+                item = _beside(builder, item, domain)
+                placed = True
+        items.append(item)
+    return Inner(items if placed else [leaf, *items], conditions)
+
+
+def _with_copy(builder: Builder, source: From, domain: Relation) -> tuple[From, list[Expression]]:
+    """`source` with a domain of its own, and the conditions that make it the same as the other."""
+    mapping: dict[int, Expression] = {}
+    links: list[Expression] = []
+    ids: list[int] = []
+    for number, kind in zip(domain.ids, domain.node.types):
+        column = Column(number, kind)
+        inner = builder.numbering.fresh(kind, builder.numbering.may_be_null(column))
+        mapping[number] = inner
+        ids.append(inner.index)
+        links.append(_identical(builder, column, inner))
+    builder.used.update(ids)
+    copy = Relation(domain.node, tuple(ids))
+    return _beside(builder, rewritten_source(source, mapping), copy), links

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from controller.catalog import Catalog
+from controller.catalog import Catalog, View
 from controller.sql.output import NOT_NULL, default_name, type_flags
 from controller.sql.plan import OrderItem, OutputColumn
 from controller.sql.query.block import AnyBlock, Block, Inner, SetBlock, Subquery, outer_ids
@@ -28,6 +28,7 @@ from dataflow.expression import Call, Column, Expression, columns_of
 from dataflow.inference import merged_type
 from dataflow.join_shape import conjuncts
 from dataflow.schema import Table
+from dataflow.types import Kind, SqlType
 
 _UNSUPPORTED = {
     "laterals": "LATERAL",
@@ -37,6 +38,7 @@ _UNSUPPORTED = {
     "sample": "TABLESAMPLE",
 }
 _SET_OPERATORS: dict[Any, str] = {exp.Union: "union", exp.Intersect: "intersect", exp.Except: "except"}
+_MISSING = (Condition.UNKNOWN_TABLE, Condition.UNKNOWN_COLUMN, Condition.UNKNOWN_DATABASE)
 _CLAUSES_AROUND = ("order", "limit", "offset")
 
 
@@ -49,8 +51,8 @@ class Resolver:
         self.parameters = parameters
         self.numbering = Numbering()
         self.tables: dict[int, Table] = {}
-        self.views: list[Any] = []
-        self._open_views: list[Any] = []
+        self.views: list[View] = []
+        self._open_views: list[View] = []
 
     def query(self, node: Any, names: Names) -> AnyBlock:
         """`names` has what is around the query; its own FROM is added to it."""
@@ -92,20 +94,28 @@ class Resolver:
             common[name] = CommonTable(each.this, columns, dict(common))
         return Names(names.parent, names.database, common)
 
-    def view(self, database: str | None, name: str) -> Any:
-        views = getattr(self.catalog, "views", None)
-        found = None if views is None or not database else views.get((database, name))
+    def view(self, database: str | None, name: str) -> View | None:
+        found = self.catalog.views.get((database, name)) if database else None
         if found is not None:
             self.views.append(found)
         return found
 
     @contextmanager
-    def inside_view(self, view: Any) -> Iterator[None]:
+    def inside_view(self, view: View) -> Iterator[None]:
+        """While the view's own query is resolved: in its settings, and never in itself."""
         if view in self._open_views:
             raise InvalidStatement(Condition.VIEW_RECURSION, view.database, view.name)
+        settings = self.settings
+        self.settings = replace(settings, collation=view.collation)
         self._open_views.append(view)
-        yield
+        try:
+            yield
+        except InvalidStatement as error:
+            if error.condition in _MISSING:
+                raise InvalidStatement(Condition.VIEW_INVALID, view.database, view.name) from None
+            raise
         self._open_views.pop()
+        self.settings = settings
 
     # -- UNION, INTERSECT, EXCEPT, VALUES
 
@@ -139,7 +149,7 @@ class Resolver:
         columns: list[OutputColumn] = []
         for (one, _), (other, _), output, beside in zip(left.outputs, right.outputs, left.columns, right.columns):
             nullable = output.nullable or beside.nullable
-            column = self.numbering.fresh(merged_type((one, other)), nullable)
+            column = self.numbering.fresh(_union_type(one, other), nullable)
             outputs.append((column, column))
             columns.append(computed_column(output.name, column, nullable))
         return SetBlock(operator, distinct, (left, right), outputs, columns)
@@ -164,6 +174,13 @@ class Resolver:
         column = self.numbering.fresh(value.type, nullable)
         block.outputs.append((column, value))
         block.columns.append(described or computed_column(name, value, nullable))
+
+
+def _union_type(left: Column, right: Column) -> SqlType:
+    """A branch of NULLs leaves the type of the other as it is."""
+    if Kind.NULL in (left.type.kind, right.type.kind):
+        return right.type if left.type.kind is Kind.NULL else left.type
+    return merged_type((left, right))
 
 
 def computed_column(name: str, value: Expression, nullable: bool) -> OutputColumn:

@@ -88,7 +88,7 @@ class FromClause:
         view = self._resolver.view(database, name)
         if view is not None:
             with self._resolver.inside_view(view):
-                block = self._resolver.query(parse(view.select), Names(None, view.default_database))
+                block = self._resolver.query(parse(view.select), Names(None, view.default_database or None))
                 return self._derived(block, node.alias or name, view.database, names or list(view.columns))
         table = self._resolver.catalog.table(database, name)
         self._resolver.tables[table.id] = table

@@ -1,0 +1,110 @@
+"""CREATE, ALTER and DROP VIEW: a SELECT that is planned once to see that it is one."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from controller.catalog import Catalog, CatalogChange, Note, View
+from controller.sql.cursor import Cursor
+from controller.sql.parameters import Parameters
+from controller.sql.parse import parse
+from controller.sql.query import plan_query
+from controller.sql.settings import Settings
+from controller.sql.template import canonical_text
+from dataflow.errors import Condition, InvalidStatement
+
+
+def at_view(cursor: Cursor) -> bool:
+    """Whether what follows CREATE or ALTER defines a view."""
+    distance = 0
+    while cursor.ahead(distance).text and distance < 24:
+        word = cursor.ahead(distance).upper
+        if word == "VIEW":
+            return True
+        if word in ("TABLE", "PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "INDEX", "DATABASE", "SCHEMA", "AS", "SELECT"):
+            return False
+        distance += 1
+    return False
+
+
+def define_view(cursor: Cursor, catalog: Catalog, database: str | None, settings: Settings, alter: bool) -> CatalogChange:
+    replaces = cursor.accept("OR", "REPLACE") or alter
+    while not cursor.accept("VIEW"):
+        cursor.next()  # ALGORITHM, DEFINER and SQL SECURITY change nothing here
+    given, name = cursor.qualified_name()
+    owner = given or database
+    catalog.database(owner)
+    assert owner is not None
+    columns: list[str] = []
+    if cursor.accept("("):
+        columns.append(cursor.identifier())
+        while cursor.accept(","):
+            columns.append(cursor.identifier())
+        cursor.expect(")")
+    cursor.expect("AS")
+    select = _without_check_option(canonical_text(cursor.rest(), settings))
+    known = catalog.views.get((owner, name))
+    if catalog.find_table(owner, name) is not None:
+        if replaces:
+            raise InvalidStatement(Condition.WRONG_OBJECT, owner, name, "VIEW")
+        raise InvalidStatement(Condition.TABLE_EXISTS, name)
+    if known is not None and not replaces:
+        raise InvalidStatement(Condition.TABLE_EXISTS, name)
+    if known is None and alter:
+        raise InvalidStatement(Condition.UNKNOWN_TABLE, f"{owner}.{name}")
+    view = View(owner, name, select, tuple(columns), database or "", settings.collation)
+    _check(view, catalog, settings)
+    return CatalogChange(views_put=(view,))
+
+
+def drop_views(cursor: Cursor, catalog: Catalog, database: str | None) -> CatalogChange:
+    optional = cursor.accept("IF", "EXISTS")
+    names: list[tuple[str, str]] = []
+    while True:
+        given, name = cursor.qualified_name()
+        owner = given or database
+        if not owner:
+            raise InvalidStatement(Condition.NO_DB_SELECTED)
+        names.append((owner, name))
+        if not cursor.accept(","):
+            break
+    cursor.accept_any("RESTRICT", "CASCADE")
+    cursor.expect_end()
+    missing = [".".join(name) for name in names if name not in catalog.views]
+    if missing and not optional:
+        raise InvalidStatement(Condition.UNKNOWN_TABLE_DROP, ",".join(missing))
+    condition = Condition.UNKNOWN_TABLE_DROP
+    notes = tuple(Note("Note", condition, condition.template.format(name)) for name in missing)
+    return CatalogChange(views_dropped=tuple(name for name in names if name in catalog.views), notes=notes)
+
+
+def _check(view: View, catalog: Catalog, settings: Settings) -> None:
+    """Plan the view's SELECT, and see that its columns have names of their own."""
+    tree = parse(view.select)
+    if next(tree.find_all(exp.Placeholder), None) is not None:
+        raise InvalidStatement(Condition.VIEW_PARAMETER)
+    parameters = Parameters([])
+    query = plan_query(tree, catalog, view.default_database or None, settings, parameters)
+    if any(fact.startswith("user_variable:") for fact in parameters.facts):
+        raise InvalidStatement(Condition.VIEW_PARAMETER)
+    if (view.database, view.name) in {(each.database, each.name) for each in query.views}:
+        raise InvalidStatement(Condition.VIEW_RECURSION, view.database, view.name)
+    names = view.columns or tuple(column.name for column in query.columns)
+    if len(names) != len(query.columns):
+        raise InvalidStatement(Condition.COLUMN_COUNT_IN_VIEW)
+    for place, name in enumerate(names):
+        if name.lower() in (other.lower() for other in names[:place]):
+            raise InvalidStatement(Condition.DUPLICATE_COLUMN, name)
+
+
+def _without_check_option(select: str) -> str:
+    """WITH CHECK OPTION is about writing through a view, which is refused."""
+    words = select.rsplit(None, 4)
+    for count in (3, 4):
+        if len(words) > count and [word.upper() for word in words[-count:]] in (
+            ["WITH", "CHECK", "OPTION"],
+            ["WITH", "CASCADED", "CHECK", "OPTION"],
+            ["WITH", "LOCAL", "CHECK", "OPTION"],
+        ):
+            return " ".join(select.rsplit(None, count)[:1])
+    return select

@@ -1,0 +1,354 @@
+"""Random SELECTs over random tables, nested up to a depth, as SQL text.
+
+What depends on the order in which a server happens to find rows is left out: a LIMIT comes
+with an order that decides, and texts that only a collation calls equal are never what a group
+or a DISTINCT shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+
+from tests.differential.generator import Generated
+
+TABLES = ("ta", "tb", "tc", "td")
+ROWS = 11
+_TYPES = {
+    "int": ("INT", "BIGINT", "TINYINT", "SMALLINT UNSIGNED"),
+    "decimal": ("DECIMAL(8,2)", "DECIMAL(12,3)"),
+    "double": ("DOUBLE",),
+    "ci": ("VARCHAR(10) COLLATE utf8mb4_general_ci", "CHAR(8) COLLATE utf8mb4_general_ci"),
+    "bin": ("VARCHAR(10) COLLATE utf8mb4_bin",),
+    "date": ("DATE",),
+    "datetime": ("DATETIME",),
+    "enum": ("ENUM('red','green','blue') COLLATE utf8mb4_bin",),
+}
+_VALUES = {
+    "int": ("0", "1", "2", "3", "4", "5", "7"),
+    "decimal": ("0", "1", "1.50", "2", "2.25", "3", "-1.5"),
+    "double": ("0", "1", "1.5", "2", "2.25", "3e0", "-1.5"),
+    "ci": ("'a'", "'A'", "'b'", "'É'", "'e'", "'abc'", "'ABC'", "''"),
+    "bin": ("'a'", "'A'", "'b'", "'É'", "'e'", "'abc'", "'ABC'", "''"),
+    "date": ("'2020-01-01'", "'2020-01-02'", "'2021-06-15'", "'1999-12-31'"),
+    "datetime": ("'2020-01-01 00:00:00'", "'2020-01-02 10:00:00'", "'2021-06-15 00:00:00'", "'2020-01-01 00:00:01'"),
+    "enum": ("'red'", "'green'", "'blue'"),
+}
+_COMPARABLE = {
+    "int": ("int", "int", "int", "decimal", "double"), "decimal": ("decimal", "int", "double"),
+    "double": ("double", "int", "decimal"), "ci": ("ci",), "bin": ("bin",), "date": ("date", "datetime"),
+    "datetime": ("datetime", "date"), "enum": ("enum",),
+}  # fmt: skip
+_NUMBERS = ("int", "decimal", "double")
+
+
+@dataclass(frozen=True)
+class Item:
+    """An expression in sight: its text and family. `shown`: equal values of it look equal."""
+
+    sql: str
+    family: str
+
+    @property
+    def is_shown(self) -> bool:
+        return self.family != "ci"
+
+
+def definitions(random: Random) -> tuple[list[str], dict[str, list[Item]]]:
+    """CREATE and INSERT of all tables, and their columns."""
+    statements: list[str] = []
+    columns: dict[str, list[Item]] = {}
+    for table in TABLES:
+        found = [Item("id", "int")]
+        lines = ["id INT NOT NULL PRIMARY KEY"]
+        families = ["int", random.choice(("ci", "bin")), *random.choices(list(_TYPES), k=random.randint(2, 4))]
+        for number, family in enumerate(families):
+            null = random.choice(("", "", " NOT NULL"))
+            lines.append(f"c{number} {random.choice(_TYPES[family])}{null}")
+            found.append(Item(f"c{number}", family))
+        for number in random.sample(range(len(families)), random.randint(0, 2)):
+            lines.append(f"KEY k{number} (c{number})")
+        statements.append(f"CREATE TABLE {table} ({', '.join(lines)}) DEFAULT CHARSET=utf8mb4")
+        rows = []
+        for key in random.sample(range(1, 13), ROWS if random.random() < 0.9 else 0):
+            values = [str(key)]
+            for number, family in enumerate(families):
+                required = lines[number + 1].endswith("NOT NULL")
+                values.append("NULL" if not required and random.random() < 0.25 else random.choice(_VALUES[family]))
+            rows.append(f"({', '.join(values)})")
+        if rows:
+            statements.append(f"INSERT INTO {table} VALUES {', '.join(rows)}")
+        columns[table] = found
+    return statements, columns
+
+
+class QueryGenerator:
+    def __init__(self, random: Random, tables: dict[str, list[Item]]) -> None:
+        self._random = random
+        self._tables = tables
+        self._aliases = 0
+
+    def statements(self, count: int) -> Iterator[Generated]:
+        for _ in range(count):
+            sql, _, ordered = self.query(self._random.choice((0, 1, 1, 2, 2, 3)), [], top=True)
+            yield Generated(sql, ordered=ordered, approximate=True)
+
+    # -- whole queries
+
+    def query(
+        self, depth: int, outer: list[Item], top: bool = False, wanted: list[str] | None = None
+    ) -> tuple[str, list[Item], bool]:
+        """SQL, its output columns under the names o0, o1 …, and whether it is ordered."""
+        random = self._random
+        if wanted is None and depth > 0 and random.random() < 0.12:
+            return self._set_operation(depth, outer, top)
+        source, columns = self._from(depth, outer)
+        where = f" WHERE {self._condition(depth, columns, outer)}" if random.random() < 0.6 else ""
+        draw = random.random()
+        grouped = draw < 0.3
+        if grouped:
+            outputs, tail = self._grouped(depth, columns, outer, wanted)
+        else:
+            outputs, tail = self._plain_outputs(depth, columns, outer, wanted), ""
+        # MariaDB forgets the OFFSET of a DISTINCT that selects constants only.
+        varies = any(each in columns for each in outputs)
+        distinct = not grouped and varies and random.random() < 0.2 and all(each.is_shown for each in outputs)
+        named = [f"{each.sql} AS o{number}" for number, each in enumerate(outputs)]
+        sql = f"SELECT {'DISTINCT ' if distinct else ''}{', '.join(named)} FROM {source}{where}{tail}"
+        ordered = False
+        decided = all(each.is_shown and each.family != "double" for each in outputs)
+        if (top and random.random() < 0.4 and decided) or (not top and wanted is None and decided and random.random() < 0.15):
+            items = [f"{number}{random.choice(('', ' DESC'))}" for number in range(1, len(outputs) + 1)]
+            sql += f" ORDER BY {', '.join(items)}"
+            ordered = True
+            if not top or random.random() < 0.6:
+                sql += f" LIMIT {random.randint(1, 5)}" + (f" OFFSET {random.randint(0, 3)}" if random.random() < 0.4 else "")
+        return sql, [Item(f"o{number}", each.family) for number, each in enumerate(outputs)], ordered
+
+    def _set_operation(self, depth: int, outer: list[Item], top: bool) -> tuple[str, list[Item], bool]:
+        random = self._random
+        families = random.choices([each for each in _TYPES if each != "ci"], k=random.randint(1, 3))
+        operator = random.choice(("UNION", "UNION", "UNION ALL", "UNION ALL", "INTERSECT", "EXCEPT"))
+        branches = [self.query(depth - 1, outer, wanted=families)[0] for _ in range(2)]
+        sql = f" {operator} ".join(branches)
+        ordered = False
+        if top and "double" not in families and random.random() < 0.4:
+            sql += " ORDER BY " + ", ".join(str(number) for number in range(1, len(families) + 1))
+            ordered = True
+            if random.random() < 0.5:
+                sql += f" LIMIT {random.randint(1, 6)}"
+        return sql, [Item(f"o{number}", each) for number, each in enumerate(families)], ordered
+
+    # -- FROM
+
+    def _alias(self) -> str:
+        self._aliases += 1
+        return f"x{self._aliases}"
+
+    def _source(self, depth: int) -> tuple[str, list[Item]]:
+        alias = self._alias()
+        if depth > 0 and self._random.random() < 0.25:
+            sql, columns, _ = self.query(depth - 1, [])
+            return f"({sql}) AS {alias}", [Item(f"{alias}.{each.sql}", each.family) for each in columns]
+        table = self._random.choice(TABLES)
+        return f"{table} AS {alias}", [Item(f"{alias}.{each.sql}", each.family) for each in self._tables[table]]
+
+    def _from(self, depth: int, outer: list[Item]) -> tuple[str, list[Item]]:
+        random = self._random
+        sql, columns = self._source(depth)
+        for _ in range(random.choice((0, 0, 1, 1, 1, 2, 2, 3))):
+            if random.random() < 0.1:
+                inner, right = self._source(depth)
+                more, others = self._source(depth)
+                inner = f"({inner} {random.choice(('JOIN', 'LEFT JOIN'))} {more} ON {self._on(right, others)})"
+                right = right + others
+            else:
+                inner, right = self._source(depth)
+            draw = random.random()
+            if draw < 0.05:
+                sql = f"{sql} CROSS JOIN {inner}"
+            else:
+                kind = "JOIN" if draw < 0.5 else "LEFT JOIN" if draw < 0.88 else "RIGHT JOIN"
+                on = self._on(columns, right)
+                if random.random() < 0.25:
+                    on += " AND " + self._simple(columns + right, outer if random.random() < 0.3 else [])
+                sql = f"{sql} {kind} {inner} ON {on}"
+            columns = columns + right
+        return sql, columns
+
+    def _on(self, left: list[Item], right: list[Item]) -> str:
+        for _ in range(20):
+            one, other = self._random.choice(left), self._random.choice(right)
+            if other.family in _COMPARABLE[one.family]:
+                operator = self._random.choice(("=", "=", "=", "=", "=", "<=>", "<", ">="))
+                return f"{one.sql} {operator} {other.sql}"
+        return "1 = 1"
+
+    # -- outputs
+
+    def _plain_outputs(
+        self, depth: int, columns: list[Item], outer: list[Item], wanted: list[str] | None
+    ) -> list[Item]:
+        random = self._random
+        if wanted is not None:
+            return [self._of_family(columns, family) for family in wanted]
+        found = []
+        for _ in range(random.randint(1, 4)):
+            draw = random.random()
+            column = random.choice(columns)
+            if draw < 0.7 or (draw >= 0.8 and depth == 0):
+                found.append(column)
+            elif draw < 0.8:
+                number = self._of_family(columns, "int")
+                found.append(Item(f"COALESCE({number.sql}, 0) + {random.randint(1, 3)}", "int"))
+            elif draw < 0.9:
+                found.append(Item(f"({self._predicate(depth, columns, outer)})", "int"))
+            else:
+                found.append(self._scalar(depth, columns + outer))
+        return found
+
+    def _of_family(self, columns: list[Item], family: str) -> Item:
+        """A column of the family, or a constant."""
+        known = [each for each in columns if each.family == family]
+        if known and self._random.random() < 0.9:
+            return self._random.choice(known)
+        value = self._random.choice(_VALUES[family])
+        casts = {"date": f"DATE({value})", "datetime": f"CAST({value} AS DATETIME)", "double": f"({value} + 0e0)"}
+        if family in ("bin", "ci", "enum", "decimal"):
+            kept = [each for each in columns if each.family == family]
+            if kept:
+                return self._random.choice(kept)
+            target = {"bin": "NULLIF('x', 'x') COLLATE utf8mb4_bin", "ci": "NULL", "enum": "NULL", "decimal": "1.50"}
+            return Item(target[family], family)
+        return Item(casts.get(family, value), family)
+
+    def _aggregate(self, columns: list[Item]) -> Item:
+        random = self._random
+        draw = random.random()
+        if draw < 0.25:
+            return Item("COUNT(*)", "int")
+        column = random.choice(columns)
+        if draw < 0.4:
+            return Item(f"COUNT({random.choice(('', 'DISTINCT '))}{column.sql})", "int")
+        number = next((each for each in random.sample(columns, len(columns)) if each.family in _NUMBERS), None)
+        if draw < 0.65 and number is not None:
+            function = random.choice(("SUM", "AVG", "SUM"))
+            distinct = "DISTINCT " if number.family == "int" and random.random() < 0.2 else ""
+            family = "double" if number.family == "double" else "decimal"
+            return Item(f"{function}({distinct}{number.sql})", family)
+        if draw < 0.75:
+            return Item(f"COUNT(CASE WHEN {self._simple(columns, [])} THEN 1 END)", "int")
+        if draw < 0.82 and column.family in ("bin", "int"):
+            return Item(f"GROUP_CONCAT({column.sql} ORDER BY {column.sql} SEPARATOR '|')", "bin")
+        if column.is_shown and column.family != "enum":
+            return Item(f"{random.choice(('MIN', 'MAX'))}({column.sql})", column.family)
+        return Item("COUNT(*)", "int")
+
+    def _grouped(
+        self, depth: int, columns: list[Item], outer: list[Item], wanted: list[str] | None
+    ) -> tuple[list[Item], str]:
+        random = self._random
+        shown = [each for each in columns if each.is_shown]
+        if wanted is not None:
+            keys = [self._of_family(columns, family) for family in wanted]
+            grouped = [each.sql for each in keys if "." in each.sql]
+            if not grouped:
+                return keys, ""
+            return keys, f" GROUP BY {', '.join(grouped)}"
+        keys = random.sample(shown, min(len(shown), random.choice((0, 1, 1, 1, 2))))
+        outputs = [*keys, *(self._aggregate(columns) for _ in range(random.randint(1, 2)))]
+        tail = f" GROUP BY {', '.join(each.sql for each in keys)}" if keys else ""
+        if random.random() < 0.35:
+            having = f"{self._aggregate(columns).sql} IS NOT NULL"
+            draw = random.random()
+            if draw < 0.6:
+                having = f"COUNT(*) {random.choice(('>', '<=', '='))} {random.randint(0, 3)}"
+            elif draw < 0.8 and depth > 0 and keys:
+                having = self._subquery_predicate(depth, keys, [])
+            tail += f" HAVING {having}"
+        return outputs, tail
+
+    # -- conditions
+
+    def _condition(self, depth: int, columns: list[Item], outer: list[Item], level: int = 0) -> str:
+        random = self._random
+        draw = random.random()
+        if level < 2 and draw < 0.35:
+            joint = random.choice(("AND", "AND", "OR"))
+            left = self._condition(depth, columns, outer, level + 1)
+            return f"({left} {joint} {self._condition(depth, columns, outer, level + 1)})"
+        if level < 2 and draw < 0.4:
+            return f"NOT ({self._condition(depth, columns, outer, level + 1)})"
+        return self._predicate(depth, columns, outer)
+
+    def _predicate(self, depth: int, columns: list[Item], outer: list[Item]) -> str:
+        if depth > 0 and self._random.random() < 0.4:
+            return self._subquery_predicate(depth, columns, outer)
+        return self._simple(columns, outer)
+
+    def _simple(self, columns: list[Item], outer: list[Item]) -> str:
+        random = self._random
+        column = random.choice(columns)
+        draw = random.random()
+        if outer and draw < 0.5:
+            fitting = [each for each in outer if each.family in _COMPARABLE[column.family]]
+            if fitting:
+                operator = random.choice(("=", "=", "=", "<", ">=", "<>", "<=>"))
+                return f"{column.sql} {operator} {random.choice(fitting).sql}"
+        if draw < 0.6:
+            operator = random.choice(("=", "=", "=", "<", ">", "<=", ">=", "<>"))
+            if column.family == "enum":
+                operator = random.choice(("=", "<>"))
+            return f"{column.sql} {operator} {random.choice(_VALUES[column.family])}"
+        if draw < 0.7:
+            return f"{column.sql} IS {random.choice(('', 'NOT '))}NULL"
+        if draw < 0.85:
+            values = random.sample(_VALUES[column.family], random.randint(1, 3))
+            return f"{column.sql} {random.choice(('', '', 'NOT '))}IN ({', '.join(values)})"
+        if draw < 0.9 and column.family in ("ci", "bin"):
+            return f"{column.sql} LIKE {random.choice(('%', 'a%', '%B%', '_')).join(chr(39) * 2)}"
+        others = [each for each in columns if each.family in _COMPARABLE[column.family]]
+        return f"{column.sql} {random.choice(('=', '<', '>='))} {random.choice(others).sql}"
+
+    def _subquery_predicate(self, depth: int, columns: list[Item], outer: list[Item]) -> str:
+        random = self._random
+        around = [*columns, *outer] if random.random() < 0.7 else []
+        column = random.choice(columns)
+        draw = random.random()
+        if draw < 0.3:
+            sql, _, _ = self.query(depth - 1, around, wanted=[random.choice(("int", "bin"))])
+            return f"{random.choice(('', 'NOT '))}EXISTS ({sql})"
+        if draw < 0.6:
+            sql = self._one_column(depth, around, column.family)
+            return f"{column.sql} {random.choice(('', 'NOT '))}IN ({sql})"
+        if draw < 0.72:
+            operator = random.choice(("=", "<", ">", "<=", ">=", "<>"))
+            if column.family == "enum":
+                operator = "="
+            sql = self._one_column(depth, around, column.family)
+            return f"{column.sql} {operator} {random.choice(('ANY', 'ALL', 'SOME'))} ({sql})"
+        if draw < 0.8:
+            pair = random.sample(columns, min(2, len(columns)))
+            sql, _, _ = self.query(depth - 1, around, wanted=[each.family for each in pair])
+            left = ", ".join(each.sql for each in pair)
+            return f"({left}) {random.choice(('', 'NOT '))}IN ({sql})" if len(pair) > 1 else f"{left} IN ({sql})"
+        value = self._scalar(depth, around)
+        if value.family == "int":
+            return f"{self._of_family(columns, 'int').sql} {random.choice(('=', '<', '>'))} {value.sql}"
+        return f"{value.sql} IS {random.choice(('', 'NOT '))}NULL"
+
+    def _one_column(self, depth: int, outer: list[Item], family: str) -> str:
+        return self.query(depth - 1, outer, wanted=[family])[0]
+
+    def _scalar(self, depth: int, outer: list[Item]) -> Item:
+        """A scalar subquery: an aggregate, or the first of some values."""
+        random = self._random
+        source, columns = self._from(depth - 1, outer)
+        where = f" WHERE {self._condition(depth - 1, columns, outer)}" if random.random() < 0.85 else ""
+        if random.random() < 0.7:
+            value = self._aggregate(columns)
+            return Item(f"(SELECT {value.sql} FROM {source}{where})", value.family)
+        shown = [each for each in columns if each.is_shown and each.family not in ("enum", "double")] or [Item("1", "int")]
+        column = random.choice(shown)
+        return Item(f"(SELECT {column.sql} FROM {source}{where} ORDER BY {column.sql} LIMIT 1)", column.family)
