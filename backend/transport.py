@@ -84,9 +84,11 @@ class Peer(asyncio.Protocol):
         self._proven = False
         self._buffer = bytearray()
         self._transport: asyncio.Transport | None = None
+        self._outgoing: list[bytes] = []
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._next_request = 1
-        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self._ready: asyncio.Future[None] = self._loop.create_future()
         self.lost = False
 
     # --- asyncio's side
@@ -177,9 +179,20 @@ class Peer(asyncio.Protocol):
         await self._ready
 
     def send(self, message: Message, request: int = 0) -> None:
-        """Send without waiting; silently nothing once the connection is lost."""
+        """Send without waiting; silently nothing once the connection is lost.
+
+        What is sent in one turn of the event loop leaves in one write.
+        """
+        if self._transport is None or self.lost:
+            return
+        if not self._outgoing:
+            self._loop.call_soon(self._flush)
+        self._outgoing.append(encode_frame(request, message))
+
+    def _flush(self) -> None:
+        outgoing, self._outgoing = self._outgoing, []
         if self._transport is not None and not self.lost:
-            self._transport.write(encode_frame(request, message))
+            self._transport.write(outgoing[0] if len(outgoing) == 1 else b"".join(outgoing))
 
     async def ask(self, message: Message) -> Any:
         """Send a request and wait for its answer; raises what the other side failed with."""
