@@ -79,8 +79,8 @@ class View:
 
 
 class Engine:
-    def __init__(self, source: BaseSource) -> None:
-        self.graph = Graph(source)
+    def __init__(self, source: BaseSource, distributed: bool = False) -> None:
+        self.graph = Graph(source, distributed)
         self.views: dict[int, View] = {}
         self.epoch = 0
         self._count = 0

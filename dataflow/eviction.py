@@ -41,10 +41,15 @@ def part_of(operator: Operator, row: Row, column: int) -> object:
 
 
 class Evictor:
-    """Evicts keys of one graph. `count` is the number of keys evicted so far."""
+    """Evicts keys of one graph. `count` is the number of keys evicted so far.
 
-    def __init__(self, graph: Graph) -> None:
+    Without `looks_up` patterns are not extended by lookups: with several shards, the rows may
+    be elsewhere.
+    """
+
+    def __init__(self, graph: Graph, looks_up: bool = True) -> None:
         self.graph = graph
+        self.looks_up = looks_up
         self.count = 0
 
     def evict(self, operator: Operator, arrangement: Arrangement, key: Key) -> None:
@@ -60,9 +65,9 @@ class Evictor:
     def dependents(self, operator: Operator, arrangement: Arrangement, key: Key) -> Iterator[Held]:
         """The keys that depend on this one directly: with no other stateful operator in between."""
         if arrangement is operator.state and key in arrangement.index:
-            yield from self._held_below(operator, key_parts(arrangement.columns, key))
+            yield from self.held_below(operator, key_parts(arrangement.columns, key))
 
-    def _held_below(self, operator: Operator, pattern: Pattern) -> Iterator[Held]:
+    def held_below(self, operator: Operator, pattern: Pattern) -> Iterator[Held]:
         """The keys made from rows of `operator` that match `pattern`."""
         for store in operator.stores.values():
             assert not store.full, f"{store.name} is full but depends on partial state"
@@ -70,7 +75,7 @@ class Evictor:
         for consumer, number in operator.consumers:
             for further in self._through(consumer, number, pattern):
                 if consumer.state is None:
-                    yield from self._held_below(consumer, further)
+                    yield from self.held_below(consumer, further)
                 else:
                     assert consumer.is_partial, f"{consumer.label} is full but depends on partial state"
                     state = consumer.state
@@ -97,7 +102,7 @@ class Evictor:
         for column, part in pattern.items():
             for position in shape.members[shape.position(number, column)]:
                 known[position] = part
-        if _is_enough(consumer, node, known):
+        if not self.looks_up or _is_enough(consumer, node, known):
             yield _projected(node, known)
             return
         stages = list(pipeline_of(node, number).stages[1:])
@@ -161,7 +166,7 @@ class Evictor:
             for left, right in node.equalities:
                 if right in pattern:
                     known[left] = pattern[right]
-        if number == 0 or _is_enough(consumer, node, known):
+        if number == 0 or not self.looks_up or _is_enough(consumer, node, known):
             yield _projected(node, known)
             return
         columns = tuple(sorted({left for left, _ in node.equalities}))

@@ -42,8 +42,11 @@ class BaseSource(Protocol):
 
 
 class Graph:
-    def __init__(self, source: BaseSource) -> None:
+    def __init__(self, source: BaseSource, distributed: bool = False) -> None:
         self.source = source
+        self.distributed = distributed
+        self.unloaded: list[tuple[Operator, Arrangement]] = []
+        """With several shards: full arrangements that wait for their rows."""
         self.operators: dict[Placement, Operator] = {}
         self.bases: dict[int, Operator] = {}
         self.pending: dict[int, Delta] = {}
@@ -61,6 +64,7 @@ class Graph:
         inputs = tuple(self.build(each) for each in placement.inputs)
         operator = Operator(self._count, placement, inputs)
         self._count += 1
+        operator.distributed = self.distributed
         self.operators[placement] = operator
         if isinstance(operator.node, Base):
             table = operator.node.table
@@ -91,6 +95,9 @@ class Graph:
 
     def new_store(self, owner: Operator, columns: Columns) -> Arrangement:
         store = owner.new_store(columns)
+        if self.distributed:
+            self._distribute(owner, store)
+            return store
         read = self.bag_reader(owner, columns)
         store.compute = lambda key: store.store(read(key))
         if store.full:
@@ -164,6 +171,9 @@ class Graph:
         reason = "" if key is not None else operator.placement.reason or NO_KEY
         state = Arrangement(columns, kind, key_function(columns, node.types), operator.label, reason)
         operator.state = state
+        if self.distributed:
+            self._distribute(operator, state)
+            return
         load = group_loader(operator) if isinstance(node, Aggregate) else topk_loader(operator)
         if key is None:
             rows = self.bag_reader(operator.inputs[0], ())(())
@@ -185,6 +195,14 @@ class Graph:
             return states.get(given) or fresh()
 
         state.compute = compute
+
+    def _distribute(self, owner: Operator, arrangement: Arrangement) -> None:
+        """Note what has to be loaded, or hold what fills of the arrangement start from."""
+        if arrangement.full:
+            self.unloaded.append((owner, arrangement))
+            return
+        for number, columns in fill_sources(owner, arrangement):
+            self.acquire(owner, owner.inputs[number], columns)
 
     # -- reading
 
@@ -212,8 +230,7 @@ class Graph:
                 given = traced(node.left, inner)
                 return match_computer(operator, columns, self._reader_of_input(operator, 0, given), given)
             case Union():
-                readers = [self._reader_of_input(operator, i, columns) for i in range(len(operator.inputs))]
-                return lambda key: _added(read(key) for read in readers)
+                return self._union_reader(operator, columns)
             case _:
                 raise AssertionError(node)
 
@@ -231,6 +248,22 @@ class Graph:
         if store is None or not any(each is store for _, each in operator.uses):
             return self.bag_reader(owner, columns)
         return _store_reader(store)
+
+    def _union_reader(self, operator: Operator, columns: Columns) -> BagReader:
+        """All inputs are looked up by the columns that all of them can be looked up by."""
+        common = traced(operator.node, columns)
+        readers = [self._reader_of_input(operator, i, common) for i in range(len(operator.inputs))]
+        if common == columns:
+            return lambda key: _added(read(key) for read in readers)
+        positions = [columns.index(c) for c in common]
+        key_of = key_function(columns, operator.types)
+
+        def read_filtered(key: Key) -> Bag:
+            parts = [key[i] for i in positions] if len(columns) > 1 else []
+            inner = parts[0] if len(parts) == 1 else tuple(parts)
+            return {row: n for row, n in _added(read(inner) for read in readers).items() if key_of(row) == key}
+
+        return read_filtered
 
     def _base_reader(self, node: Base, columns: Columns) -> BagReader:
         table, key_of = node.table, key_function(columns, node.types)
@@ -355,6 +388,29 @@ class Graph:
             arrangement.end_step()
 
 
+def fill_sources(operator: Operator, arrangement: Arrangement) -> list[tuple[int, Columns]]:
+    """Which lookups of its inputs a fill of the arrangement starts with: (input, columns)."""
+    node, columns = operator.node, arrangement.columns
+    if operator.state is not None and arrangement is not operator.state:
+        return []
+    match node:
+        case Join():
+            return [start_of(node, columns)]
+        case LeftJoin() | SemiJoin():
+            outputs = node.outputs if isinstance(node, LeftJoin) else None
+            positions = {source_column(outputs, c) for c in columns}
+            inner = tuple(sorted(p for p in positions if p is not None and p < len(node.left.types)))
+            return [(0, traced(node.left, inner))]
+        case Union():
+            return [(number, traced(node, columns)) for number in range(len(node.inputs))]
+        case Aggregate():
+            return [(0, tuple(sorted(node.group[c] for c in columns)))]
+        case TopK():
+            return [(0, columns)]
+        case Base():
+            return []
+
+
 def _step(
     base: Operator,
     store: Function | None,
@@ -398,8 +454,8 @@ def _is_fused(operator: Operator, reached: dict[int, Operator]) -> bool:
 def _storing(operator: Operator) -> Function:
     """A delta of the operator's own rows into its arrangements, and out again as it is."""
     code = Source(f"store_{operator.number}", "delta")
-    if operator.stores:
-        output = Output(code, operator)
+    output = Output(code, operator)
+    if output.stores:
         output.passes_on = False
         top = code.depth
         code.open("for row, w in delta:")

@@ -1,0 +1,376 @@
+"""One worker of several: epochs as a program that all shards run in step.
+
+`handle(message) -> effects`. An epoch runs in rounds: each shard sends every other one a
+bundle, works on those it got, and goes on. Bundles say whether anyone sent anything, so all
+shards agree without further ado when a phase is over and which comes next:
+
+    transitions → for each changed table: its rows, then operators level by level
+                → upqueries → evictions → EpochApplied
+
+The commit of an epoch (`dataflow.epochs`) comes before `BeginEpoch`; what is applied here can
+always be had again from the base tables. So the loss of a shard needs no repair: when it is
+back, `Restart` has all shards begin anew without state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+
+from dataflow.arrangement import Arrangement, Kind
+from dataflow.delta import Delta, consolidate, rows_of
+from dataflow.distributed import Evaluator
+from dataflow.engine import Engine, View
+from dataflow.eviction import Evictor, Pattern, key_parts
+from dataflow.graph import BaseSource
+from dataflow.node import Aggregate, Base, Join, LeftJoin, SemiJoin, TopK, Union
+from dataflow.operator import Operator
+from dataflow.shard_messages import (
+    AddView,
+    BeginEpoch,
+    Bundle,
+    Effect,
+    EpochApplied,
+    EpochWanted,
+    EvictKeys,
+    Item,
+    Restart,
+    Send,
+    ToWorker,
+    Transition,
+    Upquery,
+    UpqueryAnswered,
+)
+from dataflow.source import Key, key_function
+from dataflow.types import Row
+
+Inbox = tuple[list[Item], bool, int | None]
+Program = Generator[None, Inbox, None]
+
+
+class ShardWorker:
+    def __init__(self, shard: int, shard_count: int, source: BaseSource) -> None:
+        self.shard, self.shard_count, self.source = shard, shard_count, source
+        self.generation = 0
+        self._reset(0)
+
+    def _reset(self, epoch: int) -> None:
+        self.engine = Engine(self.source, distributed=True)
+        self.evaluator = Evaluator(self.engine.graph, self.shard, self.shard_count, self._queue)
+        self.views: dict[int, View] = {}
+        self.epoch = epoch
+        self._outbox: dict[int, list[Item]] = {}
+        self._program: Program | None = None
+        self._round = 0
+        self._tables: tuple[int, ...] = ()
+        self._changed_tables: set[int] = set()
+        self._waiting: list[BeginEpoch] = []
+        self._upqueries: list[Upquery] = []
+        self._evictions: list[EvictKeys] = []
+        self._bundles: dict[tuple[int, int], dict[int, Bundle]] = {}
+        self._effects: list[Effect] = []
+
+    def owner(self, key: object) -> int:
+        """The shard on which an index key lives."""
+        return self.evaluator.owner(key)
+
+    @property
+    def is_idle(self) -> bool:
+        return self._program is None and not self._waiting
+
+    # -- the outside
+
+    def handle(self, message: ToWorker) -> list[Effect]:
+        self._effects = []
+        match message:
+            case BeginEpoch():
+                self._waiting.append(message)
+            case Upquery():
+                self._upqueries.append(message)
+                if self._program is None and not self._waiting:
+                    self._effects.append(EpochWanted())
+            case EvictKeys():
+                self._evictions.append(message)
+            case Bundle(generation=generation):
+                if generation >= self.generation:
+                    self._bundles.setdefault((message.epoch, message.round), {})[message.sender] = message
+            case Restart():
+                early = {
+                    name: kept
+                    for name, given in self._bundles.items()
+                    if (kept := {s: b for s, b in given.items() if b.generation >= message.generation})
+                }
+                waiting = self._upqueries
+                self._reset(message.epoch)
+                self.generation = message.generation
+                self._bundles, self._upqueries = early, waiting
+                self._waiting.append(BeginEpoch(message.epoch, {}, message.views))
+        self._advance()
+        return self._effects
+
+    def _advance(self) -> None:
+        while True:
+            if self._program is None:
+                if not self._waiting:
+                    return
+                self._begin(self._waiting.pop(0))
+            elif (inbox := self._arrived()) is not None:
+                self._run(inbox)
+            else:
+                return
+
+    def _begin(self, message: BeginEpoch) -> None:
+        self.epoch, self._round = message.epoch, 0
+        self._tables = tuple(sorted(table for table, delta in message.changes.items() if delta))
+        self._program = self._epoch(message)
+        next(self._program)
+        self._send_bundles()
+
+    def _run(self, inbox: Inbox) -> None:
+        assert self._program is not None
+        self._round += 1
+        try:
+            self._program.send(inbox)
+        except StopIteration:
+            self._program = None
+            return
+        self._send_bundles()
+
+    def _queue(self, shard: int, item: Item) -> None:
+        self._outbox.setdefault(shard, []).append(item)
+
+    def _send_bundles(self) -> None:
+        outbox, self._outbox = self._outbox, {}
+        level = self.evaluator.pending_level
+        for shard in range(self.shard_count):
+            items = tuple(outbox.get(shard, ()))
+            bundle = Bundle(
+                self.generation, self.epoch, self._round, self.shard, items, bool(outbox), level, self._tables
+            )
+            if shard == self.shard:
+                self._bundles.setdefault((self.epoch, self._round), {})[shard] = bundle
+            else:
+                self._effects.append(Send(shard, bundle))
+
+    def _arrived(self) -> Inbox | None:
+        """The round's items from all shards, once all are here."""
+        bundles = self._bundles.get((self.epoch, self._round), {})
+        bundles = {sender: each for sender, each in bundles.items() if each.generation == self.generation}
+        if len(bundles) < self.shard_count:
+            return None
+        del self._bundles[self.epoch, self._round]
+        in_order = [bundles[sender] for sender in range(self.shard_count)]
+        if self._round == 0:
+            self._changed_tables = {table for each in in_order for table in each.tables}
+        items = [item for each in in_order for item in each.items]
+        levels = [each.level for each in in_order if each.level is not None]
+        return items, any(each.busy for each in in_order), min(levels, default=None)
+
+    # -- the program of an epoch
+
+    def _quiet(self) -> Program:
+        """Exchange items until there are none, anywhere, and no fill is pending."""
+        while True:
+            items, busy, level = yield
+            for item in items:
+                if item[0] == "evict":
+                    self._evict(self.evaluator.operators[item[1]], dict(item[2]))
+                else:
+                    self.evaluator.process(item)
+            if not busy:
+                if level is None:
+                    return
+                self.evaluator.settle(level)
+
+    def _epoch(self, message: BeginEpoch) -> Program:
+        graph, evaluator = self.engine.graph, self.evaluator
+        # Transitions see the tables as they were before the epoch's own changes.
+        graph.pending = {table: consolidate(delta) for table, delta in message.changes.items() if delta}
+        yield from self._quiet()
+        for transition in message.transitions:
+            yield from self._transition(transition)
+        for table in sorted(self._changed_tables):
+            delta = graph.pending.pop(table, [])
+            if table in graph.bases:
+                evaluator.out[graph.bases[table].number] = delta
+                yield from self._step(graph.bases[table])
+            evaluator.out.clear()
+            evaluator.applied.clear()
+            if graph.recorded:
+                graph.end_step(self.epoch)
+        yield from self._answer_upqueries()
+        if graph.recorded:
+            graph.end_step(self.epoch)
+        evictions, self._evictions = self._evictions, []
+        for eviction in evictions:
+            view = self.views.get(eviction.view)
+            for key in eviction.keys if view is not None and not view.is_full else ():
+                assert view is not None
+                self._evict_key(view.operator, view.arrangement, key)
+        yield from self._quiet()
+        self.engine.epoch = self.epoch
+        touched = tuple(
+            (number, frozenset(view.arrangement.touched)) for number, view in self.views.items() if view.arrangement.touched
+        )
+        for view in self.views.values():
+            view.arrangement.touched.clear()
+        self._effects.append(EpochApplied(self.epoch, touched))
+
+    def _transition(self, transition: Transition) -> Program:
+        graph, evaluator = self.engine.graph, self.evaluator
+        if isinstance(transition, AddView):
+            view = self.engine.add_view(transition.node, transition.key)
+            self.views[transition.view] = view
+        else:
+            self.engine.remove_view(self.views.pop(transition.view))
+        evaluator.refresh()
+        unloaded, graph.unloaded = graph.unloaded, []
+        alive = [pair for pair in unloaded if any(pair[1] is each for each in pair[0].arrangements())]
+        for operator, arrangement in sorted(
+            alive, key=lambda pair: (pair[0].level, pair[1] is not pair[0].state, pair[0].number, pair[1].columns)
+        ):
+            yield from self._load(operator, arrangement)
+
+    def _load(self, operator: Operator, arrangement: Arrangement) -> Program:
+        """Fill a new full arrangement with all its rows."""
+        evaluator = self.evaluator
+        is_state = arrangement is operator.state
+        source = operator.inputs[0] if is_state else operator
+        yield from self._produce(source)
+        rows = evaluator.all_rows.pop(source.number, [])
+        evaluator.all_rows.clear()
+        key_of = self._gather_key(operator, 0) if is_state else arrangement.key_of
+        for row, weight in rows:
+            evaluator.send(evaluator.owner(key_of(row)), ("gather", operator.number, -1, row, weight))
+        yield from self._quiet()
+        delta = consolidate(evaluator.gathered.pop((operator.number, -1), []))
+        if not is_state:
+            arrangement.load(delta)
+        elif arrangement.kind is Kind.STATE:
+            states = evaluator.loader(operator)(dict(delta))
+            if operator.node.group or evaluator.owner(()) == self.shard:  # type: ignore[union-attr]
+                arrangement.index.update(states)
+        elif evaluator.owner(()) == self.shard:
+            arrangement.index[()] = evaluator.loader(operator)(dict(delta))
+
+    def _produce(self, operator: Operator) -> Program:
+        """Every row of the operator, each on some shard, in `all_rows`."""
+        evaluator, node = self.evaluator, operator.node
+        found: Delta = []
+        target = ("all", operator.number)
+        if operator.state is not None:
+            for value in operator.state.index.values():
+                found.extend(operator.state.bag(value).items())
+        elif isinstance(node, Base):
+            found.extend(self.engine.graph.bag_reader(operator, ())(()).items())
+        elif isinstance(node, Union):
+            for each in operator.inputs:
+                yield from self._produce(each)
+                found.extend(evaluator.all_rows.pop(each.number, []))
+        else:
+            yield from self._produce(operator.inputs[0])
+            for row, weight in evaluator.all_rows.pop(operator.inputs[0].number, []):
+                if isinstance(node, Join):
+                    evaluator.begin_join(operator, 0, row, weight, target, False)
+                else:
+                    evaluator.left_row(operator, row, weight, target, False)
+            yield from self._quiet()
+        if found:
+            evaluator.all_rows.setdefault(operator.number, []).extend(found)
+
+    def _gather_key(self, operator: Operator, number: int) -> Callable[[Row], Key]:
+        """Where rows of an input are gathered: by the state's key, or by what a match is made on."""
+        node = operator.node
+        if isinstance(node, Aggregate | TopK):
+            assert operator.state is not None
+            inner = node.group if isinstance(node, Aggregate) else tuple(range(len(node.types)))
+            columns = tuple(inner[c] for c in operator.state.columns)
+        else:
+            assert isinstance(node, LeftJoin | SemiJoin)
+            columns = tuple(right for _, right in sorted(node.equalities))
+        return key_function(columns, operator.inputs[number].types)
+
+    def _step(self, base: Operator) -> Program:
+        """Take the change of one table through all that depends on it, level by level."""
+        evaluator = self.evaluator
+        reached = {base.number: base}
+        waiting = [base]
+        while waiting:
+            for consumer, _ in waiting.pop().consumers:
+                if consumer.number not in reached:
+                    reached[consumer.number] = consumer
+                    waiting.append(consumer)
+        yield from self._update_stores([base])
+        for level in sorted({each.level for each in reached.values()} - {base.level}):
+            operators = sorted((each for each in reached.values() if each.level == level), key=lambda each: each.number)
+            for operator in operators:
+                for number, each in enumerate(operator.inputs):
+                    self._start(operator, number, evaluator.out.get(each.number, []))
+            yield from self._quiet()
+            for operator in operators:
+                self._finish_gathered(operator)
+            yield from self._quiet()
+            yield from self._update_stores(operators)
+
+    def _update_stores(self, operators: list[Operator]) -> Program:
+        for operator in operators:
+            self.evaluator.route_to_stores(operator, self.evaluator.out.get(operator.number, []))
+        yield from self._quiet()
+        self.evaluator.apply_arrived()
+
+    def _start(self, operator: Operator, number: int, delta: Delta) -> None:
+        evaluator, node = self.evaluator, operator.node
+        target = ("out", operator.number)
+        if isinstance(node, Join):
+            for row, weight in delta:
+                evaluator.begin_join(operator, number, row, weight, target, True)
+        elif isinstance(node, Union):
+            evaluator.out.setdefault(operator.number, []).extend(delta)
+        elif isinstance(node, LeftJoin | SemiJoin) and number == 0:
+            for row, weight in delta:
+                evaluator.left_row(operator, row, weight, target, True)
+        elif delta:
+            key_of = self._gather_key(operator, number)
+            for row, weight in delta:
+                evaluator.send(evaluator.owner(key_of(row)), ("gather", operator.number, number, row, weight))
+
+    def _finish_gathered(self, operator: Operator) -> None:
+        evaluator, node = self.evaluator, operator.node
+        if isinstance(node, Aggregate | TopK):
+            delta = consolidate(evaluator.gathered.pop((operator.number, 0), []))
+            if delta:
+                made = self.engine.graph.update(operator, 0)(delta)
+                evaluator.out.setdefault(operator.number, []).extend(made)
+        elif isinstance(node, LeftJoin | SemiJoin):
+            evaluator.right_delta(operator, evaluator.gathered.pop((operator.number, 1), []))
+
+    # -- reads and evictions
+
+    def _answer_upqueries(self) -> Program:
+        asked, self._upqueries = self._upqueries, []
+        asked = [each for each in asked if each.view in self.views]
+        for each in asked:
+            view = self.views[each.view]
+            for key in each.keys:
+                assert self.owner(key) == self.shard, "the key lives on another shard"
+                if not view.is_full and key not in view.arrangement.index:
+                    self.evaluator.want(view.operator, view.arrangement, key)
+                    view.arrangement.touched.add(key)
+        yield from self._quiet()
+        for each in asked:
+            arrangement = self.views[each.view].arrangement
+            values = [arrangement.index.get(key) for key in each.keys]
+            rows = tuple(() if value is None else tuple(rows_of(arrangement.bag(value))) for value in values)
+            self._effects.append(UpqueryAnswered(each.request, self.epoch, rows))
+
+    def _evict_key(self, operator: Operator, arrangement: Arrangement, key: object) -> None:
+        if arrangement.evict(key) and arrangement is operator.state:
+            pattern = tuple(key_parts(arrangement.columns, key).items())
+            for shard in range(self.shard_count):
+                self._queue(shard, ("evict", operator.number, pattern))
+
+    def _evict(self, operator: Operator, pattern: Pattern) -> None:
+        """Another shard, or this one, dropped a key: what was made from it here goes too."""
+        evictor = Evictor(self.engine.graph, looks_up=False)
+        for owner, arrangement, key in list(evictor.held_below(operator, pattern)):
+            self._evict_key(owner, arrangement, key)
+

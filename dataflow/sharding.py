@@ -1,0 +1,26 @@
+"""Which shard a key lives on: the same in every process and on every day.
+
+Keys that are equal must be on one shard, also an integer and the DECIMAL it equals.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from zlib import crc32
+
+from dataflow.source import Key
+
+
+def _canonical(part: object) -> object:
+    if isinstance(part, Decimal | float) and part == int(part):
+        return int(part)
+    if isinstance(part, Decimal):
+        return str(part.normalize())
+    return part
+
+
+def shard_of(key: Key, shard_count: int) -> int:
+    if shard_count == 1:
+        return 0
+    parts = tuple(map(_canonical, key)) if isinstance(key, tuple) else _canonical(key)
+    return crc32(repr(parts).encode()) % shard_count
