@@ -47,10 +47,10 @@ class Clock:
                 partial += size
         return MemoryReport(partial, full, 0, False)
 
-    def enforce(self, limit_bytes: int) -> MemoryReport:
+    def enforce(self, limit_bytes: int, evictor: Evictor | None = None) -> MemoryReport:
         """Evict until no more than `limit_bytes` are held, cold keys first."""
         report = self.measure()
-        evictor = Evictor(self.graph)
+        evictor = evictor or Evictor(self.graph)
         # Twice round gives every key its second chance; the third round spares nothing.
         for spare_dependents in (True, True, False):
             for operator, arrangement in list(self._arrangements()):

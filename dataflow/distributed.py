@@ -18,22 +18,21 @@ from collections.abc import Callable
 from typing import Any
 
 from dataflow.arrangement import Arrangement, Kind
-from dataflow.compile import compile_predicate, compile_row
 from dataflow.delta import Bag, Delta, consolidate
 from dataflow.eviction import part_of
-from dataflow.graph import Graph, fill_sources
+from dataflow.graph import Graph
 from dataflow.group_code import fresh_state, group_loader
 from dataflow.join_code import reads_before
-from dataflow.join_shape import shape_of
 from dataflow.lookup_code import store_row
-from dataflow.node import Aggregate, Base, Columns, Join, LeftJoin, SemiJoin, TopK, Union
+from dataflow.node import Aggregate, Base, Columns, Join, LeftJoin, SemiJoin
 from dataflow.operator import Operator
-from dataflow.pipeline import Stage, lookups_of, pipeline_of
+from dataflow.row_code import RowCode
 from dataflow.shard_messages import Item
 from dataflow.sharding import shard_of
 from dataflow.source import Key, Source
 from dataflow.topk_code import topk_loader
 from dataflow.types import Row
+from dataflow.upquery import fill_sources
 
 Target = tuple[Any, ...]
 """("out", operator): its delta. ("all", operator): its rows. ("fill", operator, columns, key): a key's rows."""
@@ -61,7 +60,7 @@ class Evaluator:
         self.arriving: dict[tuple[int, Columns], Delta] = {}
         self.applied: dict[tuple[int, Columns], Delta] = {}
         self.operators: dict[int, Operator] = {}
-        self._codes: dict[int, _Code] = {}
+        self._codes: dict[int, RowCode] = {}
         self._stores: dict[int, tuple[int, int, Callable[[Delta], None]]] = {}
         self._loaders: dict[int, Any] = {}
 
@@ -76,10 +75,10 @@ class Evaluator:
     def owner(self, key: Key) -> int:
         return shard_of(key, self.shard_count)
 
-    def code(self, operator: Operator) -> _Code:
+    def code(self, operator: Operator) -> RowCode:
         found = self._codes.get(operator.number)
         if found is None:
-            found = self._codes[operator.number] = _Code(operator)
+            found = self._codes[operator.number] = RowCode(operator)
         return found
 
     @property
@@ -356,98 +355,6 @@ class Evaluator:
                 store_row(code, store, "row", "w", operator.types)
             found = self._stores[id(store)] = (store.recorders, store.views, code.build())
         return found[2]
-
-
-class _Code:
-    """What an operator does with rows, as functions of single rows."""
-
-    def __init__(self, operator: Operator) -> None:
-        node = operator.node
-        self.operator, self.node = operator, node
-        self._types = [each.types for each in operator.inputs]
-        self._width = [len(types) for types in self._types]
-        self._predicates: dict[Any, Any] = {}
-        outputs = node.outputs if isinstance(node, Join | LeftJoin) else None
-        self._project = None if outputs is None else compile_row(outputs)
-        if isinstance(node, LeftJoin | SemiJoin):
-            self.right_of = dict(reversed(node.equalities))
-            self.left_of = {right: left for left, right in reversed(node.equalities)}
-            self.nulls: Row = (None,) * self._width[1]
-            self._filter = None if node.filter is None else compile_predicate(node.filter)
-            self._lookups = dict(lookups_of(node))
-
-    def stages(self, start: int) -> list[Stage]:
-        assert isinstance(self.node, Join)
-        pipeline = pipeline_of(self.node, start)
-        stages = list(pipeline.stages)
-        while pipeline.choice is not None:
-            pipeline = pipeline.choice.alternatives[0]
-            stages.extend(pipeline.stages)
-        return stages
-
-    def lookup_of(self, number: int) -> Columns:
-        return self._lookups[number]
-
-    def start_parts(self, number: int, columns: Columns, given: dict[int, object]) -> tuple[object, ...]:
-        """The key parts of input columns where a fill starts, from those of the output columns."""
-        node = self.node
-        parts: dict[int, object] = {}
-        for column, part in reversed(given.items()):
-            inner: int | None = column
-            if isinstance(node, Join):
-                from dataflow.key_tracing import column_at
-
-                inner = column_at(node, number, column)
-            elif isinstance(node, LeftJoin):
-                from dataflow.node import source_column
-
-                inner = source_column(node.outputs, column)
-            elif isinstance(node, Aggregate):
-                inner = node.group[column]
-            else:
-                assert isinstance(node, SemiJoin | TopK | Union)
-            if inner is not None:
-                parts[inner] = part
-        return tuple(parts[c] for c in columns)
-
-    def _joined(self, rows: list[Row | None]) -> Row:
-        return tuple(v for row, width in zip(rows, self._width, strict=True) for v in (row or (None,) * width))
-
-    def part(self, rows: list[Row | None], position: int) -> object:
-        assert isinstance(self.node, Join)
-        shape = shape_of(self.node)
-        number = shape.input_of[position]
-        row = rows[number]
-        assert row is not None
-        return part_of(self.operator.inputs[number], row, shape.column(position))
-
-    def passes(self, stage: Stage, rows: list[Row | None]) -> bool:
-        for left, right in stage.checks:
-            part = self.part(rows, left)
-            if part is None or part != self.part(rows, right):
-                return False
-        if not stage.conditions:
-            return True
-        row = self._joined(rows)
-        for condition in stage.conditions:
-            test = self._predicates.get(condition)
-            if test is None:
-                test = self._predicates[condition] = compile_predicate(condition)
-            if not test(row, ()):
-                return False
-        return True
-
-    def is_match(self, left: Row, right: Row) -> bool:
-        assert isinstance(self.node, LeftJoin | SemiJoin)
-        for a, b in self.node.equalities:
-            part = part_of(self.operator.inputs[0], left, a)
-            if part is None or part != part_of(self.operator.inputs[1], right, b):
-                return False
-        return self._filter is None or bool(self._filter(left + right, ()))
-
-    def output(self, rows: list[Row | None] | list[Row]) -> Row:
-        row = self._joined(list(rows))
-        return row if self._project is None else self._project(row, ())
 
 
 def _key(wanted: Columns, columns: Columns, parts: tuple[object, ...]) -> Key:

@@ -27,7 +27,7 @@ from dataflow.clock import Clock, MemoryReport
 from dataflow.delta import Delta, ordered, rows_of
 from dataflow.eviction import Evictor
 from dataflow.expression import Column
-from dataflow.graph import BaseSource, Graph
+from dataflow.graph import Graph
 from dataflow.join_shape import is_unique
 from dataflow.key_tracing import traced
 from dataflow.node import Base, Columns, Node, Order
@@ -36,6 +36,7 @@ from dataflow.ordering import OrderedRows, range_bound, sort_function
 from dataflow.placement import COMPUTED_KEY, NO_KEY, place
 from dataflow.source import Key, key_of_values
 from dataflow.types import Row, Value
+from dataflow.upquery import BaseSource
 from dataflow.validation import validate
 
 
@@ -189,9 +190,9 @@ class Engine:
         """The bytes that the arrangements take."""
         return self._clock.measure()
 
-    def enforce(self, limit_bytes: int) -> MemoryReport:
+    def enforce(self, limit_bytes: int, evictor: Evictor | None = None) -> MemoryReport:
         """Evict cold keys until the arrangements fit; the report says if full state alone does not."""
-        return self._clock.enforce(limit_bytes)
+        return self._clock.enforce(limit_bytes, evictor)
 
     def reference(self, view: View, keys: Iterable[Key]) -> None:
         """These keys were read elsewhere, e.g. in shared memory."""

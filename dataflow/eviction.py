@@ -43,13 +43,15 @@ def part_of(operator: Operator, row: Row, column: int) -> object:
 class Evictor:
     """Evicts keys of one graph. `count` is the number of keys evicted so far.
 
-    Without `looks_up` patterns are not extended by lookups: with several shards, the rows may
-    be elsewhere.
+    With several shards the rows that a pattern would be extended by may be elsewhere, and so
+    may the keys that depend on it. Then it is not extended, and `announce` is told of every
+    key that a stateful operator lost, for the others to do likewise.
     """
 
-    def __init__(self, graph: Graph, looks_up: bool = True) -> None:
+    def __init__(self, graph: Graph, announce: Callable[[Operator, Pattern], None] | None = None) -> None:
         self.graph = graph
-        self.looks_up = looks_up
+        self.announce = announce
+        self.looks_up = announce is None
         self.count = 0
 
     def evict(self, operator: Operator, arrangement: Arrangement, key: Key) -> None:
@@ -61,11 +63,18 @@ class Evictor:
             if arrangement.evict(key):
                 self.count += 1
                 waiting += found
+                if self.announce is not None and arrangement is operator.state:
+                    self.announce(operator, key_parts(arrangement.columns, key))
 
     def dependents(self, operator: Operator, arrangement: Arrangement, key: Key) -> Iterator[Held]:
         """The keys that depend on this one directly: with no other stateful operator in between."""
         if arrangement is operator.state and key in arrangement.index:
             yield from self.held_below(operator, key_parts(arrangement.columns, key))
+
+    def evict_matching(self, operator: Operator, pattern: Pattern) -> None:
+        """Rows of `operator` that match will not be heard of any more: what was made from them goes."""
+        for held in list(self.held_below(operator, pattern)):
+            self.evict(*held)
 
     def held_below(self, operator: Operator, pattern: Pattern) -> Iterator[Held]:
         """The keys made from rows of `operator` that match `pattern`."""

@@ -7,38 +7,22 @@ depends on it, in topological order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from dataflow.arrangement import Arrangement, Kind
-from dataflow.delta import Bag, Delta
+from dataflow.delta import Delta
 from dataflow.fused_code import can_fuse, fused_update
 from dataflow.group_code import fresh_state, group_loader, group_update
-from dataflow.join_code import join_computer, join_update, reads_before
-from dataflow.key_tracing import start_of, traced
+from dataflow.join_code import join_update, reads_before
 from dataflow.lookup_code import Output
-from dataflow.match_code import match_computer, match_update
-from dataflow.node import Aggregate, Base, Columns, Join, LeftJoin, SemiJoin, TopK, Union, source_column
+from dataflow.match_code import match_update
+from dataflow.node import Aggregate, Base, Columns, Join, LeftJoin, SemiJoin, TopK
 from dataflow.operator import FUSED, BagReader, Operator, group_width
 from dataflow.pipeline import lookups_of
 from dataflow.placement import NO_KEY, Placement
 from dataflow.source import Function, Key, Source, key_function
 from dataflow.topk_code import topk_loader, topk_update
-from dataflow.types import Row
-
-
-class BaseSource(Protocol):
-    """The truth of base tables, as of the epoch being applied (all of its changes included)."""
-
-    def lookup(self, table: int, columns: Columns, keys: Sequence[Key]) -> list[Iterable[Row]]:
-        """The rows of each key, a key being what `dataflow.source.key_of_values` makes of values."""
-        ...
-
-    def scan(self, table: int) -> Iterable[Row]: ...
-
-    def is_indexed(self, table: int, columns: Columns) -> bool:
-        """Whether `lookup` by these columns is more than a scan."""
-        ...
+from dataflow.upquery import BaseSource, Upqueries, fill_sources
 
 
 class Graph:
@@ -53,6 +37,7 @@ class Graph:
         """Changes of this epoch that are in the source but whose step has not begun."""
         self.recorded: dict[int, tuple[Operator, Arrangement]] = {}
         self._steps: dict[int, Function] = {}
+        self._upqueries = Upqueries(self)
         self._count = 0
 
     # -- building and taking down
@@ -204,113 +189,9 @@ class Graph:
         for number, columns in fill_sources(owner, arrangement):
             self.acquire(owner, owner.inputs[number], columns)
 
-    # -- reading
-
     def bag_reader(self, operator: Operator, columns: Columns) -> BagReader:
         """A function that gives the operator's rows with a key in `columns`, as of now."""
-        found = operator.computers.get(columns)
-        if found is None:
-            found = operator.computers[columns] = self._make_reader(operator, columns)
-        return found
-
-    def _make_reader(self, operator: Operator, columns: Columns) -> BagReader:
-        node = operator.node
-        if operator.state is not None:
-            return self._state_reader(operator, operator.state, columns)
-        match node:
-            case Base():
-                return self._base_reader(node, columns)
-            case Join():
-                start, given = start_of(node, columns)
-                return join_computer(operator, columns, self._reader_of_input(operator, start, given), start, given)
-            case LeftJoin() | SemiJoin():
-                outputs = node.outputs if isinstance(node, LeftJoin) else None
-                positions = {source_column(outputs, c) for c in columns}
-                inner = tuple(sorted(p for p in positions if p is not None and p < len(node.left.types)))
-                given = traced(node.left, inner)
-                return match_computer(operator, columns, self._reader_of_input(operator, 0, given), given)
-            case Union():
-                return self._union_reader(operator, columns)
-            case _:
-                raise AssertionError(node)
-
-    def _reader_of_input(self, operator: Operator, number: int, columns: Columns) -> BagReader:
-        """As `bag_reader` for an input, through an arrangement if the operator holds one for its updates.
-
-        What an upquery reads there, the next change of its key will want again. A full state
-        gets an arrangement if it has none by these columns.
-        """
-        owner = operator.inputs[number]
-        state = owner.state
-        if state is not None and state.full and columns and columns != state.columns and columns not in owner.stores:
-            self.acquire(operator, owner, columns)
-        store = owner.stores.get(columns)
-        if store is None or not any(each is store for _, each in operator.uses):
-            return self.bag_reader(owner, columns)
-        return _store_reader(store)
-
-    def _union_reader(self, operator: Operator, columns: Columns) -> BagReader:
-        """All inputs are looked up by the columns that all of them can be looked up by."""
-        common = traced(operator.node, columns)
-        readers = [self._reader_of_input(operator, i, common) for i in range(len(operator.inputs))]
-        if common == columns:
-            return lambda key: _added(read(key) for read in readers)
-        positions = [columns.index(c) for c in common]
-        key_of = key_function(columns, operator.types)
-
-        def read_filtered(key: Key) -> Bag:
-            parts = [key[i] for i in positions] if len(columns) > 1 else []
-            inner = parts[0] if len(parts) == 1 else tuple(parts)
-            return {row: n for row, n in _added(read(inner) for read in readers).items() if key_of(row) == key}
-
-        return read_filtered
-
-    def _base_reader(self, node: Base, columns: Columns) -> BagReader:
-        table, key_of = node.table, key_function(columns, node.types)
-
-        def read(key: Key) -> Bag:
-            rows = self.source.lookup(table, columns, (key,))[0] if columns else self.source.scan(table)
-            bag = dict.fromkeys(rows, 1)
-            for row, weight in self.pending.get(table, ()):
-                if key_of(row) == key:
-                    count = bag.get(row, 0) - weight
-                    if count:
-                        bag[row] = count
-                    else:
-                        bag.pop(row, None)
-            return bag
-
-        return read
-
-    def _state_reader(self, operator: Operator, state: Arrangement, columns: Columns) -> BagReader:
-        if state.full:
-            if not columns:
-                return lambda key: {row: n for value in state.index.values() for row, n in state.bag(value).items()}
-            owner = operator.reader(columns)
-            arrangement = state if owner is None else owner
-        else:
-            arrangement = state
-        positions = [columns.index(c) for c in arrangement.columns if c in columns]
-        exact = arrangement.columns == columns
-        scan = len(positions) < len(arrangement.columns)
-        assert arrangement.full or not scan, f"{arrangement.name} is partial and read without its key"
-        key_of = key_function(columns, operator.types)
-
-        def read(key: Key) -> Bag:
-            if scan:
-                values = list(arrangement.index.values())
-                bag = {row: n for value in values for row, n in arrangement.bag(value).items()}
-            else:
-                inner = key if exact else key[positions[0]] if len(positions) == 1 else tuple(key[i] for i in positions)
-                value = arrangement.index.get(inner)
-                if value is None:
-                    if arrangement.full:
-                        return {}
-                    value = arrangement.fill(inner)
-                bag = arrangement.bag(value)
-            return bag if exact else {row: n for row, n in bag.items() if key_of(row) == key}
-
-        return read
+        return self._upqueries.bag_reader(operator, columns)
 
     # -- steps
 
@@ -388,29 +269,6 @@ class Graph:
             arrangement.end_step()
 
 
-def fill_sources(operator: Operator, arrangement: Arrangement) -> list[tuple[int, Columns]]:
-    """Which lookups of its inputs a fill of the arrangement starts with: (input, columns)."""
-    node, columns = operator.node, arrangement.columns
-    if operator.state is not None and arrangement is not operator.state:
-        return []
-    match node:
-        case Join():
-            return [start_of(node, columns)]
-        case LeftJoin() | SemiJoin():
-            outputs = node.outputs if isinstance(node, LeftJoin) else None
-            positions = {source_column(outputs, c) for c in columns}
-            inner = tuple(sorted(p for p in positions if p is not None and p < len(node.left.types)))
-            return [(0, traced(node.left, inner))]
-        case Union():
-            return [(number, traced(node, columns)) for number in range(len(node.inputs))]
-        case Aggregate():
-            return [(0, tuple(sorted(node.group[c] for c in columns)))]
-        case TopK():
-            return [(0, columns)]
-        case Base():
-            return []
-
-
 def _step(
     base: Operator,
     store: Function | None,
@@ -463,23 +321,3 @@ def _storing(operator: Operator) -> Function:
         code.close(top)
     code.line("return delta")
     return code.build()
-
-
-def _store_reader(store: Arrangement) -> BagReader:
-    def read(key: Key) -> Bag:
-        value = store.index.get(key)
-        if value is None:
-            if store.full:
-                return {}
-            value = store.fill(key)
-        return store.bag(value)
-
-    return read
-
-
-def _added(bags: Iterable[Bag]) -> Bag:
-    total: Bag = {}
-    for bag in bags:
-        for row, weight in bag.items():
-            total[row] = total.get(row, 0) + weight
-    return total

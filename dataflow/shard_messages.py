@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dataflow.clock import MemoryReport
 from dataflow.delta import Delta
 from dataflow.node import Columns, Node
 from dataflow.source import Key
@@ -63,6 +64,13 @@ class EvictKeys:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitMemory:
+    """Evict cold keys of this shard at the end of the next epoch until its state fits."""
+
+    limit_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Bundle:
     """Everything a shard has for another one in a round, also if it is nothing.
 
@@ -88,7 +96,7 @@ class Restart:
     views: tuple[AddView, ...]
 
 
-ToWorker = BeginEpoch | Upquery | EvictKeys | Bundle | Restart
+ToWorker = BeginEpoch | Upquery | EvictKeys | LimitMemory | Bundle | Restart
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,4 +125,9 @@ class EpochWanted:
     """Upqueries wait and no epoch is running."""
 
 
-Effect = Send | EpochApplied | UpqueryAnswered | EpochWanted
+@dataclass(frozen=True, slots=True)
+class MemoryLimited:
+    report: MemoryReport
+
+
+Effect = MemoryLimited | Send | EpochApplied | UpqueryAnswered | EpochWanted

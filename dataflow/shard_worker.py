@@ -20,8 +20,7 @@ from dataflow.arrangement import Arrangement, Kind
 from dataflow.delta import Delta, consolidate, rows_of
 from dataflow.distributed import Evaluator
 from dataflow.engine import Engine, View
-from dataflow.eviction import Evictor, Pattern, key_parts
-from dataflow.graph import BaseSource
+from dataflow.eviction import Evictor, Pattern
 from dataflow.node import Aggregate, Base, Join, LeftJoin, SemiJoin, TopK, Union
 from dataflow.operator import Operator
 from dataflow.shard_messages import (
@@ -33,6 +32,8 @@ from dataflow.shard_messages import (
     EpochWanted,
     EvictKeys,
     Item,
+    LimitMemory,
+    MemoryLimited,
     Restart,
     Send,
     ToWorker,
@@ -42,6 +43,7 @@ from dataflow.shard_messages import (
 )
 from dataflow.source import Key, key_function
 from dataflow.types import Row
+from dataflow.upquery import BaseSource
 
 Inbox = tuple[list[Item], bool, int | None]
 Program = Generator[None, Inbox, None]
@@ -66,6 +68,7 @@ class ShardWorker:
         self._waiting: list[BeginEpoch] = []
         self._upqueries: list[Upquery] = []
         self._evictions: list[EvictKeys] = []
+        self._limit_bytes: int | None = None
         self._bundles: dict[tuple[int, int], dict[int, Bundle]] = {}
         self._effects: list[Effect] = []
 
@@ -90,6 +93,8 @@ class ShardWorker:
                     self._effects.append(EpochWanted())
             case EvictKeys():
                 self._evictions.append(message)
+            case LimitMemory(limit_bytes):
+                self._limit_bytes = limit_bytes
             case Bundle(generation=generation):
                 if generation >= self.generation:
                     self._bundles.setdefault((message.epoch, message.round), {})[message.sender] = message
@@ -173,7 +178,7 @@ class ShardWorker:
             items, busy, level = yield
             for item in items:
                 if item[0] == "evict":
-                    self._evict(self.evaluator.operators[item[1]], dict(item[2]))
+                    self._evictor().evict_matching(self.evaluator.operators[item[1]], dict(item[2]))
                 else:
                     self.evaluator.process(item)
             if not busy:
@@ -200,12 +205,7 @@ class ShardWorker:
         yield from self._answer_upqueries()
         if graph.recorded:
             graph.end_step(self.epoch)
-        evictions, self._evictions = self._evictions, []
-        for eviction in evictions:
-            view = self.views.get(eviction.view)
-            for key in eviction.keys if view is not None and not view.is_full else ():
-                assert view is not None
-                self._evict_key(view.operator, view.arrangement, key)
+        self._make_room()
         yield from self._quiet()
         self.engine.epoch = self.epoch
         touched = tuple(
@@ -362,15 +362,23 @@ class ShardWorker:
             rows = tuple(() if value is None else tuple(rows_of(arrangement.bag(value))) for value in values)
             self._effects.append(UpqueryAnswered(each.request, self.epoch, rows))
 
-    def _evict_key(self, operator: Operator, arrangement: Arrangement, key: object) -> None:
-        if arrangement.evict(key) and arrangement is operator.state:
-            pattern = tuple(key_parts(arrangement.columns, key).items())
-            for shard in range(self.shard_count):
-                self._queue(shard, ("evict", operator.number, pattern))
+    def _evictor(self) -> Evictor:
+        return Evictor(self.engine.graph, self._announce)
 
-    def _evict(self, operator: Operator, pattern: Pattern) -> None:
-        """Another shard, or this one, dropped a key: what was made from it here goes too."""
-        evictor = Evictor(self.engine.graph, looks_up=False)
-        for owner, arrangement, key in list(evictor.held_below(operator, pattern)):
-            self._evict_key(owner, arrangement, key)
+    def _announce(self, operator: Operator, pattern: Pattern) -> None:
+        for shard in range(self.shard_count):
+            if shard != self.shard:
+                self._queue(shard, ("evict", operator.number, tuple(pattern.items())))
 
+    def _make_room(self) -> None:
+        """Evict what was asked for, and cold keys if memory is short."""
+        evictor = self._evictor()
+        evictions, self._evictions = self._evictions, []
+        for eviction in evictions:
+            view = self.views.get(eviction.view)
+            if view is not None and not view.is_full:
+                for key in eviction.keys:
+                    evictor.evict(view.operator, view.arrangement, key)
+        limit, self._limit_bytes = self._limit_bytes, None
+        if limit is not None:
+            self._effects.append(MemoryLimited(self.engine.enforce(limit, evictor)))

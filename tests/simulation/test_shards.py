@@ -21,6 +21,7 @@ from dataflow.shard_messages import (
     Effect,
     EpochApplied,
     EvictKeys,
+    LimitMemory,
     RemoveView,
     Restart,
     Send,
@@ -132,6 +133,12 @@ class Cluster:
                     held = list(worker.views[number].arrangement.index)
                     if held:
                         self.deliver(-1, shard, EvictKeys(number, (held[action.which % len(held)],)))
+                self.run_epoch()
+            case plans.EvictInternal():
+                shard = action.which % len(self.workers)
+                held = self.workers[shard].engine.measure()
+                limit = held.full_bytes + held.partial_bytes * (action.which % 7) // 7
+                self.deliver(-1, shard, LimitMemory(limit))
                 self.run_epoch()
         self.check()
 
