@@ -14,12 +14,13 @@ import sys
 from typing import Any
 
 from backend.execution.definition import carry_out, finish_builds, unfinished_builds
-from backend.messages import Define, Defined, Message, NotLeading
+from backend.messages import ChangeAccounts, Define, Defined, Message, NotLeading
 from backend.node import Node
 from backend.settings import Deployment, own_address
 from backend.transport import Peer, answer_with, listen
 from backend.worker import catalog_tables
 from backend.worker_process import configure_logging
+from controller.account_changes import plan_accounts
 from controller.catalog import Catalog, CatalogChange
 from controller.registry import Address
 from controller.sql.definition import plan_definition
@@ -71,17 +72,16 @@ class Controller:
         self.leads = False
 
     def handle(self, peer: Peer, request: int, message: Any) -> None:
-        if isinstance(message, Define):
-            answer_with(self._define(message), peer, request, self._tasks)
+        if isinstance(message, Define | ChangeAccounts):
+            answer_with(self._change(message), peer, request, self._tasks)
 
-    async def _define(self, message: Define) -> Message:
+    async def _change(self, message: Define | ChangeAccounts) -> Message:
         if not self.leads:
             return NotLeading()
-        settings = Settings(frozenset(message.sql_mode), message.collation, message.foreign_key_checks)
         async with self._one_at_a_time:
             for _ in range(PLAN_TRIES_MAX):
                 before = await self._catalog.load()
-                change = plan_definition(message.sql, before, message.database, settings)
+                change = _planned(message, before)
                 try:
                     after = await carry_out(change, self._catalog, self._node.cluster)
                     break
@@ -89,7 +89,7 @@ class Controller:
                     log.info("%s; planned again", error)
             else:
                 raise Retryable(Condition.DEADLOCK)
-        log.info("catalog version %d after: %.200s", after.version, message.sql)
+        log.info("catalog version %d after: %.200s", after.version, _shown(message))
         notes = [(note.level, note.condition.code, note.message) for note in change.notes]
         return Defined(after.version, notes)
 
@@ -136,6 +136,20 @@ class Controller:
                 await finish_builds(builds, self._catalog, self._node.cluster)
             except MillraceError as error:
                 log.error("indexes %s are still being built: %s", builds, error)
+
+
+def _planned(message: Define | ChangeAccounts, catalog: Catalog) -> CatalogChange:
+    if isinstance(message, ChangeAccounts):
+        return plan_accounts(message.statement, catalog)
+    settings = Settings(frozenset(message.sql_mode), message.collation, message.foreign_key_checks)
+    return plan_definition(message.sql, catalog, message.database, settings)
+
+
+def _shown(message: Define | ChangeAccounts) -> str:
+    """The statement for the log, without what passwords are stored as."""
+    if isinstance(message, Define):
+        return message.sql
+    return f"{message.statement.action} {[(each.user, each.host) for each in message.statement.users]}"
 
 
 async def serve(deployment: Deployment) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from controller.account_changes import AccountStatement
 from dataflow.epoch_messages import (
     CloseEpoch,
     Committed,
@@ -182,6 +183,13 @@ class Define:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeAccounts:
+    """A statement about accounts, for the controller's leader; answered by Defined."""
+
+    statement: AccountStatement
+
+
+@dataclass(frozen=True, slots=True)
 class Defined:
     """`warnings` are (level, code, message)."""
 
@@ -215,6 +223,7 @@ Message = (
     | ShardStatus
     | Stop
     | Define
+    | ChangeAccounts
     | Defined
     | NotLeading
     | Stage
@@ -255,6 +264,7 @@ MESSAGES: tuple[type[Message], ...] = (
     ShardStatus,
     Stop,
     Define,
+    ChangeAccounts,
     Defined,
     NotLeading,
     Stage,

@@ -15,9 +15,10 @@ from collections.abc import Callable
 from backend.cluster import Cluster
 from backend.execution.database import Database
 from backend.execution.outcome import Done, Warning
-from backend.messages import Define, Defined, NotLeading
+from backend.messages import ChangeAccounts, Define, Defined, NotLeading
 from backend.settings import Deployment
 from backend.transport import connect
+from controller.account_changes import AccountStatement
 from controller.catalog import Catalog
 from controller.registry import Address, Registry
 from controller.sql.settings import Settings
@@ -36,7 +37,7 @@ class Node:
         self.deployment = deployment
         self.registry = Registry(deployment.zookeeper, deployment.root)
         self.cluster = Cluster(deployment.shard_count, deployment.secret_bytes)
-        self.database = Database(self.cluster, Catalog(), self.load_catalog, self._define)
+        self.database = Database(self.cluster, Catalog(), self.load_catalog, self._define, self._change_accounts)
         self._loading = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -84,7 +85,12 @@ class Node:
     async def _define(self, sql: str, database: str | None, settings: Settings) -> tuple[Done, Catalog]:
         """Have the leading controller carry out a DDL statement."""
         mode = tuple(sorted(settings.sql_mode))
-        define = Define(sql, database, mode, settings.collation, settings.foreign_key_checks)
+        return await self._change(Define(sql, database, mode, settings.collation, settings.foreign_key_checks))
+
+    async def _change_accounts(self, statement: AccountStatement) -> tuple[Done, Catalog]:
+        return await self._change(ChangeAccounts(statement))
+
+    async def _change(self, message: Define | ChangeAccounts) -> tuple[Done, Catalog]:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + LEADER_PATIENCE_S
         while True:
@@ -92,7 +98,7 @@ class Node:
                 address = await asyncio.to_thread(self.registry.leader)
             except Retryable:
                 address = None
-            defined = await self._ask_leader(address, define) if address is not None else None
+            defined = await self._ask_leader(address, message) if address is not None else None
             if defined is not None:
                 break
             if loop.time() > deadline:
@@ -101,14 +107,14 @@ class Node:
         warnings = tuple(Warning(level, code, message) for level, code, message in defined.warnings)
         return Done(warnings=warnings), await self.load_catalog()
 
-    async def _ask_leader(self, address: Address, define: Define) -> Defined | None:
+    async def _ask_leader(self, address: Address, message: Define | ChangeAccounts) -> Defined | None:
         """None if the statement did not reach a leader."""
         try:
             peer = await connect(address.host, address.port, self.deployment.secret_bytes)
         except (OSError, TimeoutError):
             return None
         try:
-            answer: Defined | NotLeading = await peer.ask(define)
+            answer: Defined | NotLeading = await peer.ask(message)
         except ConnectionError as error:
             raise MillraceError(
                 Condition.UNKNOWN_ERROR,

@@ -1,4 +1,4 @@
-"""The catalog: an immutable snapshot of every database, base table and view.
+"""The catalog: an immutable snapshot of every database, base table, view and account.
 
 Table names are case-sensitive, as in MySQL on Linux; column names are not. A `CatalogChange`
 is what a DDL statement asks for; `Catalog.apply` makes the next snapshot of it. Ids are never
@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from controller.accounts import INITIAL_ACCOUNTS, Account, AccountName, Grant
 from dataflow import expression, node, schema
 from dataflow.errors import Condition, CorruptState, InvalidStatement
 from dataflow.schema import Table
@@ -63,7 +64,8 @@ class CatalogChange:
     """The effect of one DDL statement, all or nothing.
 
     `tables_dropped` holds ids. `builds` are (table id, index id) of indexes to be filled from
-    stored rows; until then they are marked `building`.
+    stored rows; until then they are marked `building`. `checks` are (table id, name) of foreign
+    keys that stored rows must be found to fulfil.
     """
 
     databases_put: tuple[Database, ...] = ()
@@ -71,14 +73,19 @@ class CatalogChange:
     tables_put: tuple[Table, ...] = ()
     tables_dropped: tuple[int, ...] = ()
     builds: tuple[tuple[int, int], ...] = ()
+    checks: tuple[tuple[int, str], ...] = ()
     notes: tuple[Note, ...] = ()
     views_put: tuple[View, ...] = ()
     views_dropped: tuple[ViewName, ...] = ()
+    accounts_put: tuple[Account, ...] = ()
+    accounts_dropped: tuple[AccountName, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         tables = self.tables_put or self.tables_dropped
-        return not (self.databases_put or self.databases_dropped or tables or self.views_put or self.views_dropped)
+        views = self.views_put or self.views_dropped
+        accounts = self.accounts_put or self.accounts_dropped
+        return not (self.databases_put or self.databases_dropped or tables or views or accounts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +96,7 @@ class Catalog:
     version: int = 0
     next_table_id: int = 1
     views: Mapping[ViewName, View] = field(default_factory=lambda: MappingProxyType({}))
+    accounts: Mapping[AccountName, Account] = field(default_factory=lambda: MappingProxyType({}))
 
     @staticmethod
     def of(
@@ -97,6 +105,7 @@ class Catalog:
         version: int,
         next_table_id: int,
         views: tuple[View, ...] = (),
+        accounts: tuple[Account, ...] = (),
     ) -> Catalog:
         return Catalog(
             MappingProxyType({database.name: database for database in databases}),
@@ -105,7 +114,13 @@ class Catalog:
             version,
             next_table_id,
             MappingProxyType({(view.database, view.name): view for view in views}),
+            MappingProxyType({account.name: account for account in accounts}),
         )
+
+    @property
+    def known_accounts(self) -> Mapping[AccountName, Account]:
+        """`accounts`, or the one that there is before any statement about them."""
+        return self.accounts or INITIAL_ACCOUNTS
 
     def views_of(self, database: str) -> list[View]:
         """The views of `database` by name."""
@@ -167,12 +182,18 @@ class Catalog:
             views.pop(view_name, None)
         for view in change.views_put:
             views[view.database, view.name] = view
+        accounts = dict(self.accounts)
+        for account_name in change.accounts_dropped:
+            del accounts[account_name]
+        for account in change.accounts_put:
+            accounts[account.name] = account
         return Catalog.of(
             tuple(databases.values()),
             tuple(tables.values()),
             self.version + 1,
             next_table_id,
             tuple(views.values()),
+            tuple(accounts.values()),
         )
 
 
@@ -183,6 +204,8 @@ class Catalog:
 _CLASSES: dict[str, Any] = {
     "database": Database,
     "view": View,
+    "account": Account,
+    "grant": Grant,
     "table": schema.Table,
     "column": schema.Column,
     "index": schema.Index,
@@ -302,6 +325,17 @@ def decode_view(data: bytes) -> View:
     found = _decode(data)
     if not isinstance(found, View):
         raise CorruptState("not a view")
+    return found
+
+
+def encode_account(account: Account) -> bytes:
+    return msgspec.msgpack.encode(to_builtins(account))
+
+
+def decode_account(data: bytes) -> Account:
+    found = _decode(data)
+    if not isinstance(found, Account):
+        raise CorruptState("not an account")
     return found
 
 

@@ -4,7 +4,7 @@
     /<root>/adapters/<name>     ephemeral: where an adapter listens
     /<root>/leader              ephemeral: the controller that acts
     /<root>/catalog             its version; every change sets it in the same transaction
-    /<root>/catalog/d…, t…, v…  one database, table or view each
+    /<root>/catalog/d…, t…, v…, a…   one database, table, view or account each
 
 Invariants
 - A catalog change happens only on the version it was planned for, so a leader that has been
@@ -39,9 +39,11 @@ from kazoo.handlers.threading import KazooTimeoutError
 from controller.catalog import (
     Catalog,
     CatalogChange,
+    decode_account,
     decode_database,
     decode_table,
     decode_view,
+    encode_account,
     encode_database,
     encode_table,
     encode_view,
@@ -213,7 +215,7 @@ class Registry:
         self._client.sync(path)
         while True:
             head, stat = self._client.get(path)
-            databases, tables, views = [], [], []
+            databases, tables, views, accounts = [], [], [], []
             try:
                 for name in self._client.get_children(path):
                     data, _ = self._client.get(f"{path}/{name}")
@@ -221,6 +223,8 @@ class Registry:
                         databases.append(decode_database(data))
                     elif name[0] == "v":
                         views.append(decode_view(data))
+                    elif name[0] == "a":
+                        accounts.append(decode_account(data))
                     else:
                         tables.append(decode_table(data))
             except NoNodeError:
@@ -228,7 +232,12 @@ class Registry:
             if self._client.get(path)[1].version == stat.version:
                 known = _decode_head(head) if head else _CatalogHead(0, 1)
                 return Catalog.of(
-                    tuple(databases), tuple(tables), known.version, known.next_table_id, tuple(views)
+                    tuple(databases),
+                    tuple(tables),
+                    known.version,
+                    known.next_table_id,
+                    tuple(views),
+                    tuple(accounts),
                 )
 
     @_answered
@@ -267,6 +276,11 @@ class Registry:
             self._put(transaction, f"{path}/{_view_node(view_name)}", encode_view(view), view_name in catalog.views)
         for view_name in catalog.views.keys() - after.views.keys():
             transaction.delete(f"{path}/{_view_node(view_name)}")
+        for account in change.accounts_put:
+            node = f"{path}/a{_escape(chr(0).join(account.name))}"
+            self._put(transaction, node, encode_account(account), account.name in catalog.accounts)
+        for account_name in change.accounts_dropped:
+            transaction.delete(f"{path}/a{_escape(chr(0).join(account_name))}")
         for result in transaction.commit():
             if isinstance(result, BadVersionError):
                 raise Retryable(Condition.DEADLOCK)

@@ -22,6 +22,7 @@ from backend.execution.select import CompiledSelect
 from backend.execution.transaction import SchemaChanged, Transaction
 from backend.execution.update import CompiledDelete, CompiledUpdate
 from backend.store import Committed, Conflict, Store
+from controller.account_changes import AccountStatement
 from controller.catalog import Catalog
 from controller.sql.plan import Delete, Insert, Plan, Query, Select, Update
 from controller.sql.settings import Settings
@@ -40,14 +41,24 @@ Compiled = CompiledSelect | CompiledQuery | CompiledInsert | CompiledUpdate | Co
 LoadCatalog = Callable[[], Awaitable[Catalog]]
 Define = Callable[[str, str | None, Settings], Awaitable[tuple[Done, Catalog]]]
 """Has a definition statement carried out; what it answers, and the catalog that shows it."""
+ChangeAccounts = Callable[[AccountStatement], Awaitable[tuple[Done, Catalog]]]
+"""The same for a statement about accounts."""
 
 
 class Database:
-    def __init__(self, store: Store, catalog: Catalog, load_catalog: LoadCatalog, define: Define) -> None:
+    def __init__(
+        self,
+        store: Store,
+        catalog: Catalog,
+        load_catalog: LoadCatalog,
+        define: Define,
+        change_accounts: ChangeAccounts | None = None,
+    ) -> None:
         self.store = store
         self._catalog = catalog
         self._load_catalog = load_catalog
         self._define = define
+        self._change_accounts = change_accounts
         self._numbers = Numbers(store)
         self._compiled: OrderedDict[int, tuple[Plan, Compiled]] = OrderedDict()
 
@@ -72,6 +83,12 @@ class Database:
         except MillraceError:
             await self.refresh_catalog()  # what was published before it failed has been taken back since
             raise
+        self.learn_catalog(catalog)
+        return done
+
+    async def change_accounts(self, statement: AccountStatement) -> Done:
+        assert self._change_accounts is not None
+        done, catalog = await self._change_accounts(statement)
         self.learn_catalog(catalog)
         return done
 

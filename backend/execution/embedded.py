@@ -14,12 +14,15 @@ from backend.execution.database import Database
 from backend.execution.definition import carry_out, finish_builds, unfinished_builds
 from backend.execution.local_store import LocalStore
 from backend.execution.outcome import Done, Warning
+from controller.account_changes import AccountStatement, plan_accounts
 from controller.catalog import (
     Catalog,
     CatalogChange,
+    decode_account,
     decode_database,
     decode_table,
     decode_view,
+    encode_account,
     encode_database,
     encode_table,
     encode_view,
@@ -30,7 +33,7 @@ from dataflow.errors import Condition, CorruptState, Retryable
 from persistence.shard_store import Durability
 
 _META = b"catalog"
-_decode = msgspec.msgpack.Decoder(tuple[int, int, list[bytes], list[bytes], list[bytes]]).decode
+_decode = msgspec.msgpack.Decoder(tuple[int, int, list[bytes], list[bytes], list[bytes], list[bytes]]).decode
 
 
 class LocalCatalogStore:
@@ -54,6 +57,7 @@ class LocalCatalogStore:
             [encode_database(database) for database in catalog.databases.values()],
             [encode_table(table) for table in catalog.tables.values()],
             [encode_view(view) for view in catalog.views.values()],
+            [encode_account(account) for account in catalog.accounts.values()],
         )
         self._store.shards[0].put_meta(_META, msgspec.msgpack.encode(packed))
         self._catalog = catalog
@@ -65,7 +69,7 @@ class LocalCatalogStore:
         if stored is None:
             return Catalog()
         try:
-            version, next_table_id, databases, tables, views = _decode(stored)
+            version, next_table_id, databases, tables, views, accounts = _decode(stored)
         except msgspec.DecodeError as error:
             raise CorruptState(f"catalog: {error}") from error
         return Catalog.of(
@@ -74,6 +78,7 @@ class LocalCatalogStore:
             version,
             next_table_id,
             tuple(map(decode_view, views)),
+            tuple(map(decode_account, accounts)),
         )
 
     def _publish(self) -> None:
@@ -89,9 +94,14 @@ async def open_embedded(folder: Path, shard_count: int = 1, durability: Durabili
         await finish_builds(builds, catalogs, store)
 
     async def define(sql: str, database: str | None, settings: Settings) -> tuple[Done, Catalog]:
-        change = plan_definition(sql, await catalogs.load(), database, settings)
+        return await change(plan_definition(sql, await catalogs.load(), database, settings))
+
+    async def change_accounts(statement: AccountStatement) -> tuple[Done, Catalog]:
+        return await change(plan_accounts(statement, await catalogs.load()))
+
+    async def change(change: CatalogChange) -> tuple[Done, Catalog]:
         catalog = await carry_out(change, catalogs, store)
         warnings = tuple(Warning(note.level, note.condition.code, note.message) for note in change.notes)
         return Done(warnings=warnings), catalog
 
-    return Database(store, await catalogs.load(), catalogs.load, define)
+    return Database(store, await catalogs.load(), catalogs.load, define, change_accounts)

@@ -1,0 +1,143 @@
+"""Account statements as changes of the catalog.
+
+An `AccountStatement` is what CREATE USER, GRANT and the like ask for, with passwords already
+hashed: that is what travels to the controller and what it applies, all or nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from controller.accounts import (
+    Account,
+    AccountName,
+    privileges_at,
+    shown_name,
+    with_privileges,
+    without_privileges,
+)
+from controller.catalog import Catalog, CatalogChange, Note
+from controller.passwords import DEFAULT_PLUGIN
+from dataflow.errors import Condition, InvalidStatement
+
+ALL = "ALL PRIVILEGES"
+
+
+@dataclass(frozen=True, slots=True)
+class UserChange:
+    """One user of a statement; None leaves a property as it is. `renamed_to` is RENAME USER's."""
+
+    user: str
+    host: str
+    plugin: str | None = None
+    stored: str | None = None
+    locked: bool | None = None
+    needs_tls: bool | None = None
+    renamed_to: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AccountStatement:
+    """`action` is CREATE USER, ALTER USER, DROP USER, RENAME USER, GRANT, REVOKE or REVOKE ALL.
+
+    `optional` is IF [NOT] EXISTS. `privileges` are those of GRANT and REVOKE at a level;
+    `ALL PRIVILEGES` stands for all of that level.
+    """
+
+    action: str
+    users: tuple[UserChange, ...]
+    optional: bool = False
+    privileges: tuple[str, ...] = ()
+    database: str = ""
+    table: str = ""
+
+
+def plan_accounts(statement: AccountStatement, catalog: Catalog) -> CatalogChange:
+    """What an account statement changes."""
+    after = dict(catalog.known_accounts)
+    failed: list[AccountName] = []
+    for user in statement.users:
+        if not _apply(statement, user, after):
+            failed.append((user.user, user.host))
+    notes: tuple[Note, ...] = ()
+    if failed:
+        if not statement.optional:
+            raise _failure(statement, failed)
+        condition = Condition.USER_EXISTS if statement.action == "CREATE USER" else Condition.USER_MISSING
+        notes = tuple(Note("Note", condition, condition.template.format(shown_name(name, "'"))) for name in failed)
+    if not after:
+        raise _failure(statement, [(user.user, user.host) for user in statement.users])
+    stored = catalog.accounts
+    put = tuple(account for name, account in after.items() if stored.get(name) != account)
+    if failed and len(failed) == len(statement.users):
+        put = ()
+    return CatalogChange(accounts_put=put, accounts_dropped=tuple(stored.keys() - after.keys()), notes=notes)
+
+
+def _failure(statement: AccountStatement, names: list[AccountName]) -> InvalidStatement:
+    match statement.action:
+        case "GRANT":
+            return InvalidStatement(Condition.CANNOT_CREATE_BY_GRANT)
+        case "REVOKE":
+            if statement.table:
+                return InvalidStatement(Condition.NO_SUCH_TABLE_GRANT, *names[0], statement.table)
+            return InvalidStatement(Condition.NO_SUCH_GRANT, *names[0])
+        case "REVOKE ALL":
+            return InvalidStatement(Condition.CANNOT_REVOKE_ALL)
+    shown = ",".join(shown_name(name, "'") for name in names)
+    return InvalidStatement(Condition.CANNOT_USER, statement.action, shown)
+
+
+def _apply(statement: AccountStatement, user: UserChange, accounts: dict[AccountName, Account]) -> bool:
+    """Do to `accounts` what the statement asks for `user`; False if that cannot be."""
+    name = (user.user, user.host)
+    account = accounts.get(name)
+    if statement.action == "CREATE USER":
+        if account is not None:
+            return False
+        accounts[name] = _altered(Account(*name, user.plugin or DEFAULT_PLUGIN), user)
+        return True
+    if account is None:
+        return False
+    level = (statement.database, statement.table)
+    match statement.action:
+        case "ALTER USER":
+            accounts[name] = _altered(account, user)
+        case "DROP USER":
+            del accounts[name]
+        case "RENAME USER":
+            assert user.renamed_to is not None
+            if user.renamed_to in accounts:
+                return False
+            del accounts[name]
+            new_user, new_host = user.renamed_to
+            accounts[user.renamed_to] = replace(account, user=new_user, host=new_host)
+        case "GRANT":
+            added = _expanded(statement)
+            accounts[name] = replace(account, grants=with_privileges(account.grants, *level, added))
+        case "REVOKE":
+            removed = _expanded(statement)
+            known = any((each.database, each.table) == level for each in account.grants)
+            if not known and (statement.database or statement.table):
+                return False
+            accounts[name] = replace(account, grants=without_privileges(account.grants, *level, removed))
+        case "REVOKE ALL":
+            accounts[name] = replace(account, grants=())
+    return True
+
+
+def _expanded(statement: AccountStatement) -> set[str]:
+    """The privileges named, with ALL opened up; USAGE is none of them."""
+    found = set(statement.privileges) - {"USAGE"}
+    if ALL in found:
+        found = (found - {ALL}).union(privileges_at(statement.database, statement.table))
+    return found
+
+
+def _altered(account: Account, user: UserChange) -> Account:
+    changes = {
+        name: value
+        for name in ("plugin", "stored", "locked", "needs_tls")
+        if (value := getattr(user, name)) is not None
+    }
+    return replace(account, **changes)

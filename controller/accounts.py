@@ -1,0 +1,232 @@
+"""Accounts and what they may do. Part of the catalog: who is who is the same at every adapter.
+
+A privilege is held on everything, on the databases that match a pattern, or on one table; what
+an account may do with a table is the union of the three. Until the first account statement
+there is one account, root from this machine, without a password.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+
+from controller.passwords import DEFAULT_PLUGIN, NATIVE
+
+TABLE_PRIVILEGES = (
+    "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "REFERENCES", "INDEX", "ALTER", "CREATE VIEW",
+    "SHOW VIEW", "TRIGGER",
+)  # fmt: skip
+DATABASE_PRIVILEGES = (
+    "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "REFERENCES", "INDEX", "ALTER",
+    "CREATE TEMPORARY TABLES", "LOCK TABLES", "EXECUTE", "CREATE VIEW", "SHOW VIEW", "CREATE ROUTINE",
+    "ALTER ROUTINE", "EVENT", "TRIGGER",
+)  # fmt: skip
+GLOBAL_PRIVILEGES = (
+    "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "RELOAD", "SHUTDOWN", "PROCESS", "FILE", "REFERENCES",
+    "INDEX", "ALTER", "SHOW DATABASES", "SUPER", "CREATE TEMPORARY TABLES", "LOCK TABLES", "EXECUTE",
+    "REPLICATION SLAVE", "REPLICATION CLIENT", "CREATE VIEW", "SHOW VIEW", "CREATE ROUTINE", "ALTER ROUTINE",
+    "CREATE USER", "EVENT", "TRIGGER", "CREATE TABLESPACE", "CREATE ROLE", "DROP ROLE",
+)  # fmt: skip
+"""In the order in which SHOW GRANTS lists them. Global ones may also be dynamic: any WORD_WITH_UNDERSCORE."""
+GRANT_OPTION = "GRANT OPTION"
+
+AccountName = tuple[str, str]
+"""(user, host)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """`privileges` on everything (no database), on databases (no table) or on a table; never empty."""
+
+    database: str
+    table: str
+    privileges: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """'user'@'host'. `stored` is empty for an account without a password, see `controller.passwords`."""
+
+    user: str
+    host: str
+    plugin: str = DEFAULT_PLUGIN
+    stored: str = ""
+    grants: tuple[Grant, ...] = ()
+    locked: bool = False
+    needs_tls: bool = False
+
+    @property
+    def name(self) -> AccountName:
+        return (self.user, self.host)
+
+
+EVERYTHING = Grant("", "", (*GLOBAL_PRIVILEGES, GRANT_OPTION))
+INITIAL_ACCOUNTS: Mapping[AccountName, Account] = MappingProxyType(
+    {("root", "localhost"): Account("root", "localhost", NATIVE, grants=(EVERYTHING,))}
+)
+
+
+def privileges_at(database: str, table: str) -> tuple[str, ...]:
+    """The privileges that can be granted at a level, without GRANT OPTION."""
+    return TABLE_PRIVILEGES if table else DATABASE_PRIVILEGES if database else GLOBAL_PRIVILEGES
+
+
+# --- who someone is
+
+
+def find_account(accounts: Mapping[AccountName, Account], user: str, client_host: str) -> Account | None:
+    """The account that `user` connecting from `client_host` is: the one with the most specific host."""
+    found = [each for each in accounts.values() if each.user in (user, "") and host_matches(each.host, client_host)]
+    return min(found, key=lambda each: (_vagueness(each.host), each.user == ""), default=None)
+
+
+def _vagueness(host: str) -> tuple[int, int]:
+    """Smaller for hosts that match less."""
+    wild = re.search("[%_]", host)
+    if wild is None:
+        return (1 if "/" in host else 0, 0)
+    return (2, -wild.start())
+
+
+def host_matches(pattern: str, client_host: str) -> bool:
+    pattern = pattern.lower()
+    if pattern in ("%", client_host):
+        return True
+    if pattern == "localhost":
+        return is_loopback(client_host)
+    if "/" in pattern:
+        try:
+            return ipaddress.ip_address(client_host) in ipaddress.ip_network(pattern)
+        except ValueError:
+            return False
+    return like(pattern, client_host)
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host in ("", "localhost")
+
+
+def like(pattern: str, name: str) -> bool:
+    """Whether a name matches a pattern with `%`, `_` and backslashes."""
+    return _compiled(pattern).fullmatch(name) is not None
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    parts = re.findall(r"\\.|.", pattern, re.DOTALL)
+    wild = {"%": ".*", "_": "."}
+    return re.compile("".join(wild.get(part) or re.escape(part[-1]) for part in parts), re.DOTALL)
+
+
+# --- what someone may do
+
+
+class Rights:
+    """What an account may do, worked out once; a dropped account (None) may do nothing."""
+
+    def __init__(self, account: Account | None) -> None:
+        grants = () if account is None else account.grants
+        self.globally = frozenset(_privileges(grants, "", ""))
+        self._databases = tuple(grant for grant in grants if grant.database and not grant.table)
+        self._tables = tuple(grant for grant in grants if grant.table)
+        self.everything = self.globally.issuperset(GLOBAL_PRIVILEGES)
+
+    def on_database(self, database: str) -> frozenset[str]:
+        found = [each.privileges for each in self._databases if like(each.database, database)]
+        return self.globally.union(*found)
+
+    def on_table(self, database: str, table: str) -> frozenset[str]:
+        found = [each.privileges for each in self._tables if (each.database, each.table) == (database, table)]
+        return self.on_database(database).union(*found)
+
+    def sees_database(self, database: str) -> bool:
+        if self.on_database(database) & _VISIBLE:
+            return True
+        return any(each.database == database for each in self._tables)
+
+    def sees_table(self, database: str, table: str) -> bool:
+        return bool(self.on_table(database, table) & _VISIBLE)
+
+    def has_any(self, *privileges: str) -> bool:
+        """One of these on everything; SUPER includes the dynamic ones."""
+        if "SUPER" in self.globally and any("_" in each for each in privileges):
+            return True
+        return any(each in self.globally for each in privileges)
+
+
+_VISIBLE = frozenset(DATABASE_PRIVILEGES) | {GRANT_OPTION}
+
+
+def _privileges(grants: Iterable[Grant], database: str, table: str) -> tuple[str, ...]:
+    for grant in grants:
+        if (grant.database, grant.table) == (database, table):
+            return grant.privileges
+    return ()
+
+
+def with_privileges(account_grants: tuple[Grant, ...], database: str, table: str, added: Iterable[str]) -> tuple[Grant, ...]:
+    held = {*_privileges(account_grants, database, table), *added}
+    return _replaced(account_grants, database, table, held)
+
+
+def without_privileges(
+    account_grants: tuple[Grant, ...], database: str, table: str, removed: Iterable[str]
+) -> tuple[Grant, ...]:
+    held = {*_privileges(account_grants, database, table)}.difference(removed)
+    return _replaced(account_grants, database, table, held)
+
+
+def _replaced(grants: tuple[Grant, ...], database: str, table: str, held: set[str]) -> tuple[Grant, ...]:
+    order = {name: place for place, name in enumerate((*privileges_at(database, table), GRANT_OPTION))}
+    others = [each for each in grants if (each.database, each.table) != (database, table)]
+    if held:
+        ordered = sorted(held, key=lambda name: (order.get(name, len(order)), name))
+        others.append(Grant(database, table, tuple(ordered)))
+    return tuple(sorted(others, key=lambda each: (bool(each.database), bool(each.table), each.database, each.table)))
+
+
+# --- in words
+
+
+def shown_name(name: AccountName, quote: str = "`") -> str:
+    user, host = (part.replace(quote, quote * 2) for part in name)
+    return f"{quote}{user}{quote}@{quote}{host}{quote}"
+
+
+def grant_texts(account: Account) -> list[str]:
+    """SHOW GRANTS."""
+    texts: list[str] = []
+    grants = account.grants
+    if not any(not each.database for each in grants):
+        grants = (Grant("", "", ()), *grants)
+    for grant in grants:
+        held = [each for each in grant.privileges if each != GRANT_OPTION]
+        level = "*.*" if not grant.database else f"`{grant.database}`.*"
+        if grant.table:
+            level = f"`{grant.database}`.`{grant.table}`"
+        granted = ", ".join(held) or "USAGE"
+        every = privileges_at(grant.database, grant.table)
+        if set(held).issuperset(every):
+            granted = ", ".join(["ALL PRIVILEGES", *(each for each in held if each not in every)])
+        option = " WITH GRANT OPTION" if GRANT_OPTION in grant.privileges else ""
+        texts.append(f"GRANT {granted} ON {level} TO {shown_name(account.name)}{option}")
+    return texts
+
+
+def create_text(account: Account) -> str:
+    """SHOW CREATE USER."""
+    stored = account.stored.replace("\\", "\\\\").replace("'", "''")
+    password = f" AS '{stored}'" if stored else ""
+    return (
+        f"CREATE USER {shown_name(account.name)} IDENTIFIED WITH '{account.plugin}'{password} "
+        f"REQUIRE {'SSL' if account.needs_tls else 'NONE'} PASSWORD EXPIRE DEFAULT "
+        f"ACCOUNT {'LOCK' if account.locked else 'UNLOCK'} PASSWORD HISTORY DEFAULT "
+        "PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT"
+    )
