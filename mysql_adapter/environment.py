@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from backend.execution.outcome import Outcome
 from backend.execution.transaction import SchemaChanged
-from controller.catalog import Catalog
+from controller.catalog import Catalog, View
 from controller.sql.planner import PlanCache
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.schema import Table
@@ -36,6 +36,7 @@ STALE = frozenset(
         Condition.UNKNOWN_TABLE,
         Condition.UNKNOWN_COLUMN,
         Condition.UNKNOWN_DATABASE,
+        Condition.VIEW_INVALID,
         Condition.TABLE_DEFINITION_CHANGED,
     }
 )
@@ -54,12 +55,15 @@ class Environment:
         self.started = time.time()
         self._base: Catalog | None = None
         self._extended = Catalog()
+        self.described: dict[View, Table] = {}
+        """Views as tables, as far as anyone has asked, under the present catalog."""
 
     def catalog(self) -> Catalog:
         """The catalog with information_schema in it."""
         base = self.database.catalog
         if base is not self._base:
             self._extended = extended(base)
+            self.described.clear()
             self._base = base
         return self._extended
 

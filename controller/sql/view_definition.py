@@ -8,6 +8,7 @@ from controller.catalog import Catalog, CatalogChange, Note, View
 from controller.sql.cursor import Cursor
 from controller.sql.parameters import Parameters
 from controller.sql.parse import parse
+from controller.sql.plan import OutputColumn
 from controller.sql.query import plan_query
 from controller.sql.settings import Settings
 from controller.sql.template import canonical_text
@@ -76,6 +77,12 @@ def drop_views(cursor: Cursor, catalog: Catalog, database: str | None) -> Catalo
     condition = Condition.UNKNOWN_TABLE_DROP
     notes = tuple(Note("Note", condition, condition.template.format(name)) for name in missing)
     return CatalogChange(views_dropped=tuple(name for name in names if name in catalog.views), notes=notes)
+
+
+def view_columns(view: View, catalog: Catalog, settings: Settings) -> tuple[OutputColumn, ...]:
+    """The columns that a SELECT of everything in the view has."""
+    everything = exp.select("*").from_(exp.table_(view.name, view.database, quoted=True))
+    return plan_query(everything, catalog, view.database, settings, Parameters([])).columns
 
 
 def _check(view: View, catalog: Catalog, settings: Settings) -> None:

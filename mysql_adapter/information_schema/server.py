@@ -111,18 +111,6 @@ def user_privileges(session: Session) -> Iterator[Row]:
         yield (grantee, "def", privilege, "YES")
 
 
-empty("VIEWS", """
-    TABLE_CATALOG 64
-    TABLE_SCHEMA 64
-    TABLE_NAME 64
-    VIEW_DEFINITION longtext?
-    CHECK_OPTION 8?
-    IS_UPDATABLE 3?
-    DEFINER 288?
-    SECURITY_TYPE 7?
-    CHARACTER_SET_CLIENT 64
-    COLLATION_CONNECTION 64
-""")
 empty("TRIGGERS", """
     TRIGGER_CATALOG 64
     TRIGGER_SCHEMA 64

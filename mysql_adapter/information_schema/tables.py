@@ -17,6 +17,7 @@ from mysql_adapter.information_schema.description import (
     key_text,
     measures,
 )
+from mysql_adapter.information_schema.views import view_tables
 from mysql_adapter.information_schema.virtual import DATABASE, virtual
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ def tables(session: Session) -> Iterator[Row]:
             table.auto_increment_start if counted else None, None, None, None, table.collation, None,
             " ".join(f"{name.lower()}={value}" for name, value in table.options), table.comment,
         )  # fmt: skip
+    for database, name in sorted(session.environment.catalog().views):
+        yield ("def", database, name, "VIEW", *([None] * 16), "VIEW")
 
 
 @virtual("COLUMNS", """
@@ -113,7 +116,7 @@ def tables(session: Session) -> Iterator[Row]:
     SRS_ID uint?
 """)
 def columns(session: Session) -> Iterator[Row]:
-    for table in tables_seen(session):
+    for table in (*tables_seen(session), *view_tables(session)):
         position = 0
         for column in table.columns:
             if column.name == ROW_ID_NAME:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from backend.execution.outcome import ResultSet
 from controller.sql.lexer import TokenKind
 from dataflow.errors import Unsupported
+from mysql_adapter.information_schema.views import table_or_view
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.filtering import like_pattern
 from mysql_adapter.statements.show_schema import column_rows, describe_columns
@@ -22,7 +23,8 @@ async def describe(session: Session, cursor: TokenCursor) -> ResultSet:
     if cursor.at_any(*_STATEMENTS):
         raise Unsupported("EXPLAIN of a statement")
     database, name = cursor.qualified_name()
-    table = await session.environment.with_catalog(lambda catalog: catalog.table(database or session.database, name))
+    database = database or session.database
+    table = await session.environment.with_catalog(lambda catalog: table_or_view(session, catalog, database, name))
     rows = column_rows(table, False)
     if not cursor.at_end:
         token = cursor.token

@@ -27,6 +27,7 @@ _SHOWS: tuple[tuple[tuple[str, ...], Show], ...] = (
     (("INDEXES",), show_schema.index),
     (("KEYS",), show_schema.index),
     (("CREATE", "TABLE"), show_schema.create_table),
+    (("CREATE", "VIEW"), show_schema.create_view),
     (("CREATE", "DATABASE"), show_schema.create_database),
     (("CREATE", "SCHEMA"), show_schema.create_database),
     (("VARIABLES",), show_server.variables),

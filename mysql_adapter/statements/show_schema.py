@@ -18,6 +18,7 @@ from mysql_adapter.information_schema.description import (
 )
 from mysql_adapter.information_schema.tables import PRIVILEGES, index_rows
 from mysql_adapter.information_schema.tables import tables as all_tables
+from mysql_adapter.information_schema.views import find_view, show_create_view, table_or_view
 from mysql_adapter.information_schema.virtual import COLLATION, outputs_of
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.filtering import filtered
@@ -109,7 +110,9 @@ async def tables(session: Session, cursor: TokenCursor, full: bool) -> ResultSet
     catalog = session.environment.catalog()
     database = catalog.database(wanted)
     kind = "SYSTEM VIEW" if database.name == DATABASE else "BASE TABLE"
-    rows: list[Row] = [(table.name, kind) if full else (table.name,) for table in catalog.tables_of(database.name)]
+    kinds = {table.name: kind for table in catalog.tables_of(database.name)}
+    kinds |= {view.name: "VIEW" for view in catalog.views_of(database.name)}
+    rows: list[Row] = [(name, kinds[name]) if full else (name,) for name in sorted(kinds)]
     title = OutputColumn(_titled(cursor, f"Tables_in_{database.name}"), text(64, COLLATION), False)
     columns = (title, OutputColumn("Table_type", text(11, COLLATION), False)) if full else (title,)
     return await filtered(session, cursor, columns, rows)
@@ -120,7 +123,7 @@ async def _table(session: Session, cursor: TokenCursor) -> Table:
         raise cursor.error()
     database, name = cursor.qualified_name()
     database = _from(cursor) or database or session.database
-    return await session.environment.with_catalog(lambda catalog: catalog.table(database, name))
+    return await session.environment.with_catalog(lambda catalog: table_or_view(session, catalog, database, name))
 
 
 async def columns(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
@@ -167,9 +170,24 @@ async def table_status(session: Session, cursor: TokenCursor, full: bool) -> Res
 async def create_table(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
     database, name = cursor.qualified_name()
     cursor.expect_end()
+    if (database or session.database, name) in session.environment.catalog().views:
+        return await _create_view(session, database, name)
     table = await session.environment.with_catalog(lambda catalog: catalog.table(database or session.database, name))
     columns = (OutputColumn("Table", text(64), False), OutputColumn("Create Table", text(1024), False))
     return ResultSet(columns, [(table.name, show_create_table(table))])
+
+
+async def create_view(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
+    database, name = cursor.qualified_name()
+    cursor.expect_end()
+    return await _create_view(session, database, name)
+
+
+async def _create_view(session: Session, database: str | None, name: str) -> ResultSet:
+    view = await session.environment.with_catalog(lambda catalog: find_view(catalog, database or session.database, name))
+    titles = ("View", "Create View", "character_set_client", "collation_connection")
+    columns = tuple(OutputColumn(title, text(1024 if title == "Create View" else 64), False) for title in titles)
+    return ResultSet(columns, [(view.name, show_create_view(view), "utf8mb4", view.collation)])
 
 
 async def create_database(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:

@@ -79,3 +79,22 @@ def test_prepared_joins_take_parameters_anywhere(millrace: ServerThread, cursor:
         assert prepared.fetchall() == [(1, 5)]
         prepared.execute(sql, (6, 2, 0, "two", 1))
         assert prepared.fetchall() == [(2, 6)]
+
+
+def test_views_are_described_like_tables(cursor: Any) -> None:
+    cursor.execute("CREATE OR REPLACE VIEW v AS SELECT a.id, a.t AS name, COUNT(b.id) AS n FROM a LEFT JOIN b ON b.x = a.x GROUP BY a.id")
+    cursor.execute("SELECT name, n FROM v WHERE id = 1")
+    assert cursor.fetchall() == (("one", 2),)
+    cursor.execute("SHOW FULL TABLES")
+    assert cursor.fetchall() == (("a", "BASE TABLE"), ("b", "BASE TABLE"), ("v", "VIEW"))
+    cursor.execute("DESCRIBE v")
+    assert [row[:3] for row in cursor.fetchall()] == [("id", "int", "NO"), ("name", "varchar(10)", "YES"), ("n", "bigint", "NO")]
+    cursor.execute("SHOW CREATE VIEW v")
+    assert cursor.fetchone()[1].endswith("ON b.x = a.x GROUP BY a.id")
+    cursor.execute("SELECT table_name, view_definition FROM information_schema.views WHERE table_schema = 'queries'")
+    assert cursor.fetchall()[0][0] == "v"
+    cursor.execute("SELECT column_name FROM information_schema.columns WHERE table_name = 'v' ORDER BY ordinal_position")
+    assert cursor.fetchall() == (("id",), ("name",), ("n",))
+    cursor.execute("DROP VIEW v")
+    with pytest.raises(pymysql.err.ProgrammingError):
+        cursor.execute("SELECT * FROM v")
