@@ -86,6 +86,9 @@ class Engine:
         self.epoch = 0
         self._count = 0
         self._clock = Clock(self.graph)
+        self._views_of: dict[int, list[View]] = {}
+        self._unpublished: set[int] = set()
+        """Numbers of views that may have touched keys."""
 
     # -- transitions
 
@@ -103,11 +106,16 @@ class Engine:
         view = View(self._count, node, key, operator, arrangement, full)
         self._count += 1
         self.views[view.number] = view
+        for table in operator.bases:
+            self._views_of.setdefault(table, []).append(view)
         return view
 
     def remove_view(self, view: View) -> None:
         """Forget the view, and every operator and arrangement that only it used."""
         del self.views[view.number]
+        self._unpublished.discard(view.number)
+        for table in view.operator.bases:
+            self._views_of[table].remove(view)
         view.arrangement.views -= 1
         self.graph.invalidate(view.operator)
         self.graph.release(view.operator)
@@ -127,6 +135,9 @@ class Engine:
             graph.step(table)(delta)
             if graph.recorded:
                 graph.end_step(epoch)
+            for view in self._views_of.get(table, ()):
+                if view.arrangement.touched:
+                    self._unpublished.add(view.number)
         self.epoch = epoch
 
     def lookup(self, view: View, keys: Sequence[Sequence[Value]]) -> list[Hit | Hole]:
@@ -172,6 +183,7 @@ class Engine:
             if not arrangement.full and key not in arrangement.index:
                 arrangement.fill(key)
                 arrangement.touched.add(key)
+                self._unpublished.add(view.number)
             found = arrangement.lookup(key)
             assert isinstance(found, Hit)
             result.append(found)
@@ -184,6 +196,7 @@ class Engine:
         evictor = Evictor(self.graph)
         for values in keys:
             evictor.evict(view.operator, view.arrangement, view.index_key(values))
+        self._unpublished.update(self.views)
         return evictor.count
 
     def measure(self) -> MemoryReport:
@@ -192,6 +205,7 @@ class Engine:
 
     def enforce(self, limit_bytes: int, evictor: Evictor | None = None) -> MemoryReport:
         """Evict cold keys until the arrangements fit; the report says if full state alone does not."""
+        self._unpublished.update(self.views)
         return self._clock.enforce(limit_bytes, evictor)
 
     def reference(self, view: View, keys: Iterable[Key]) -> None:
@@ -204,13 +218,13 @@ class Engine:
 
     def take_touched(self) -> Iterator[tuple[View, set[Key]]]:
         """For each view, the keys filled, changed or evicted since last asked; for publishing."""
-        cleared = []
-        for view in self.views.values():
+        numbers, self._unpublished = self._unpublished, set()
+        views = [view for number in sorted(numbers) if (view := self.views.get(number)) is not None]
+        for view in views:
             if view.arrangement.touched:
                 yield view, view.arrangement.touched
-                cleared.append(view.arrangement)
-        for arrangement in cleared:
-            arrangement.touched.clear()
+        for view in views:
+            view.arrangement.touched.clear()
 
     def rows(self, view: View, key: Key) -> list[Row] | None:
         """The rows of an index key, None if it is a hole."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from dataflow.accumulator import accumulator
+from dataflow.errors import Unsupported
 from dataflow.key_tracing import start_of, traced
 from dataflow.node import (
     Aggregate,
@@ -24,7 +26,10 @@ from dataflow.node import (
     source_column,
 )
 from dataflow.pipeline import lookups_of
+from dataflow.source import Source
 
+JOIN_INPUTS_MAX = 16
+"""Python allows 20 nested loops in a function, and an input may need one."""
 NO_KEY = "it is read without a key"
 COMPUTED_KEY = "its key is computed, not traced to a base table"
 
@@ -58,12 +63,18 @@ def place(node: Node, lookups: frozenset[Columns], full: str = "") -> Placement:
 
     `full` is the reason why it has to see every change, empty if it need not.
     """
+    if isinstance(node, Join) and len(node.inputs) > JOIN_INPUTS_MAX:
+        raise Unsupported(f"a join of more than {JOIN_INPUTS_MAX} tables at once")
     if not is_stateful(node):
         if not full and any(not traced(node, columns) for columns in lookups):
             full = NO_KEY if () in lookups else COMPUTED_KEY
         wanted = _wanted_of_inputs(node, lookups)
         return Placement(node, tuple(place(each, wanted[i], full) for i, each in enumerate(inputs_of(node))), None, full)
     assert isinstance(node, Aggregate | TopK)
+    if isinstance(node, Aggregate):
+        # What cannot be run is refused here, before anything is built.
+        for function in node.functions:
+            accumulator(Source("", ""), function)
     key: Columns = ()
     if not full:
         key, full = _partial_key(node, lookups)
