@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -85,8 +86,9 @@ class CompiledQuery:
             rows = await self._views.rows(run, keys)
             if rows is not None:
                 return rows
+        started = time.perf_counter()
         rows = await self._reader.rows(run, keys)
-        self._views.evaluated(len(rows))
+        self._views.evaluated(len(rows), time.perf_counter() - started)
         return rows
 
     def _wanted(self, run: Run) -> Keys:

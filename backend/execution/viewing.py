@@ -8,7 +8,9 @@ the view, so that it keeps no more rows than are asked for.
 A query is not looked up but evaluated
 - inside a transaction that has written something, because no view shows uncommitted rows,
 - where there are several shards (their views are not connected yet),
-- without a key and a small LIMIT, if its result is large.
+- without a key and a small LIMIT, if its result is large,
+- without a key, if evaluating it takes long: the worker would compute the view in one go, and
+  answer nothing else meanwhile.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ USES_BEFORE_VIEW = 2
 BINDINGS_MAX = 200
 LIMITS = (16, 64, 256, 1024)
 KEYLESS_ROWS_MAX = 20_000
+KEYLESS_SECONDS_MAX = 3.0
 
 _encode_keys = msgspec.msgpack.Encoder().encode
 
@@ -61,6 +64,7 @@ class QueryViews:
         self._inside = tuple(sorted(inside))
         self._bindings: OrderedDict[tuple[object, ...], _Binding] = OrderedDict()
         self._rows_seen = 0
+        self._seconds_taken = 0.0
         self.possible = (
             not query.prior
             and bool(query.tables)
@@ -79,9 +83,10 @@ class QueryViews:
         )
         return plain and bool(query.order_by) and query.limit is not None and not filter_parameters
 
-    def evaluated(self, rows: int) -> None:
-        """The query was evaluated and its node gave so many rows."""
+    def evaluated(self, rows: int, seconds: float) -> None:
+        """The query was evaluated from the base tables: what its node gave, and how long it took."""
         self._rows_seen = rows
+        self._seconds_taken = seconds
 
     async def rows(self, run: Run, keys: Keys | None) -> list[Row] | None:
         """The node's rows that have one of the keys and pass the filter; None if no view serves them.
@@ -107,8 +112,10 @@ class QueryViews:
     def _definition(self, parameters: tuple[Value, ...]) -> ViewDefinition | None:
         """The view for these parameters, once they have been seen often enough."""
         end = self._end(parameters)
-        if end is None and not self._key_columns and self._rows_seen > KEYLESS_ROWS_MAX:
-            return None
+        if not self._key_columns:
+            too_many = end is None and self._rows_seen > KEYLESS_ROWS_MAX
+            if too_many or self._seconds_taken > KEYLESS_SECONDS_MAX:
+                return None
         constants = (end, *[(type(parameters[each]), parameters[each]) for each in self._inside])
         binding = self._bindings.get(constants)
         if binding is None:
