@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from backend.execution.directed import CompiledDirected
 from backend.execution.execution import Execution
 from backend.execution.insert import CompiledInsert
 from backend.execution.numbers import Numbers
@@ -24,7 +25,7 @@ from backend.execution.update import CompiledDelete, CompiledUpdate
 from backend.store import Committed, Conflict, Store
 from controller.account_changes import AccountStatement
 from controller.catalog import Catalog
-from controller.sql.plan import Delete, Insert, Plan, Query, Select, Update
+from controller.sql.plan import Delete, Directed, Insert, Plan, Query, Select, Update
 from controller.sql.settings import Settings
 from dataflow.errors import Condition, MillraceError, Retryable, Unsupported
 from dataflow.modes import DEFAULT_MODES, Modes
@@ -37,7 +38,7 @@ PAUSE_SECONDS = 0.001
 PAUSE_SECONDS_MAX = 0.1
 PATIENCE_SECONDS = 10.0
 
-Compiled = CompiledSelect | CompiledQuery | CompiledInsert | CompiledUpdate | CompiledDelete
+Compiled = CompiledSelect | CompiledQuery | CompiledInsert | CompiledUpdate | CompiledDelete | CompiledDirected
 LoadCatalog = Callable[[], Awaitable[Catalog]]
 Define = Callable[[str, str | None, Settings], Awaitable[tuple[Done, Catalog]]]
 """Has a definition statement carried out; what it answers, and the catalog that shows it."""
@@ -228,6 +229,8 @@ def compile_statement(plan: Plan) -> Compiled:
             return CompiledUpdate(update)
         case Delete() as delete:
             return CompiledDelete(delete)
+        case Directed() as directed:
+            return CompiledDirected(directed)
 
 
 def utc_now() -> int:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from backend.execution.columns import Assignments, Columns
 from backend.execution.duplicates import duplicate_entry
+from backend.execution.enforcement import Enforcement, is_violation
 from backend.execution.execution import Execution
 from backend.execution.outcome import Done
 from backend.execution.reading import Found
+from backend.execution.references import References
 from backend.execution.select import Filter, Sorter, count_of, key_order
 from backend.execution.writing import RowWriter
 from controller.sql.plan import Delete, OrderItem, Update
@@ -17,6 +19,9 @@ from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Expression
 from dataflow.schema import Table
 from dataflow.types import Row
+
+Victim = tuple[Found, Row, Row]
+"""A row to change, and what else its new values are made of."""
 
 
 class Victims:
@@ -31,7 +36,10 @@ class Victims:
         self._reverse = direction is True
         self._sorter = Sorter(order_by) if order_by and direction is None else None
 
-    async def find(self, execution: Execution) -> list[tuple[Found, Row]]:
+    async def find(self, execution: Execution) -> list[Victim]:
+        return [(found, row, ()) for found, row in await self._find(execution)]
+
+    async def _find(self, execution: Execution) -> list[tuple[Found, Row]]:
         limit = None if self._limit is None else count_of(self._limit((), execution.parameters))
         found: list[tuple[Found, Row]] = []
         if limit == 0:
@@ -52,17 +60,19 @@ class CompiledUpdate:
         self._table = update.table
         self._ignore = update.ignore
         self._victims = Victims(update.table, update.where, update.order_by, update.limit)
+        self._references = References(update.relations) if update.relations else None
         self._columns = Columns(update.table)
         self._assignments = Assignments(self._columns, update.assignments)
 
-    async def run(self, execution: Execution) -> Done:
-        victims = await self._victims.find(execution)
+    async def run(self, execution: Execution, given: list[Victim] | None = None) -> Done:
+        """Change the rows that WHERE finds, or those `given`."""
+        victims = await self._victims.find(execution) if given is None else given
         changes: list[tuple[Found, Row, Row]] = []
         failure: InvalidStatement | None = None
-        for row_number, (found, old) in enumerate(victims, 1):
+        for row_number, (found, old, extra) in enumerate(victims, 1):
             execution.report.row_number = row_number
             try:
-                new = self._assignments.apply(old, (), execution)
+                new = self._assignments.apply(old, extra, execution)
                 if new is not old and self._passes(new, execution):
                     changes.append((found, old, new))
             except InvalidStatement as error:
@@ -70,12 +80,18 @@ class CompiledUpdate:
                 break
         writer = RowWriter(execution.transaction, self._table)
         await writer.prefetch_updates(changes)
+        enforcement = None if self._references is None else Enforcement(self._references, execution)
+        if enforcement is not None:
+            await enforcement.prefetch_parents(self._table, [new for _, _, new in changes])
         changed = 0
         auto, largest = self._columns.auto_increment, 0
         try:
             for found, old, new in changes:
+                mark = execution.transaction.mark()
                 duplicate = await writer.update(found, old, new)
                 if duplicate is None:
+                    if enforcement is not None and not await self._enforced(enforcement, old, new, mark, execution):
+                        continue
                     changed += 1
                     if auto is not None and new[auto] != old[auto]:
                         largest = max(largest, int(new[auto] or 0))
@@ -92,6 +108,20 @@ class CompiledUpdate:
         info = f"Rows matched: {len(victims)}  Changed: {changed}  Warnings: {execution.warning_count}"
         return Done(changed, len(victims), info=info, warnings=execution.warnings())
 
+    async def _enforced(
+        self, enforcement: Enforcement, old: Row, new: Row, mark: int, execution: Execution
+    ) -> bool:
+        """Whether foreign keys allow what was written since `mark`; with IGNORE it is taken back if not."""
+        try:
+            await enforcement.changed(self._table, old, new)
+        except InvalidStatement as error:
+            if not self._ignore or not is_violation(error):
+                raise
+            execution.transaction.rollback_to_mark(mark)
+            execution.warn(error.condition, *error.arguments)
+            return False
+        return True
+
     def _passes(self, row: Row, execution: Execution) -> bool:
         violated = self._columns.violated(row)
         if violated is None:
@@ -105,11 +135,16 @@ class CompiledUpdate:
 class CompiledDelete:
     def __init__(self, delete: Delete) -> None:
         self._table = delete.table
+        self._references = References(delete.relations) if delete.relations else None
         self._victims = Victims(delete.table, delete.where, delete.order_by, delete.limit)
 
-    async def run(self, execution: Execution) -> Done:
-        victims = await self._victims.find(execution)
-        writer = RowWriter(execution.transaction, self._table)
-        for found, row in victims:
-            writer.delete(found, row)
+    async def run(self, execution: Execution, given: list[Victim] | None = None) -> Done:
+        victims = await self._victims.find(execution) if given is None else given
+        if self._references is not None:
+            rows = [(found, row) for found, row, _ in victims]
+            await Enforcement(self._references, execution).delete(self._table, rows)
+        else:
+            writer = RowWriter(execution.transaction, self._table)
+            for found, row, _ in victims:
+                writer.delete(found, row)
         return Done(len(victims), len(victims), warnings=execution.warnings())

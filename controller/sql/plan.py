@@ -63,6 +63,8 @@ class Insert:
     for DEFAULT, evaluated with an empty row except that earlier targets of the same row may
     be read at their table position (MySQL lets `VALUES (1, a + 1)` do so). In `on_update`,
     the row is the existing row followed by the row that was to be inserted (VALUES(c)).
+    `relations` are the tables whose foreign keys are to be enforced, the table itself among
+    them; none if there are no foreign keys, or they are not to be checked.
     """
 
     table: Table
@@ -72,6 +74,7 @@ class Insert:
     on_update: tuple[Assignment, ...] = ()
     select: Select | Query | None = None
     ignore: bool = False
+    relations: tuple[Table, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,7 @@ class Update:
     order_by: tuple[OrderItem, ...] = ()
     limit: Expression | None = None
     ignore: bool = False
+    relations: tuple[Table, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,7 @@ class Delete:
     where: Expression | None
     order_by: tuple[OrderItem, ...] = ()
     limit: Expression | None = None
+    relations: tuple[Table, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +195,24 @@ class Query:
         return self.tables[0] if self.tables else None
 
 
-Statement = Insert | Update | Delete | Select | Query
+@dataclass(frozen=True, slots=True)
+class Directed:
+    """UPDATE or DELETE of the rows that a query finds, in one table or several.
+
+    Each change comes with the outputs of `query` that are the primary key of its table; rows
+    without one (of an outer join) are left alone, and each row is changed once. Assignments
+    read the table's row, followed by all outputs of the query.
+    """
+
+    query: Query
+    changes: tuple[tuple[Update | Delete, tuple[int, ...]], ...]
+
+    @property
+    def table(self) -> Table:
+        return self.changes[0][0].table
+
+
+Statement = Insert | Update | Delete | Select | Query | Directed
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from controller.catalog import Catalog
 from controller.sql import parameter_types
 from controller.sql.parameters import Parameters
 from controller.sql.parse import parse, syntax_error
-from controller.sql.plan import Insert, Plan, Query, Statement
+from controller.sql.plan import Directed, Insert, Plan, Query, Select, Statement
 from controller.sql.selection import plan_select
 from controller.sql.settings import Settings
 from controller.sql.template import canonical_text, reader
@@ -88,7 +88,11 @@ def tables_of(found: Plan) -> tuple[Table, ...]:
     statement = found.statement
     if isinstance(statement, Query):
         return statement.tables
-    tables = () if statement.table is None else (statement.table,)
+    if isinstance(statement, Directed):
+        return (*statement.query.tables, *(table for change, _ in statement.changes for table in change.relations))
+    tables: tuple[Table, ...] = () if statement.table is None else (statement.table,)
+    if not isinstance(statement, Select):
+        tables = statement.relations or tables
     if isinstance(statement, Insert) and statement.select is not None:
         select = statement.select
         if isinstance(select, Query):
@@ -164,5 +168,6 @@ def _is_valid(found: Plan, catalog: Catalog) -> bool:
             return False
     statement = found.statement
     query = statement.select if isinstance(statement, Insert) else statement
+    query = query.query if isinstance(query, Directed) else query
     views = query.views if isinstance(query, Query) else ()
     return all(catalog.views.get((view.database, view.name)) == view for view in views)

@@ -7,9 +7,21 @@ from typing import Any
 from sqlglot import exp
 
 from controller.catalog import Catalog
+from controller.sql.directed import DirectedPlanner, is_default, is_directed
+from controller.sql.foreign_keys import related_tables
 from controller.sql.parameters import Parameters
 from controller.sql.parse import syntax_error
-from controller.sql.plan import Assignment, Delete, Insert, OnDuplicate, OrderItem, Query, Select, Update
+from controller.sql.plan import (
+    Assignment,
+    Delete,
+    Directed,
+    Insert,
+    OnDuplicate,
+    OrderItem,
+    Query,
+    Select,
+    Update,
+)
 from controller.sql.scope import FIELD_LIST, ORDER_CLAUSE, WHERE_CLAUSE, Scope, Source, read
 from controller.sql.select import limits, order_items, table_source
 from controller.sql.selection import plan_select
@@ -32,6 +44,9 @@ class WritePlanner:
 
     def _translator(self, scope: Scope, clause: str, **options: Any) -> Translator:
         return Translator(scope, clause, self._parameters, self._settings, **options)
+
+    def relations(self, table: Table) -> tuple[Table, ...]:
+        return related_tables(table, self._catalog) if self._settings.foreign_key_checks else ()
 
     def _target(self, node: Any) -> Source:
         source = table_source(node, self._catalog, self._database)
@@ -73,7 +88,7 @@ class WritePlanner:
             action = OnDuplicate.UPDATE
         else:
             action = OnDuplicate.IGNORE if ignore else OnDuplicate.ERROR
-        return Insert(table, columns, rows, action, on_update, select, ignore)
+        return Insert(table, columns, rows, action, on_update, select, ignore, self.relations(table))
 
     def _columns(self, table: Table, names: list[str] | None) -> tuple[int, ...]:
         if names is None:
@@ -95,10 +110,10 @@ class WritePlanner:
             raise InvalidStatement(Condition.COLUMN_COUNT_MISMATCH, number)
         translator = self._translator(Scope((source,)), FIELD_LIST)
         return tuple(
-            self._value(source.table, position, value, translator) for position, value in zip(columns, values)
+            self.value(source.table, position, value, translator) for position, value in zip(columns, values)
         )
 
-    def _value(self, table: Table, position: int, node: Any, translator: Translator) -> Expression | None:
+    def value(self, table: Table, position: int, node: Any, translator: Translator) -> Expression | None:
         """The value for a column, or None for DEFAULT."""
         column = table.columns[position]
         if is_default(node):
@@ -133,22 +148,27 @@ class WritePlanner:
 
     # -- UPDATE and DELETE
 
-    def update(self, node: Any) -> Update:
+    def update(self, node: Any) -> Update | Directed:
+        if is_directed(node):
+            return DirectedPlanner(self, self._catalog, self._database, self._settings, self._parameters).update(node)
         source = self._single(node, node.this)
         scope = Scope((source,))
         assignments = self._assignments(source, node.expressions, self._translator(scope, FIELD_LIST))
         where, order_by, limit = self._restriction(node, scope)
-        return Update(source.table, assignments, where, order_by, limit, bool(node.meta.get("ignore")))
+        ignore = bool(node.meta.get("ignore"))
+        return Update(source.table, assignments, where, order_by, limit, ignore, self.relations(source.table))
 
-    def delete(self, node: Any) -> Delete:
-        if node.args.get("using") or node.args.get("returning"):
-            raise Unsupported("DELETE over several tables")
+    def delete(self, node: Any) -> Delete | Directed:
+        if node.args.get("returning"):
+            raise Unsupported("RETURNING")
+        if is_directed(node):
+            return DirectedPlanner(self, self._catalog, self._database, self._settings, self._parameters).delete(node)
         source = self._single(node, node.this)
         for each in node.args.get("tables") or []:
             if each.name != source.alias:
                 raise InvalidStatement(Condition.UNKNOWN_TABLE_DROP, each.name)
         where, order_by, limit = self._restriction(node, Scope((source,)))
-        return Delete(source.table, where, order_by, limit)
+        return Delete(source.table, where, order_by, limit, self.relations(source.table))
 
     def _single(self, node: Any, table: Any) -> Source:
         if node.args.get("from_") or node.args.get("with_"):
@@ -175,16 +195,9 @@ class WritePlanner:
                 raise syntax_error(node.sql("mysql"), 0)
             target = node.this
             _, position = Scope((source,)).resolve(target.name, target.table, target.text("db"), FIELD_LIST)
-            value = self._value(table, position, node.expression, translator)
+            value = self.value(table, position, node.expression, translator)
             if value is None:
                 found.append(Assignment(position, Literal(None, NULL), is_default=True))
             else:
                 found.append(Assignment(position, value))
         return tuple(found)
-
-
-def is_default(node: Any) -> bool:
-    """Whether a value is the keyword DEFAULT, which sqlglot reads as a name."""
-    if isinstance(node, exp.Column):
-        return not node.table and not node.this.args.get("quoted") and node.name.upper() == "DEFAULT"
-    return isinstance(node, exp.Var) and node.name.upper() == "DEFAULT"

@@ -32,6 +32,19 @@ def peers(mariadb: MariaDB, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     connection.close()
 
 
+def test_rows_found_by_queries_are_changed_like_in_mariadb(mariadb: MariaDB, tmp_path: Path) -> None:
+    """In order: each statement finds what the ones before it left."""
+    problems = []
+    with mariadb.connect(mariadb.fresh_database()) as connection, EmbeddedPeer(tmp_path) as found:
+        expected = DriverPeer(connection)
+        for sql in (*statements("tables"), *statements("writes")):
+            theirs, ours = expected.run(sql), found.run(sql)
+            difference = differences(Generated(sql), theirs, ours)
+            if difference:
+                problems.append(f"{sql}\n  expected {difference}")
+    assert not problems, f"{len(problems)} answers differ:\n" + "\n".join(problems)
+
+
 @pytest.mark.parametrize("name", ["joins", "subqueries", "groups", "set_operations", "windows", "errors"])
 def test_queries_are_answered_like_mariadb(peers: tuple[Peer, Peer], name: str) -> None:
     expected, found = peers

@@ -22,10 +22,16 @@ __all__ = ["plan_query"]
 
 
 def plan_query(
-    tree: Any, catalog: Catalog, database: str | None, settings: Settings, parameters: Parameters
+    tree: Any,
+    catalog: Catalog,
+    database: str | None,
+    settings: Settings,
+    parameters: Parameters,
+    hidden: bool = False,
 ) -> Query:
+    """`hidden`: the query may name the primary keys that tables have without having declared one."""
     resolver = Resolver(catalog, settings, parameters)
-    block = resolver.query(tree, Names(None, database))
+    block = resolver.query(tree, Names(None, database, hidden=hidden))
     found = finish(block, resolver.numbering, tuple(resolver.tables.values()))
     modifiers = [str(each.name).upper() for each in tree.args.get("operation_modifiers") or []]
     views = tuple(dict.fromkeys(resolver.views))

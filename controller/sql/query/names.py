@@ -49,6 +49,8 @@ class Names:
     common: dict[str, CommonTable] = field(default_factory=dict)
     sources: list[Source] = field(default_factory=list)
     visible: list[Visible] = field(default_factory=list)
+    hidden: bool = False
+    """Whether columns that no one declared may be named."""
 
     def add(self, source: Source) -> None:
         for other in self.sources:
@@ -66,7 +68,7 @@ class Names:
             for source in self.sources
             if source.alias == table and (not database or source.database == database)
             for each in source.fields
-            if each.name.lower() == lowered and not each.hidden
+            if each.name.lower() == lowered and (self.hidden or not each.hidden)
         ]
 
     def resolve(self, name: str, table: str, database: str, clause: str) -> Visible:

@@ -56,7 +56,7 @@ class Resolver:
 
     def query(self, node: Any, names: Names) -> AnyBlock:
         """`names` has what is around the query; its own FROM is added to it."""
-        names = self._with(node, names)
+        names = self.with_common(node, names)
         while isinstance(node, exp.Subquery):
             around = [name for name in _CLAUSES_AROUND if node.args.get(name)]
             inner = node.this
@@ -67,7 +67,7 @@ class Resolver:
                 for name in around:
                     inner.set(name, node.args[name])
             node = inner
-            names = self._with(node, names)
+            names = self.with_common(node, names)
         if isinstance(node, exp.SetOperation):
             return self._set_operation(node, names)
         if isinstance(node, exp.Values):
@@ -81,7 +81,7 @@ class Resolver:
 
     # -- names of queries
 
-    def _with(self, node: Any, names: Names) -> Names:
+    def with_common(self, node: Any, names: Names) -> Names:
         clause = node.args.get("with_")
         if clause is None:
             return names
@@ -92,7 +92,7 @@ class Resolver:
                 raise Unsupported("recursive common table expressions")
             columns = tuple(column.name for column in each.args["alias"].args.get("columns") or [])
             common[name] = CommonTable(each.this, columns, dict(common))
-        return Names(names.parent, names.database, common)
+        return Names(names.parent, names.database, common, hidden=names.hidden)
 
     def view(self, database: str | None, name: str) -> View | None:
         found = self.catalog.views.get((database, name)) if database else None

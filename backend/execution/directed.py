@@ -1,0 +1,67 @@
+"""UPDATE and DELETE of rows that a query finds, in one table or several.
+
+All rows are found before the first is changed, so the query never sees the statement's own
+changes. Each row is changed once, with the values of the first query row that has its key.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from backend.execution.access import Bound, Path
+from backend.execution.execution import Execution
+from backend.execution.outcome import Done
+from backend.execution.query import CompiledQuery
+from backend.execution.reading import find_bound, row_decoder
+from backend.execution.update import CompiledDelete, CompiledUpdate, Victim
+from controller.sql.plan import Delete, Directed, Update
+from dataflow.source import key_function
+from dataflow.types import Row
+
+
+class CompiledDirected:
+    def __init__(self, directed: Directed) -> None:
+        self._query = CompiledQuery(directed.query)
+        self._changes = [_Change(change, key) for change, key in directed.changes]
+
+    async def run(self, execution: Execution) -> Done:
+        selected = (await self._query.run(execution)).rows
+        victims = [await change.victims(execution, selected) for change in self._changes]
+        affected = matched = 0
+        for change, found in zip(self._changes, victims):
+            done = await change.compiled.run(execution, found)
+            affected += done.affected
+            matched += done.matched
+        info = f"Rows matched: {matched}  Changed: {affected}  Warnings: {execution.warning_count}"
+        return Done(affected, matched, info=info, warnings=execution.warnings())
+
+
+class _Change:
+    def __init__(self, change: Update | Delete, key: tuple[int, ...]) -> None:
+        self._table = change.table
+        self.compiled = CompiledUpdate(change) if isinstance(change, Update) else CompiledDelete(change)
+        self._key = key
+        places = {column.id: place for place, column in enumerate(change.table.columns)}
+        columns = tuple(places[part.column_id] for part in change.table.primary_key.parts)
+        types = [column.type for column in change.table.columns]
+        self._key_of_row = key_function(columns, types)
+        self._key_of_values = key_function(tuple(range(len(columns))), [types[place] for place in columns])
+        self._decode = row_decoder(change.table)
+
+    async def victims(self, execution: Execution, selected: list[Row]) -> list[Victim]:
+        """The rows of the table with the keys that were selected, in that order."""
+        wanted: dict[Any, tuple[Row, Row]] = {}
+        for row in selected:
+            values = tuple([row[place] for place in self._key])
+            if None not in values:
+                wanted.setdefault(self._key_of_values(values), (values, row))
+        if not wanted:
+            return []
+        bound = Bound(Path(self._table.primary_key), [values for values, _ in wanted.values()], [])
+        found: dict[Any, Victim] = {}
+        async for chunk in find_bound(execution.transaction, self._table, bound):
+            for each in chunk:
+                row = self._decode(each[2])
+                key = self._key_of_row(row)
+                found[key] = (each, row, wanted[key][1])
+        return [found[key] for key in wanted if key in found]

@@ -1,0 +1,35 @@
+-- Statements that change rows found by queries, each followed by what is there.
+UPDATE users SET score = (SELECT COUNT(*) FROM stories s WHERE s.author = users.id) WHERE team = 1
+SELECT * FROM users
+UPDATE users SET score = score + 1, name = CONCAT(name, score) WHERE id IN (SELECT author FROM stories WHERE points > 5)
+SELECT * FROM users
+UPDATE stories s JOIN users u ON u.id = s.author SET s.points = u.team, u.joined = '2022-02-02' WHERE u.team IS NOT NULL
+SELECT * FROM stories
+SELECT * FROM users
+UPDATE users u LEFT JOIN votes v ON v.user = u.id SET u.score = 0, v.weight = 9 WHERE u.id > 4
+SELECT * FROM users
+SELECT * FROM votes
+UPDATE stories SET points = 99 WHERE author = (SELECT MIN(id) FROM users) ORDER BY id DESC LIMIT 1
+SELECT * FROM stories
+DELETE FROM taggings WHERE tag IN (SELECT id FROM tags WHERE tag = 'db')
+SELECT * FROM taggings
+DELETE v FROM votes v JOIN stories s ON s.id = v.story WHERE s.points > 50
+SELECT * FROM votes
+DELETE s, v FROM stories s LEFT JOIN votes v ON v.story = s.id WHERE s.id = 4
+SELECT * FROM stories
+SELECT * FROM votes
+DELETE FROM votes USING votes JOIN users u ON u.id = votes.user WHERE u.name = 'dan'
+SELECT * FROM votes
+DELETE FROM users WHERE NOT EXISTS (SELECT 1 FROM stories s WHERE s.author = users.id) AND team = 3
+SELECT * FROM users
+INSERT INTO empty_table SELECT u.id, COUNT(s.id) FROM users u LEFT JOIN stories s ON s.author = u.id GROUP BY u.id
+SELECT * FROM empty_table
+REPLACE INTO tags SELECT id + 100, UPPER(tag), (SELECT MAX(x) FROM empty_table) FROM tags WHERE parent IN (SELECT id FROM tags)
+SELECT * FROM tags
+INSERT INTO votes SELECT id, 1, 1, 1 FROM stories ON DUPLICATE KEY UPDATE weight = 77
+SELECT * FROM votes
+UPDATE empty_table e, users u SET e.x = u.team WHERE e.id = u.id
+SELECT * FROM empty_table
+UPDATE users u JOIN nowhere n ON n.id = u.id SET u.team = 1
+DELETE z FROM users u JOIN stories s ON s.author = u.id
+UPDATE users u JOIN (SELECT 1 AS a) d ON TRUE SET d.a = 2
