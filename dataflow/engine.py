@@ -176,26 +176,36 @@ class Engine:
 
     def upquery(self, view: View, keys: Sequence[Sequence[Value]]) -> list[Hit]:
         """The view's rows for each key as of this epoch; holes are filled, each once."""
-        arrangement = view.arrangement
+        index_keys = [view.index_key(values) for values in keys]
+        self.fill(view, index_keys)
         result = []
-        for values in keys:
-            key = view.index_key(values)
-            if not arrangement.full and key not in arrangement.index:
-                arrangement.fill(key)
-                arrangement.touched.add(key)
-                self._unpublished.add(view.number)
-            found = arrangement.lookup(key)
+        for key in index_keys:
+            found = view.arrangement.lookup(key)
             assert isinstance(found, Hit)
             result.append(found)
+        return result
+
+    def fill(self, view: View, keys: Iterable[Key]) -> None:
+        """Compute those of the index keys that are holes, as of this epoch."""
+        arrangement = view.arrangement
+        if not arrangement.full:
+            for key in keys:
+                if key not in arrangement.index:
+                    arrangement.fill(key)
+                    arrangement.touched.add(key)
+                    self._unpublished.add(view.number)
         if self.graph.recorded:
             self.graph.end_step(self.epoch)
-        return result
 
     def evict(self, view: View, keys: Sequence[Sequence[Value]]) -> int:
         """Make keys of a partial view holes again; returns how many keys went, dependents included."""
+        return self.evict_keys(view, [view.index_key(values) for values in keys])
+
+    def evict_keys(self, view: View, keys: Iterable[Key]) -> int:
+        """As `evict`, by index keys."""
         evictor = Evictor(self.graph)
-        for values in keys:
-            evictor.evict(view.operator, view.arrangement, view.index_key(values))
+        for key in keys:
+            evictor.evict(view.operator, view.arrangement, key)
         self._unpublished.update(self.views)
         return evictor.count
 

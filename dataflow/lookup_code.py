@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dataflow.arrangement import Arrangement, Kind
-from dataflow.node import Aggregate, Columns, Join, TopK
+from dataflow.key_tracing import column_at
+from dataflow.node import Aggregate, Columns, Join, LeftJoin, Node, SemiJoin, TopK, source_column
 from dataflow.operator import Operator
 from dataflow.source import Source
 from dataflow.types import SqlType
@@ -205,23 +206,34 @@ def interest(operator: Operator) -> list[tuple[Arrangement, Columns]] | None:
 
 
 def guard(code: Source, operator: Operator, number: int, row: str, width: int | None = None) -> None:
-    """Skip rows of a join's input that can only lead to holes, where their own columns tell.
+    """Skip rows of an input that can only lead to holes, where their own columns tell.
 
     With `width`, only that many of the row's columns may be read.
     """
-    from dataflow.key_tracing import column_at
-
     node = operator.node
-    assert isinstance(node, Join)
     wanted = interest(operator)
     if wanted is None:
         return
     conditions = []
     for arrangement, columns in wanted:
-        inner = [column_at(node, number, column) for column in columns]
+        inner = [_column_of_input(node, number, column) for column in columns]
         if any(c is None or (width is not None and c >= width) for c in inner):
             return
-        key = code.row_key(row, tuple(c for c in inner if c is not None), node.inputs[number].types)
+        key = code.row_key(row, tuple(c for c in inner if c is not None), operator.inputs[number].types)
         conditions.append(f"{key} in {code.constant(arrangement.index)}")
     if conditions:
         code.open(f"if {' or '.join(conditions)}:")
+
+
+def _column_of_input(node: Node, number: int, column: int) -> int | None:
+    """The column of input `number` that always equals an output column."""
+    match node:
+        case Join():
+            return column_at(node, number, column)
+        case LeftJoin():
+            position = source_column(node.outputs, column)
+            return position if number == 0 and position is not None and position < len(node.left.types) else None
+        case SemiJoin():
+            return column if number == 0 else None
+        case _:
+            return None

@@ -14,6 +14,7 @@ from dataflow.lookup_code import (
     each_row,
     equal,
     fetch,
+    guard,
     input_columns,
     loops,
     not_null,
@@ -34,6 +35,7 @@ def match_update(operator: Operator, number: int) -> Function:
     if number == 0:
         top = code.depth
         code.open("for r0, w in delta:")
+        guard(code, operator, 0, "r0")
         writer.left_row("w", output.row, old=reads_before(operator, 0, 1))
         code.close(top)
     else:

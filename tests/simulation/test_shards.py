@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dataflow.local_worker import LocalWorker, Worker, worker_of
 from dataflow.shard_messages import (
     AddView,
     BeginEpoch,
@@ -30,7 +31,6 @@ from dataflow.shard_messages import (
     Upquery,
     UpqueryAnswered,
 )
-from dataflow.shard_worker import ShardWorker
 from dataflow.sharding import shard_of
 from dataflow.source import key_function
 from dataflow.types import Kind, Row
@@ -46,7 +46,7 @@ class Cluster:
         self.random = random.Random(seed)
         self.tables: dict[int, Counter[Row]] = {table: Counter() for table in BASES}
         self.sources = [MemorySource() for _ in range(shards)]
-        self.workers = [ShardWorker(shard, shards, self.sources[shard]) for shard in range(shards)]
+        self.workers: list[Worker] = [worker_of(shard, shards, self.sources[shard]) for shard in range(shards)]
         self.channels: dict[tuple[int, int], deque[ToWorker]] = {}
         self.epoch = 0
         self.generation = 0
@@ -106,7 +106,7 @@ class Cluster:
         self.channels = {
             channel: queue for channel, queue in self.channels.items() if shard not in channel and channel[0] != -1
         }
-        self.workers[shard] = ShardWorker(shard, len(self.workers), self.sources[shard])
+        self.workers[shard] = worker_of(shard, len(self.workers), self.sources[shard])
         self.applied = set()
         for each in range(len(self.workers)):
             self.deliver(-1, each, Restart(self.generation, self.epoch, tuple(self.views.values())))
@@ -178,7 +178,7 @@ class Cluster:
 
     def check(self) -> None:
         for shard, worker in enumerate(self.workers):
-            assert not worker.evaluator.fills
+            assert isinstance(worker, LocalWorker) or not worker.evaluator.fills
             for operator in worker.engine.graph.operators.values():
                 rows = None
                 for arrangement in operator.arrangements():
