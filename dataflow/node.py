@@ -203,3 +203,19 @@ def source_column(outputs: tuple[Expression, ...] | None, column: int) -> int | 
         return column
     expression = outputs[column]
     return expression.index if isinstance(expression, Column) else None
+
+
+def expressions_of(node: Node) -> tuple[Expression, ...]:
+    """The expressions of the node itself, not of its inputs."""
+    match node:
+        case Join() | LeftJoin():
+            return (*(() if node.filter is None else (node.filter,)), *(node.outputs or ()))
+        case SemiJoin():
+            return () if node.filter is None else (node.filter,)
+        case Aggregate():
+            ordered = (each.expression for function in node.functions for each in function.order)
+            return (*(argument for function in node.functions for argument in function.arguments), *ordered)
+        case TopK():
+            return tuple(each.expression for each in node.order)
+        case _:
+            return ()

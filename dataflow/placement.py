@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from dataflow.accumulator import accumulator
 from dataflow.errors import Unsupported
+from dataflow.expression import Parameter, walk
 from dataflow.key_tracing import start_of, traced
 from dataflow.node import (
     Aggregate,
@@ -22,6 +23,7 @@ from dataflow.node import (
     SemiJoin,
     TopK,
     Union,
+    expressions_of,
     inputs_of,
     source_column,
 )
@@ -65,6 +67,8 @@ def place(node: Node, lookups: frozenset[Columns], full: str = "") -> Placement:
     """
     if isinstance(node, Join) and len(node.inputs) > JOIN_INPUTS_MAX:
         raise Unsupported(f"a join of more than {JOIN_INPUTS_MAX} tables at once")
+    for expression in expressions_of(node):
+        assert not any(isinstance(each, Parameter) for each in walk(expression)), "parameters are keys, not part of a plan"
     if not is_stateful(node):
         if not full and any(not traced(node, columns) for columns in lookups):
             full = NO_KEY if () in lookups else COMPUTED_KEY
