@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from backend.view_definition import ViewDefinition
-from dataflow.epoch_messages import ABSENT, ANY, Check, Committed, StaleSchema, Stored, Write
+from dataflow.epoch_messages import ABSENT, ANY, PRESENT, Check, Committed, StaleSchema, Stored, Write
 
 __all__ = [
     "ABSENT",
     "ANY",
+    "PRESENT",
     "Check",
     "CommitResult",
     "Committed",

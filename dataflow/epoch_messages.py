@@ -12,6 +12,14 @@ ABSENT = -1
 """Expect that the key is not there."""
 ANY = -2
 """Expect nothing."""
+PRESENT = -4
+"""Expect that the key is there, whatever its version."""
+
+
+def is_met(expected: int, version: int) -> bool:
+    """Whether a key of that version, or ABSENT, is what was expected."""
+    return expected in (version, ANY) or (expected == PRESENT and version != ABSENT)
+
 
 TransactionId = tuple[bytes, int]
 """(client, sequence number within the client)"""

@@ -3,9 +3,9 @@
 A transaction is a set of writes, each with the version it expects of its key. Transactions
 wait here until the coordinator opens an epoch; then the shard decides each in order of
 arrival against its stored state plus the epoch's earlier writes, so transactions of one
-epoch are as if run one after the other. Those that span shards come last, and two of them
-that touch the same key never share an epoch: whether one of them commits depends on other
-shards, and nothing may be built on it before that is known.
+epoch are as if run one after the other. Those that span shards come last, and one that
+expects something of a key never shares an epoch with an earlier one that writes it: whether
+that one commits depends on other shards, and nothing may be built on it before that is known.
 
 The life of an epoch, on a shard that is not the coordinator's:
 
@@ -60,6 +60,7 @@ from dataflow.epoch_messages import (
     TransactionId,
     TransactionWithdrawn,
     Withdrawn,
+    is_met,
 )
 
 EPOCH_WRITES_MAX = 50_000
@@ -243,18 +244,18 @@ class ShardEpochs:
                         record.writes[key] = value
                 flight.verdicts[transaction] = refusal or Committed(message.epoch)
                 self._settle(flight, stage)
-        touched: set[bytes] = set()
+        written: set[bytes] = set()
         for transaction in message.spanning:
             spanning = self._staged.get(transaction)
             if spanning is None:
                 continue
-            keys = {write[0] for write in spanning.writes} | {check[0] for check in spanning.checks}
-            if not keys.isdisjoint(touched):
+            expecting = (each[0] for part in (spanning.writes, spanning.checks) for each in part if each[1] != ANY)
+            if not written.isdisjoint(expecting):
                 flight.deferred.append(transaction)
                 continue
             refusal = self._validate(spanning, record.writes)
             if refusal is None:
-                touched |= keys
+                written.update(write[0] for write in spanning.writes)
                 record.spanning.append((transaction, {key: value for key, _, value in spanning.writes}))
                 self._settle(flight, spanning)
             else:
@@ -293,9 +294,9 @@ class ShardEpochs:
                 key = expectation[0]
                 if key in pending:
                     value = pending[key]
-                    if (ABSENT if value is None else epoch) != expected:
+                    if not is_met(expected, ABSENT if value is None else epoch):
                         return Conflict(key, None if value is None else (epoch, value))
-                elif version_of(key) != expected:
+                elif not is_met(expected, version_of(key)):
                     return Conflict(key, self.state.get(key))
         return None
 

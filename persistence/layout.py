@@ -5,10 +5,13 @@
 | `r` table(4) primary key                   | the row              | the key             |
 | `i` table(4) index(2) key, primary key     | the primary key      | the row's key       |
 | `u` table(4) index(2) key                  | the primary key      | the key             |
+| `g` table(4) index(2) key                  | nothing              | the key             |
 
 A unique index has `u` entries, so that two rows with the same key want the same entry on the
 same shard. A unique key that contains NULL collides with nothing: it has an `i` entry, and
-so a unique index is read from both ranges. Numbers are big-endian; ids are never
+so a unique index is read from both ranges. A `g` entry is the guard of a key that foreign
+keys point at: written whenever a row comes to point at it, so that whoever takes the key
+away notices (see `backend.execution.references`). Numbers are big-endian; ids are never
 reused, so what is left of a dropped table or index is never read as something else.
 """
 
@@ -39,15 +42,19 @@ def unique_prefix(table_id: int, index_id: int) -> bytes:
     return b"u" + table_id.to_bytes(4, "big") + index_id.to_bytes(2, "big")
 
 
+def guard_prefix(table_id: int, index_id: int) -> bytes:
+    return b"g" + table_id.to_bytes(4, "big") + index_id.to_bytes(2, "big")
+
+
 def table_ranges(table_id: int) -> tuple[KeyRange, ...]:
-    """Every key of a table: its rows, and the entries of all its indexes."""
-    prefixes = [kind + table_id.to_bytes(4, "big") for kind in (b"r", b"i", b"u")]
+    """Every key of a table: its rows, the entries of all its indexes, and the guards of its keys."""
+    prefixes = [kind + table_id.to_bytes(4, "big") for kind in (b"r", b"i", b"u", b"g")]
     return tuple((prefix, after_prefix(prefix)) for prefix in prefixes)
 
 
 def index_ranges(table_id: int, index_id: int) -> tuple[KeyRange, ...]:
-    """Every entry of an index."""
-    prefixes = (index_prefix(table_id, index_id), unique_prefix(table_id, index_id))
+    """Every entry of an index, and the guards of its keys."""
+    prefixes = (index_prefix(table_id, index_id), unique_prefix(table_id, index_id), guard_prefix(table_id, index_id))
     return tuple((prefix, after_prefix(prefix)) for prefix in prefixes)
 
 

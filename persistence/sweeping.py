@@ -12,7 +12,7 @@ from persistence.key_range import after_prefix
 from persistence.layout import table_ranges
 from persistence.shard_store import ShardStore
 
-_KINDS = (b"r", b"i", b"u")
+_KINDS = (b"r", b"i", b"u", b"g")
 
 
 def stored_tables(store: ShardStore) -> set[int]:

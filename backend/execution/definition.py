@@ -8,18 +8,22 @@ A new index is built online. It is published as `building`, so every write from 
 maintains it and none reads it; then the rows stored before get their entries, in small
 commits that each check that the rows are still what was read; then `building` is cleared.
 If a unique index turns out to have duplicates, the tables of the statement become what they
-were before it. A controller that takes over finishes what is still building (`finish_builds`).
+were before it. A new foreign key is enforced from its first moment too; then the stored rows
+are checked, and it goes again if one of them has no parent. A controller that takes over finishes what is still building (`finish_builds`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from backend.execution.access import Bound, Path
 from backend.execution.duplicates import duplicate_entry
-from backend.execution.reading import Found
+from backend.execution.reading import Found, find_bound, row_address, row_decoder
+from backend.execution.references import Reference, Values
+from backend.execution.transaction import Transaction
 from backend.store import ABSENT, ANY, Committed, Conflict, Part, Store
 from controller.catalog import Catalog, CatalogChange
 from dataflow.errors import Condition, MillraceError, Retryable
@@ -54,10 +58,12 @@ async def carry_out(change: CatalogChange, catalog_store: CatalogStore, store: S
     if change.is_empty:
         return before
     catalog = await catalog_store.replace(before.version, change)
-    if not change.builds:
-        return catalog
     try:
-        return await finish_builds(change.builds, catalog_store, store)
+        if change.builds:
+            catalog = await finish_builds(change.builds, catalog_store, store)
+        for table_id, name in change.checks:
+            await check_foreign_key(store, catalog, table_id, name)
+        return catalog
     except MillraceError:
         await _undo(change, before, catalog_store)
         raise
@@ -114,6 +120,41 @@ async def fill_index(store: Store, table: Table, index: Index) -> None:
     start = filler.writer.row_prefix
     for shard in range(store.shard_count):
         await filler.fill_shard(shard, start, after_prefix(start))
+
+
+async def check_foreign_key(store: Store, catalog: Catalog, table_id: int, name: str) -> None:
+    """1452 if a stored row points at nothing."""
+    table = catalog.tables[table_id]
+    key = next(key for key in table.foreign_keys if key.name == name)
+    reference = Reference(table, key, catalog.find_table(key.parent_database, key.parent_table))
+    if reference.parent is None or reference.parent_index is None:
+        return
+    decode = row_decoder(table)
+    async for chunk in find_bound(Transaction(store), table, Bound(Path(table.primary_key), [()], [])):
+        pointing = [(found, reference.child_values(decode(found[2]))) for found in chunk]
+        keys = {values: reference.encoded(values) for _, values in pointing if values is not None}
+        present = await _present(store, reference, keys)
+        orphans = [found for found, values in pointing if values is not None and values not in present]
+        now = await store.get([row_address(store, found[0]) for found in orphans])
+        # Parent and child may have gone together since the child was read.
+        if any(stored is not None and stored[0] == found[1] for found, stored in zip(orphans, now)):
+            raise reference.no_parent()
+
+
+async def _present(store: Store, reference: Reference, keys: Mapping[Values, bytes | None]) -> set[Values]:
+    """Those of the keys that a parent has."""
+    parent, index = reference.parent, reference.parent_index
+    assert parent is not None and index is not None
+    if reference.names_one_row:
+        named = [(values, key) for values, key in keys.items() if key is not None]
+        found = await store.get([reference.target(store, key) for _, key in named])
+        return {values for (values, _), stored in zip(named, found) if stored is not None}
+    present = set()
+    for values in keys:
+        async for chunk in find_bound(Transaction(store), parent, Bound(Path(index), [values], [])):
+            if chunk:
+                present.add(values)
+    return present
 
 
 class _Filler:

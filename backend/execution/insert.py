@@ -12,10 +12,12 @@ from dataclasses import dataclass
 
 from backend.execution.columns import Assignments, Columns, Scalar, scalar_of
 from backend.execution.duplicates import duplicate_entry
+from backend.execution.enforcement import Enforcement, is_violation
 from backend.execution.execution import Execution
 from backend.execution.numbers import AutoIncrement, Numbers
 from backend.execution.outcome import Done
 from backend.execution.query import compile_select
+from backend.execution.references import References
 from backend.execution.writing import Duplicate, RowWriter
 from controller.sql.plan import Insert, OnDuplicate
 from dataflow.errors import Condition, InvalidStatement, Retryable
@@ -33,6 +35,7 @@ class CompiledInsert:
         self.insert = insert
         self.table = insert.table
         self.columns = Columns(insert.table)
+        self.references = References(insert.relations) if insert.relations else None
         self.ignore = insert.ignore or insert.on_duplicate is OnDuplicate.IGNORE
         self.select = None if insert.select is None else compile_select(insert.select)
         self.on_update = Assignments(self.columns, insert.on_update)
@@ -103,6 +106,7 @@ class _Run:
         self.columns = compiled.columns
         self.execution = execution
         self.numbering = numbering
+        self.enforcement = None if compiled.references is None else Enforcement(compiled.references, execution)
         self.affected = 0
         self.matched = 0
         self.duplicates = 0
@@ -121,6 +125,9 @@ class _Run:
         known = self.execution.numbers.is_above(self.compiled.table, largest)
         assume_absent = self.execution.assume_absent and failure is None and known
         writer = RowWriter(self.execution.transaction, self.compiled.table, assume_absent)
+        if self.enforcement is not None:
+            self.enforcement.assume_present = assume_absent
+            await self.enforcement.prefetch_parents(self.compiled.table, [tuple(draft.row) for draft in drafts])
         first_numbered = next((n for n, draft in enumerate(drafts) if draft.is_numbered), len(drafts))
         await self._prefetch(writer, drafts[:first_numbered])
         try:
@@ -239,6 +246,7 @@ class _Run:
         """Write the row, or do what is to be done about a duplicate; False if no row was added."""
         self._note_id(row)
         deleted = 0
+        mark = self.execution.transaction.mark()
         while (duplicate := await writer.insert(row)) is not None:
             match self.compiled.insert.on_duplicate:
                 case OnDuplicate.REPLACE:
@@ -246,9 +254,12 @@ class _Run:
                     if found is None:
                         raise Retryable(Condition.DEADLOCK)
                     old = writer.decode(found)
-                    if duplicate.index is self.compiled.last_unique and self._is_same(old, row):
+                    if self._may_stay and duplicate.index is self.compiled.last_unique and self._is_same(old, row):
                         break  # MySQL updates a row in place if no later key can clash: nothing changes
-                    writer.delete(found, old)
+                    if self.enforcement is None:
+                        writer.delete(found, old)
+                    else:
+                        await self.enforcement.delete(self.compiled.table, [(found, old)])
                     deleted += 1
                 case OnDuplicate.UPDATE:
                     await self._update(writer, row, duplicate, draft)
@@ -260,9 +271,24 @@ class _Run:
                     self.duplicates += 1
                     self.execution.warn(Condition.DUPLICATE_ENTRY, *error.arguments)
                     return False
+        if self.enforcement is not None and not await self._has_parents(row, mark):
+            return False
         self.affected += 1 + deleted
         self.matched += 1 + deleted
         self.duplicates += bool(deleted)
+        return True
+
+    async def _has_parents(self, row: Row, mark: int) -> bool:
+        """Whether the row written since `mark` may stay; with IGNORE it is taken back if it may not."""
+        assert self.enforcement is not None
+        try:
+            await self.enforcement.added(self.compiled.table, row)
+        except InvalidStatement as error:
+            if not self.compiled.ignore or not is_violation(error):
+                raise
+            self.execution.transaction.rollback_to_mark(mark)
+            self.execution.warn(error.condition, *error.arguments)
+            return False
         return True
 
     def _note_id(self, row: Row) -> None:
@@ -270,6 +296,12 @@ class _Run:
             number = row[self.columns.auto_increment]
             assert isinstance(number, int)
             self.last_id = number
+
+    @property
+    def _may_stay(self) -> bool:
+        """REPLACE deletes a row that others may point at, even if the new one is the same."""
+        references = self.compiled.references
+        return references is None or not references.to(self.compiled.table)
 
     def _is_same(self, old: Row, new: Row) -> bool:
         hidden = self.columns.row_id
@@ -291,8 +323,12 @@ class _Run:
         violated = self.columns.violated(new)
         if violated is not None:
             raise InvalidStatement(Condition.CHECK_VIOLATED, violated)
+        if self.enforcement is not None:
+            await self.enforcement.changes(self.compiled.table, old, new)
         second = await writer.update(found, old, new)
         if second is None:
+            if self.enforcement is not None:
+                await self.enforcement.added(self.compiled.table, new, old)
             self.affected += 2
             self.matched += 2
             if new[self.columns.auto_increment or 0] != old[self.columns.auto_increment or 0]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from backend.store import ANY, CommitResult, Committed, Conflict, Part, StaleSchema, Stored
 from backend.view_definition import ViewDefinition
 from backend.view_host import ViewHost
-from dataflow.epoch_messages import PersistEpoch
+from dataflow.epoch_messages import PersistEpoch, is_met
 from dataflow.errors import Condition, Retryable
 from persistence.layout import shard_of
 from persistence.shard_store import Durability, ShardStore
@@ -102,7 +102,7 @@ class LocalStore:
             shard = self.shards[number]
             expectations = [(key, expected) for key, expected, _ in part.writes] + part.checks
             for key, expected in expectations:
-                if expected != ANY and shard.version_of(key) != expected:
+                if expected != ANY and not is_met(expected, shard.version_of(key)):
                     return Conflict(number, key, shard.get(key))
         self._epoch += 1
         for number, part in parts.items():

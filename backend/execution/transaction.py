@@ -5,7 +5,7 @@ Invariants:
   uncommitted one (READ COMMITTED).
 - Each pending write keeps the version that its key had when the transaction first touched
   it, so a commit succeeds only if nobody else changed anything that was overwritten.
-- Rolling back to a mark restores exactly the pending writes of that moment.
+- Rolling back to a mark restores exactly the pending writes and checks of that moment.
 
 A statement outside BEGIN … COMMIT runs in a transaction of its own. What a row or an index
 entry is, is known above (`writing`); here there are only addresses and bytes.
@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
+from typing import Any
 
-from backend.store import ABSENT, CommitResult, Committed, Part, Store, Stored
+from backend.store import ABSENT, ANY, PRESENT, CommitResult, Committed, Part, Store, Stored
 from dataflow.errors import Condition, InvalidStatement, Retryable
 
 Address = tuple[int, bytes]
@@ -53,7 +54,7 @@ class Transaction:
         self._checks: dict[Address, int] = {}
         self._rows: dict[int, dict[Address, None]] = {}
         self._tables: dict[int, int] = {}
-        self._undo: list[tuple[Address, Pending | None]] = []
+        self._undo: list[tuple[dict[Address, Any], Address, Any]] = []
         self._savepoints: list[tuple[str, int]] = []
 
     @property
@@ -101,7 +102,7 @@ class Transaction:
     def put(self, address: Address, expected: int, value: bytes | None) -> None:
         """Write a value, or delete with None; `expected` counts only at the first touch."""
         before = self._writes.get(address)
-        self._undo.append((address, before))
+        self._undo.append((self._writes, address, before))
         if before is not None:
             expected = before[0]
         if value is None and expected == ABSENT:
@@ -113,9 +114,13 @@ class Transaction:
             raise InvalidStatement(Condition.TRANSACTION_TOO_LARGE)
 
     def check(self, address: Address, version: int) -> None:
-        """The commit must find the key unchanged: what a row lock is to others."""
-        if version != OWN:
-            self._checks.setdefault(address, version)
+        """The commit must find the key unchanged: what a row lock is to others.
+
+        `version` may be PRESENT. It counts for keys too that are written with expectation ANY.
+        """
+        if version != OWN and self._checks.get(address, PRESENT) == PRESENT:
+            self._undo.append((self._checks, address, self._checks.get(address)))
+            self._checks[address] = version
 
     # Marks and savepoints
 
@@ -124,11 +129,11 @@ class Transaction:
 
     def rollback_to_mark(self, mark: int) -> None:
         while len(self._undo) > mark:
-            address, before = self._undo.pop()
+            pending, address, before = self._undo.pop()
             if before is None:
-                self._writes.pop(address, None)
+                pending.pop(address, None)
             else:
-                self._writes[address] = before
+                pending[address] = before
         self._size_bytes = sum(
             len(key) + (len(value) if value is not None else 0) + 32
             for (_, key), (_, value) in self._writes.items()
@@ -174,6 +179,8 @@ class Transaction:
             part = parts.get(shard)
             if part is None:
                 part = parts[shard] = Part([], [])
+            if expected == ANY:
+                expected = self._checks.get((shard, key), ANY)
             part.writes.append((key, expected, value))
         for address, version in self._checks.items():
             if address not in self._writes:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from backend.execution.columns import Assignments, Columns
 from backend.execution.duplicates import duplicate_entry
-from backend.execution.enforcement import Enforcement, is_violation
+from backend.execution.enforcement import Change, Enforcement, is_violation
 from backend.execution.execution import Execution
 from backend.execution.outcome import Done
 from backend.execution.reading import Found
 from backend.execution.references import References
 from backend.execution.select import Filter, Sorter, count_of, key_order
-from backend.execution.writing import RowWriter
+from backend.execution.writing import Duplicate, RowWriter
 from controller.sql.plan import Delete, OrderItem, Update
 from dataflow.compile import compile_scalar
 from dataflow.errors import Condition, InvalidStatement
@@ -87,11 +87,13 @@ class CompiledUpdate:
         auto, largest = self._columns.auto_increment, 0
         try:
             for found, old, new in changes:
-                mark = execution.transaction.mark()
-                duplicate = await writer.update(found, old, new)
-                if duplicate is None:
-                    if enforcement is not None and not await self._enforced(enforcement, old, new, mark, execution):
+                if enforcement is None:
+                    duplicate = await writer.update(found, old, new)
+                else:
+                    duplicate, written = await self._enforce(enforcement, writer, (found, old, new), execution)
+                    if not written:
                         continue
+                if duplicate is None:
                     changed += 1
                     if auto is not None and new[auto] != old[auto]:
                         largest = max(largest, int(new[auto] or 0))
@@ -108,19 +110,26 @@ class CompiledUpdate:
         info = f"Rows matched: {len(victims)}  Changed: {changed}  Warnings: {execution.warning_count}"
         return Done(changed, len(victims), info=info, warnings=execution.warnings())
 
-    async def _enforced(
-        self, enforcement: Enforcement, old: Row, new: Row, mark: int, execution: Execution
-    ) -> bool:
-        """Whether foreign keys allow what was written since `mark`; with IGNORE it is taken back if not."""
+    async def _enforce(
+        self, enforcement: Enforcement, writer: RowWriter, change: Change, execution: Execution
+    ) -> tuple[Duplicate | None, bool]:
+        """Write one row if its foreign keys allow it; with IGNORE, (None, False) if they do not."""
+        found, old, new = change
+        mark = execution.transaction.mark()
         try:
-            await enforcement.changed(self._table, old, new)
+            await enforcement.changes(self._table, old, new)
+            duplicate = await writer.update(found, old, new)
+            if duplicate is None:
+                await enforcement.added(self._table, new, old)
+            else:
+                execution.transaction.rollback_to_mark(mark)
         except InvalidStatement as error:
             if not self._ignore or not is_violation(error):
                 raise
             execution.transaction.rollback_to_mark(mark)
             execution.warn(error.condition, *error.arguments)
-            return False
-        return True
+            return None, False
+        return duplicate, True
 
     def _passes(self, row: Row, execution: Execution) -> bool:
         violated = self._columns.violated(row)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from controller.catalog import Catalog, CatalogChange
 from controller.sql.column_values import column_of, with_default
 from controller.sql.cursor import Cursor
-from controller.sql.foreign_keys import check_parents
+from controller.sql.foreign_keys import check_parents, touched_parents
 from controller.sql.settings import Settings
 from controller.sql.table_draft import TableDraft
 from controller.sql.table_elements import (
@@ -63,7 +63,10 @@ class _Alteration:
         check_parents(table, keys, self.catalog, self.settings.foreign_key_checks)
         old_ids = {index.id for index in self.old.indexes}
         builds = tuple((table.id, index.id) for index in table.indexes if index.building and index.id not in old_ids)
-        return CatalogChange(tables_put=(table, *self._children(table)), builds=builds)
+        changed = {each.id: each for each in touched_parents(keys, table, self.catalog)}
+        changed |= {each.id: each for each in self._children(table)}
+        checks = tuple((table.id, key.name) for key in keys if self.settings.foreign_key_checks)
+        return CatalogChange(tables_put=(table, *changed.values()), builds=builds, checks=checks)
 
     def _children(self, table: Table) -> list[Table]:
         """Other tables whose foreign keys follow new names of this one and its columns."""

@@ -13,7 +13,13 @@ from controller.catalog import Catalog, CatalogChange, Database, Note
 from controller.sql.alteration import alter_table
 from controller.sql.column_types import column_collation
 from controller.sql.cursor import Cursor
-from controller.sql.foreign_keys import check_not_referenced, check_parents, description
+from controller.sql.foreign_keys import (
+    check_not_referenced,
+    check_parents,
+    description,
+    touched_parents,
+    waiting_children,
+)
 from controller.sql.settings import Settings
 from controller.sql.table_draft import TableDraft
 from controller.sql.table_elements import (
@@ -243,7 +249,8 @@ class _Definition:
                 draft.add_foreign_key(element, database)
         table = draft.finish()
         check_parents(table, table.foreign_keys, self.catalog, self.settings.foreign_key_checks)
-        return CatalogChange(tables_put=(table,))
+        touched = [*touched_parents(table.foreign_keys, table, self.catalog), *waiting_children(table, self.catalog)]
+        return CatalogChange(tables_put=(table, *{each.id: each for each in touched}.values()))
 
     def _like(self) -> tuple[str, str] | None:
         cursor = self.cursor
@@ -297,7 +304,7 @@ class _Definition:
         if self.settings.foreign_key_checks:
             for child, key in self.catalog.references_to(table.database, table.name):
                 if child.id != table.id:
-                    raise InvalidStatement(Condition.TRUNCATE_REFERENCED, description(child, key))
+                    raise InvalidStatement(Condition.TRUNCATE_REFERENCED, description(child, key, qualified=True))
         emptied = _emptied(table, self.catalog.next_table_id)
         return CatalogChange(tables_put=(replace(emptied, auto_increment_start=1),), tables_dropped=(table.id,))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from controller.catalog import Catalog
 from dataflow.errors import Condition, InvalidStatement
@@ -24,6 +25,13 @@ def check_parents(table: Table, keys: Iterable[ForeignKey], catalog: Catalog, en
             raise InvalidStatement(Condition.DUPLICATE_FOREIGN_KEY, key.name)
         seen.add(key.name.lower())
     for key in keys:
+        if "SET DEFAULT" in (key.on_delete, key.on_update):
+            raise InvalidStatement(Condition.CANNOT_ADD_FOREIGN)
+        if "SET NULL" in (key.on_delete, key.on_update):
+            names = {name.lower() for name in key.columns}
+            for column in table.columns:
+                if column.name.lower() in names and not column.nullable:
+                    raise InvalidStatement(Condition.FOREIGN_COLUMN_NOT_NULL, column.name, key.name)
         _check_parent(table, key, catalog, enforced)
 
 
@@ -59,6 +67,49 @@ def _is_compatible(child: Column, parent: Column) -> bool:
     return one.kind is two.kind
 
 
+def related_tables(table: Table, catalog: Catalog) -> tuple[Table, ...]:
+    """All tables that enforcing foreign keys may have to look at when `table` is written to, itself among them.
+
+    Those it points at; those that point at it, and so on, as changes cascade, with what they
+    point at. None if there is no foreign key.
+    """
+    found = {table.id: table}
+    pending = [table]
+    while pending:
+        parent = pending.pop()
+        for child, _ in catalog.references_to(parent.database, parent.name):
+            if child.id not in found:
+                found[child.id] = child
+                pending.append(child)
+    if len(found) == 1 and not table.foreign_keys:
+        return ()
+    for child in list(found.values()):
+        for key in child.foreign_keys:
+            named = catalog.find_table(key.parent_database, key.parent_table)
+            if named is not None:
+                found[named.id] = named
+    return tuple(found.values())
+
+
+def touched_parents(keys: Iterable[ForeignKey], table: Table, catalog: Catalog) -> list[Table]:
+    """The tables that new keys of `table` point at, in a version of their own.
+
+    Whoever writes to a parent without knowing of the key finds its schema stale.
+    """
+    found: dict[int, Table] = {}
+    for key in keys:
+        parent = catalog.find_table(key.parent_database, key.parent_table)
+        if parent is not None and parent.id != table.id:
+            found[parent.id] = replace(parent, version=parent.version + 1)
+    return list(found.values())
+
+
+def waiting_children(table: Table, catalog: Catalog) -> list[Table]:
+    """The tables that already point at a table about to be made, in a version of their own."""
+    children = {child.id: child for child, _ in catalog.references_to(table.database, table.name)}
+    return [replace(child, version=child.version + 1) for child in children.values() if child.id != table.id]
+
+
 def check_not_referenced(table: Table, catalog: Catalog, dropped: set[int], enforced: bool) -> None:
     """Error 3730 if another table that stays points at `table`."""
     if not enforced:
@@ -68,11 +119,19 @@ def check_not_referenced(table: Table, catalog: Catalog, dropped: set[int], enfo
             raise InvalidStatement(Condition.TABLE_IS_REFERENCED, table.name, key.name, child.name)
 
 
-def description(table: Table, key: ForeignKey) -> str:
-    """The constraint as errors 1451, 1452 and 1701 quote it."""
+def description(table: Table, key: ForeignKey, qualified: bool = False) -> str:
+    """The constraint as errors 1451 and 1452 quote it; 1701 always says the parent's database."""
     columns = ", ".join(f"`{name}`" for name in key.columns)
     parents = ", ".join(f"`{name}`" for name in key.parent_columns)
+    parent = f"`{key.parent_table}`"
+    if qualified or key.parent_database != table.database:
+        parent = f"`{key.parent_database}`.{parent}"
+    actions = "".join(
+        f" ON {event} {action}"
+        for event, action in (("DELETE", key.on_delete), ("UPDATE", key.on_update))
+        if action != "NO ACTION"
+    )
     return (
         f"`{table.database}`.`{table.name}`, CONSTRAINT `{key.name}` FOREIGN KEY ({columns})"
-        f" REFERENCES `{key.parent_table}` ({parents})"
+        f" REFERENCES {parent} ({parents}){actions}"
     )
