@@ -30,6 +30,7 @@ from backend.messages import (
     Stop,
     UnknownView,
 )
+from backend.shared_view import SharedViews
 from backend.store import CommitResult, Conflict, Part, Stored
 from backend.transport import Peer, connect
 from backend.view_definition import ViewDefinition
@@ -55,12 +56,17 @@ class Cluster:
         self._sequence = 0
         self._outstanding: set[int] = set()
         self._addresses: dict[int, Address] = {}
+        self._last_known: dict[int, Address] = {}
         self._moved = asyncio.Event()
         self._peers: dict[int, Peer] = {}
         self._connecting: dict[int, asyncio.Lock] = {}
+        self.shared = SharedViews()
 
     def set_addresses(self, addresses: dict[int, Address]) -> None:
         """Where the shards are now, from the registry."""
+        if any(self._last_known.get(shard, address) != address for shard, address in addresses.items()):
+            self.shared.forget()
+        self._last_known |= addresses
         self._addresses = addresses
         self._moved.set()
         self._moved = asyncio.Event()
@@ -181,6 +187,11 @@ class Cluster:
     async def lookup_view(self, definition: ViewDefinition, keys: bytes) -> list[bytes] | None:
         if self._shard_count != 1:
             return None
+        found = self.shared.lookup(definition, keys)
+        return found if found is not None else await self.ask_view(definition, keys)
+
+    async def ask_view(self, definition: ViewDefinition, keys: bytes) -> list[bytes] | None:
+        """As `lookup_view`, but of the worker, which fills what is missing."""
         answer = await self.ask(0, Lookup(definition.name, keys))
         if isinstance(answer, UnknownView):
             added = await self.ask(
@@ -189,7 +200,10 @@ class Cluster:
             if isinstance(added, UnknownView):
                 return None
             answer = await self.ask(0, Lookup(definition.name, keys))
-        return answer.rows if isinstance(answer, Found) else None
+        if not isinstance(answer, Found):
+            return None
+        self.shared.learn(definition.name, answer.file)
+        return answer.rows
 
     async def allocate(self, counter: bytes, count: int, floor: int = 0) -> int:
         answer = await self.ask(self.shard_of(counter), Allocate(counter, count, floor))

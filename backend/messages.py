@@ -128,9 +128,13 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """For each key, its rows as one msgpack list of tuples."""
+    """For each key, its rows as one msgpack list of tuples.
+
+    `file` is where they can be read without asking, by processes of the worker's machine.
+    """
 
     rows: list[bytes]
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)

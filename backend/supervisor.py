@@ -23,6 +23,7 @@ from backend.cluster import Cluster
 from backend.java import find_java, java_environment, zookeeper_command
 from backend.messages import ShardStatus
 from backend.settings import Deployment, Settings, cluster_secret, own_address, write_private
+from backend.shared_memory.segment import prefix_of, sweep
 from controller.registry import Address, Registry
 from dataflow.errors import MillraceError
 
@@ -58,6 +59,7 @@ class Supervisor:
         """Until clients can connect; raises CannotStart."""
         settings = self.settings
         self._take_data_directory()
+        sweep(prefix_of(str(self._data)))
         java = self._java = find_java(self._data / "java")
         if java is None:
             raise CannotStart(
@@ -232,6 +234,8 @@ class Supervisor:
         if self.cluster is not None:
             self.cluster.close()
         await self._stop_children("zookeeper", 1.0)
+        if self.deployment is not None:  # else the directory may be another's
+            sweep(prefix_of(str(self._data)))
 
     async def _stop_children(self, prefix: str, timeout_s: float) -> None:
         chosen = [child for name, child in self._children.items() if name.startswith(prefix)]

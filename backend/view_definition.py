@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from backend.shared_memory.shared_key import KeyNaming
 from controller.catalog import encode_node, encode_table
 from dataflow.node import Node
 from dataflow.schema import Table
@@ -20,7 +21,9 @@ from dataflow.types import BLOBS, REALS, STRINGS, Kind, Row, SqlType
 
 
 class ViewDefinition:
-    __slots__ = ("decode", "key", "name", "node", "tables")
+    """`naming` says what its keys are called in shared memory; it agrees with the engine's indexes."""
+
+    __slots__ = ("decode", "decode_keys", "key", "name", "naming", "node", "tables", "types")
 
     def __init__(self, node: Node, key: tuple[int, ...], tables: tuple[Table, ...]) -> None:
         self.node = encode_node(node)
@@ -30,7 +33,12 @@ class ViewDefinition:
             (self.node, key, sorted((table.id, table.version) for table in tables))
         )
         self.name = blake2b(named, digest_size=16).digest()
+        self.types = node.types
         self.decode: Callable[[bytes], list[Row]] = rows_decoder(node.types).decode
+        self.decode_keys: Callable[[bytes], list[Row]] = keys_decoder(
+            tuple([node.types[column] for column in key])
+        ).decode
+        self.naming = KeyNaming(node.types, key)
 
 
 def rows_decoder(types: tuple[SqlType, ...]) -> msgspec.msgpack.Decoder[list[Row]]:

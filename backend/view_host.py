@@ -17,6 +17,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from backend.shared_memory.publication import Publisher
+from backend.shared_memory.segment import SegmentNames
 from backend.view_definition import keys_decoder
 from controller.catalog import decode_node, decode_table
 from dataflow.delta import Delta
@@ -27,6 +29,8 @@ from persistence.shard_store import ShardStore
 from persistence.table_source import TableSource
 
 ROW_KEY = ord("r")
+ROUNDS_REMEMBERED = 10
+"""While nothing has to go, what was read longer ago than so many checks of the limit is forgotten."""
 
 log = logging.getLogger(__name__)
 _encode = msgspec.msgpack.Encoder().encode
@@ -42,13 +46,20 @@ class HostedView:
 
 
 class ViewHost:
-    def __init__(self, store: ShardStore, memory_bytes: int) -> None:
+    def __init__(self, store: ShardStore, memory_bytes: int, names: SegmentNames | None = None) -> None:
+        """With `names`, views are shared with other processes of this machine."""
         self._store = store
+        self._publisher = Publisher(names)
+        self._rounds = 0
         self._memory_bytes = memory_bytes
         self._refused: set[bytes] = set()
         self._start_anew()
 
+    def close(self) -> None:
+        self._publisher.close()
+
     def _start_anew(self) -> None:
+        self._publisher.close()
         self._source = TableSource(self._store.view())
         self._engine = Engine(self._source)
         self.views: dict[bytes, HostedView] = {}
@@ -98,6 +109,7 @@ class ViewHost:
         hosted = self.views.pop(name, None)
         if hosted is None:
             return
+        self._publisher.end(hosted.view)
         self._engine.remove_view(hosted.view)
         for table_id in hosted.tables:
             self._users[table_id] -= 1
@@ -117,13 +129,19 @@ class ViewHost:
 
     def lookup(self, name: bytes, keys: bytes) -> list[bytes] | None:
         """The rows of each key, encoded, as of now; None if there is no such view."""
+        found = self.lookup_shared(name, keys)
+        return None if found is None else found[0]
+
+    def lookup_shared(self, name: bytes, keys: bytes) -> tuple[list[bytes], str] | None:
+        """As `lookup`, with the name of the file where these keys can be read from now on, or ''."""
         hosted = self.views.get(name)
         if hosted is None:
             return None
         wanted = hosted.keys.decode(keys)
         found = self._engine.upquery(hosted.view, wanted)
         hosted.hits += len(wanted)
-        return [_encode(hit.rows) for hit in found]
+        payloads = [_encode(hit.rows) for hit in found]
+        return payloads, self._publisher.looked_up(self._engine, hosted.view, wanted, found, payloads)
 
     # --- epochs
 
@@ -162,10 +180,19 @@ class ViewHost:
             except Exception:
                 log.exception("the views could not follow epoch %d and start anew", epoch)
                 self._start_anew()
+            self._publisher.publish(self._engine)
 
     def enforce_limit(self) -> None:
         """Evict cold keys until the views fit the memory they may take."""
-        report = self._engine.enforce(self._memory_bytes)
+        limit_bytes = self._memory_bytes - self._publisher.memory_bytes
+        self._rounds += 1
+        if self._engine.measure().total_bytes > limit_bytes:
+            self._publisher.reference(self._engine)
+        elif self._rounds % ROUNDS_REMEMBERED == 0:
+            self._publisher.forget_reads()
+        report = self._engine.enforce(limit_bytes)
+        self._publisher.publish(self._engine)
+        self._publisher.compact()
         if report.only_full_left:
             log.warning(
                 "full views alone take %d bytes, the limit is %d", report.full_bytes, self._memory_bytes

@@ -39,6 +39,7 @@ from backend.messages import (
     UnknownView,
     Values,
 )
+from backend.shared_memory.segment import SegmentNames
 from backend.transport import Peer, failure, listen
 from backend.view_host import ViewHost
 from controller.catalog import Catalog
@@ -86,10 +87,17 @@ def catalog_tables(catalog: Catalog) -> SetTables:
 class Worker:
     """One shard, served. `stopped` is set when a peer asked the process to end."""
 
-    def __init__(self, shard: int, shard_count: int, store: ShardStore, memory_bytes: int) -> None:
+    def __init__(
+        self,
+        shard: int,
+        shard_count: int,
+        store: ShardStore,
+        memory_bytes: int,
+        names: SegmentNames | None = None,
+    ) -> None:
         self.shard = shard
         self.store = store
-        self.views = ViewHost(store, memory_bytes)
+        self.views = ViewHost(store, memory_bytes, names)
         self._changes: dict[int, Delta] = {}
         self.epochs = ShardEpochs(shard, store, store.prepared())
         self.coordinator: Coordinator | None = None
@@ -143,6 +151,7 @@ class Worker:
 
     def close(self) -> None:
         """After the last epoch: the store is closed cleanly."""
+        self.views.close()
         self._disk.shutdown(wait=True)
         self.store.close()
 
@@ -248,8 +257,8 @@ class Worker:
 
     def _lookup(self, peer: Peer, request: int, message: Lookup) -> None:
         self._reads += 1
-        rows = self.views.lookup(message.view, message.keys)
-        peer.send(UnknownView() if rows is None else Found(rows), request)
+        found = self.views.lookup_shared(message.view, message.keys)
+        peer.send(UnknownView() if found is None else Found(*found), request)
 
     def _ask_epoch(self, peer: Peer, request: int, message: AskEpoch) -> None:
         self._epoch_waiting.append((peer, request))

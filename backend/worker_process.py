@@ -17,6 +17,7 @@ from pathlib import Path
 import uvloop
 
 from backend.settings import Deployment, own_address
+from backend.shared_memory.segment import SegmentNames
 from backend.transport import Peer, connect
 from backend.worker import Worker, catalog_tables
 from controller.registry import Address, Registry
@@ -64,7 +65,12 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     durability: Durability = "os" if deployment.durability == "os" else "fsync"
     store = await _open(deployment.data_path / "shards" / str(shard), durability)
     store.prune_transactions(store.epoch - OUTCOME_EPOCHS)
-    worker = Worker(shard, deployment.shard_count, store, deployment.memory_bytes // deployment.shard_count)
+    names = SegmentNames(deployment.data, shard)
+    # The store is ours, so a predecessor is dead, and what it has left must not pass for current.
+    names.sweep()
+    worker = Worker(
+        shard, deployment.shard_count, store, deployment.memory_bytes // deployment.shard_count, names
+    )
     server, port = await worker.serve(own_address(deployment.internal_host), deployment.secret_bytes)
     registry = Registry(deployment.zookeeper, deployment.root)
     await asyncio.to_thread(registry.start, 60.0)

@@ -1,0 +1,68 @@
+"""Room for entries: blocks in a few sizes, reused one epoch after they were freed.
+
+Sizes are rounded up by at most a quarter, so that an entry that changes again and again finds
+the blocks of its predecessors. Places are counted from the start of the heap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+STEP_BYTES_MIN = 1 << 14
+
+
+def block_size(size: int) -> int:
+    """`size`, rounded up to that of a block."""
+    step = max(16, 1 << max(0, size.bit_length() - 3))
+    return -(-size // step) * step
+
+
+class Heap:
+    """`reserve(start, stop)` has to make room in the file; it may raise OSError."""
+
+    def __init__(self, limit_bytes: int, reserve: Callable[[int, int], None]) -> None:
+        self._limit_bytes = limit_bytes
+        self._reserve = reserve
+        self._free: dict[int, list[int]] = {}
+        self._freed: list[tuple[int, int]] = []
+        self.top = 0
+        self.reserved_bytes = 0
+        self.live_bytes = 0
+
+    def allocate(self, size: int) -> int | None:
+        """The place of a block for `size` bytes; None if the heap has reached its limit."""
+        size = block_size(size)
+        blocks = self._free.get(size)
+        if blocks:
+            place = blocks.pop()
+        else:
+            place = self.top
+            if place + size > self.reserved_bytes:
+                stop = place + max(size, STEP_BYTES_MIN, self.reserved_bytes // 4)
+                if stop > self._limit_bytes:
+                    return None
+                self._reserve(self.reserved_bytes, stop)
+                self.reserved_bytes = stop
+            self.top = place + size
+        self.live_bytes += size
+        return place
+
+    def free(self, place: int, size: int) -> None:
+        """Give a block back, for use after the next `release`."""
+        size = block_size(size)
+        self.live_bytes -= size
+        self._freed.append((place, size))
+
+    def release(self) -> None:
+        """No reader that could see what was freed would believe it any more."""
+        for place, size in self._freed:
+            self._free.setdefault(size, []).append(place)
+        self._freed.clear()
+
+    def moved(self, reserve: Callable[[int, int], None]) -> Heap:
+        """The same blocks in another file, which has reserved as much."""
+        heap = Heap(self._limit_bytes, reserve)
+        self.release()
+        heap._free = self._free
+        heap.top, heap.reserved_bytes, heap.live_bytes = self.top, self.reserved_bytes, self.live_bytes
+        return heap

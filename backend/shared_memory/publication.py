@@ -1,0 +1,169 @@
+"""What a worker shows of its views in shared memory, and when.
+
+A view is shared once it has been looked up a few times. From then on every key that somebody
+asks the worker for is there as well; a change of such a key is published with the epoch that
+makes it, before its writers are answered, and an evicted key is removed. A large result is
+not encoded again with every change: it is removed, and comes back when it is asked for.
+A full view with few keys is shared as a whole, so that keys without rows are known too.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from backend.shared_memory.entry import EntryLayout
+from backend.shared_memory.segment import SegmentNames, is_possible
+from backend.shared_memory.shared_key import KeyNaming
+from backend.shared_memory.writer import SharedViewWriter
+from dataflow.arrangement import Hit
+from dataflow.engine import Engine, View
+from dataflow.source import Key
+from dataflow.types import Row
+
+LOOKUPS_BEFORE_SHARING = 4
+LARGE_BYTES = 1 << 14
+COMPLETE_KEYS_MAX = 10_000
+
+log = logging.getLogger(__name__)
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Publication:
+    """One view's shared copy."""
+
+    def __init__(self, names: SegmentNames, view: View) -> None:
+        self.view = view
+        self._naming = KeyNaming(view.node.types, view.key)
+        keys = view.arrangement.index if view.is_full else ()
+        complete = view.is_full and len(keys) <= COMPLETE_KEYS_MAX
+        self.writer = SharedViewWriter(
+            names.new(), EntryLayout(view.node.types), self._naming.is_exact, complete
+        )
+
+    def show(self, key: Key, rows: Sequence[Row], payload: bytes) -> None:
+        """Have this key, with the rows it has now."""
+        name = self._naming.name_of_index_key(key)
+        if name is not None:
+            self.writer.put(name, rows, payload)
+        elif self.writer.complete:
+            self.writer.give_up_completeness()
+
+    def follow(self, engine: Engine, keys: Iterable[Key]) -> None:
+        """These keys were filled, changed or evicted; those that are shown are to be shown as they are now."""
+        writer = self.writer
+        for key in keys:
+            name = self._naming.name_of_index_key(key)
+            size = None if name is None else writer.size_of(name)
+            if size is None and not writer.complete:
+                continue
+            rows = engine.rows(self.view, key)
+            if name is not None and rows == [] and writer.complete:
+                writer.remove(name)
+            elif rows is not None and (size or 0) <= LARGE_BYTES:
+                self.show(key, rows, _encode(rows))
+            elif name is not None:
+                if writer.complete:
+                    writer.give_up_completeness()
+                writer.remove(name)
+
+    def read_keys(self) -> list[Key]:
+        """The keys that were read here since last asked."""
+        return [self._naming.index_key(name) for name in self.writer.take_touched()]
+
+
+class Publisher:
+    """The publications of one worker. Without names nothing is shared."""
+
+    def __init__(self, names: SegmentNames | None) -> None:
+        self._names = names if is_possible() else None
+        self._publications: dict[int, Publication] = {}
+        self._lookups: dict[int, int] = {}
+
+    @property
+    def memory_bytes(self) -> int:
+        return sum(each.writer.memory_bytes for each in self._publications.values())
+
+    def looked_up(
+        self, engine: Engine, view: View, keys: Sequence[Row], found: Sequence[Hit], payloads: Sequence[bytes]
+    ) -> str:
+        """These keys were asked for, which now have these rows; the name of the file that has them, or ''."""
+        if self._names is None:
+            return ""
+        publication = self._publications.get(view.number)
+        try:
+            if publication is None:
+                publication = self._begun(engine, view, len(keys))
+                if publication is None:
+                    return ""
+            for values, hit, payload in zip(keys, found, payloads):
+                key = view.index_key(values)
+                publication.show(key, hit.rows, payload)
+                view.arrangement.touched.discard(key)
+            publication.writer.publish()
+        except OSError as error:
+            self._fail(view, error)
+            return ""
+        return publication.writer.file_name
+
+    def _begun(self, engine: Engine, view: View, key_count: int) -> Publication | None:
+        """The new publication of a view that is asked for often enough."""
+        assert self._names is not None
+        lookups = self._lookups[view.number] = self._lookups.get(view.number, 0) + key_count
+        if lookups < LOOKUPS_BEFORE_SHARING:
+            return None
+        publication = self._publications[view.number] = Publication(self._names, view)
+        if publication.writer.complete:
+            for key in view.arrangement.index:
+                rows = engine.rows(view, key) or []
+                publication.show(key, rows, _encode(rows))
+        return publication
+
+    def publish(self, engine: Engine) -> None:
+        """Show what has changed since the last time."""
+        for view, keys in engine.take_touched():
+            publication = self._publications.get(view.number)
+            if publication is not None:
+                try:
+                    publication.follow(engine, keys)
+                    publication.writer.publish()
+                except OSError as error:
+                    self._fail(view, error)
+
+    def _fail(self, view: View, error: OSError) -> None:
+        """Memory has run out: the view is not shared for a good while."""
+        log.warning("view %d cannot be shared: %s", view.number, error)
+        self.end(view)
+        self._lookups[view.number] = -1_000_000
+
+    def end(self, view: View) -> None:
+        publication = self._publications.pop(view.number, None)
+        self._lookups.pop(view.number, None)
+        if publication is not None:
+            publication.writer.close()
+
+    def close(self) -> None:
+        for publication in list(self._publications.values()):
+            self.end(publication.view)
+        self._lookups.clear()
+
+    # --- memory
+
+    def reference(self, engine: Engine) -> None:
+        """Tell the engine what was read here, so that it goes last."""
+        for publication in self._publications.values():
+            engine.reference(publication.view, publication.read_keys())
+
+    def forget_reads(self) -> None:
+        for publication in self._publications.values():
+            publication.writer.forget_touched()
+
+    def compact(self) -> None:
+        for publication in list(self._publications.values()):
+            try:
+                if publication.writer.compact():
+                    publication.writer.publish()
+            except OSError as error:
+                self._fail(publication.view, error)

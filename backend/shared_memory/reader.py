@@ -1,0 +1,137 @@
+"""A reader's side of one view's file: copies rows out, and knows when to try again.
+
+Nothing here waits. `get` and its kin answer None where the worker has to be asked: the key is
+not here, or the view's file is closed and no other has taken its place (`is_gone`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from zlib import crc32
+
+from backend.shared_memory.segment import (
+    ADDEND,
+    CLOSED,
+    COMPLETE,
+    EMPTY,
+    EPOCH,
+    EXACT,
+    FOLDER,
+    LENGTH_BITS,
+    LENGTH_MASK,
+    MULTIPLIER,
+    PROBE_MAX,
+    REMOVED,
+    SUCCESSOR,
+    WORD_MASK,
+    WRITING,
+    Segment,
+    generation_path,
+    tag_of,
+)
+from backend.shared_memory.shared_key import SharedKey
+
+NO_ROWS = b"\x90"
+"""An empty list, encoded."""
+TRIES_MAX = 100
+
+
+class SharedViewReader:
+    def __init__(self, name: str, segment: Segment) -> None:
+        self._view = name.rpartition(".")[0]
+        self.is_exact = bool(segment.words[EXACT])
+        self.is_gone = False
+        self.retries = 0
+        self._map(segment)
+
+    @staticmethod
+    def open(name: str) -> SharedViewReader | None:
+        """The view in the file of this name, as its writer calls it now, if that is on this machine."""
+        segment = Segment.open(FOLDER / name)
+        return None if segment is None else SharedViewReader(name, segment)
+
+    def _map(self, segment: Segment) -> None:
+        self.segment = segment
+        self._words = segment.words
+        self._memory = segment.memory
+        self._touched = segment.touched
+        self._even, self._odd = segment.pairs
+        self._shift = segment.shift
+
+    def get_number(self, key: int) -> bytes | None:
+        """The encoded rows of a key that is an integer of 64 bits. The shortest way there is."""
+        tag = (key * MULTIPLIER + ADDEND) & WORD_MASK
+        words = self._words
+        epoch = words[EPOCH]
+        index = self._odd if epoch & 1 else self._even
+        position = tag >> self._shift << 1
+        found = index[position]
+        while found != tag:
+            if found == EMPTY:
+                return self._absent(key, epoch)
+            position += 2
+            found = index[position]
+        location = index[position + 1]
+        start = location >> LENGTH_BITS << 3
+        rows = self._memory[start : start + (location & LENGTH_MASK)]
+        self._touched[position] = 1
+        if words[WRITING] > epoch + 1 or not rows:  # the tags of two numbers mean an empty slot
+            return self.get(key)
+        return rows
+
+    def get_many(self, keys: Sequence[SharedKey]) -> list[bytes | None] | None:
+        """The encoded rows of each key, all as of one epoch; None if writers leave no time for that."""
+        for _ in range(TRIES_MAX):
+            epoch = self._words[EPOCH]
+            found = [self._look(key, epoch) for key in keys]
+            if self.is_valid(epoch):
+                return found
+            if self.is_gone:
+                return [None] * len(keys)
+        return None
+
+    def get(self, key: SharedKey) -> bytes | None:
+        found = self.get_many((key,))
+        return None if found is None else found[0]
+
+    def _look(self, key: SharedKey, epoch: int) -> bytes | None:
+        """What the index of `epoch` has, unless the writer has come back to it."""
+        number = isinstance(key, int)
+        tag = tag_of(key if number else crc32(key))  # type: ignore[arg-type]
+        if tag <= REMOVED:
+            return None
+        index = self._odd if epoch & 1 else self._even
+        memory = self._memory
+        first = tag >> self._shift << 1
+        for position in range(first, first + 2 * PROBE_MAX, 2):
+            found = index[position]
+            if found == tag:
+                location = index[position + 1]
+                start, length = location >> LENGTH_BITS << 3, location & LENGTH_MASK
+                stop = start + length
+                # Encoded keys say where they end, so none is the beginning of another.
+                if number or memory[stop : stop + len(key)] == key:  # type: ignore[arg-type]
+                    self._touched[position] = 1
+                    return memory[start:stop]
+            elif found == EMPTY:
+                break
+        return NO_ROWS if self._words[COMPLETE] else None
+
+    def _absent(self, key: int, epoch: int) -> bytes | None:
+        rows = NO_ROWS if self._words[COMPLETE] else None
+        return rows if self.is_valid(epoch) else self.get(key)
+
+    def is_valid(self, epoch: int) -> bool:
+        """Whether what was read at `epoch` holds. If the file is closed, go on in its successor."""
+        writing = self._words[WRITING]
+        if writing <= epoch + 1:
+            return True
+        self.retries += 1
+        if writing >= CLOSED:
+            successor = self._words[SUCCESSOR]
+            segment = Segment.open(generation_path(self._view, successor)) if successor else None
+            if segment is None:
+                self.is_gone = True
+            else:
+                self._map(segment)
+        return False

@@ -1,0 +1,302 @@
+"""The writer of one view's file: edits that readers see all at once.
+
+`put` and `remove` edit the index that nobody reads; `publish` makes it the current one. The
+other index is brought up to date when the next edits begin, which gives a reader the time
+between two publications to finish what it reads. A publication without edits costs nothing.
+
+When the index fills up or the heap has more holes than entries, a new file takes over: it is
+built aside, gets the rest of the edits, and is announced in the old file by `publish`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from backend.shared_memory.entry import EntryLayout, entry_extent, key_of
+from backend.shared_memory.heap import Heap
+from backend.shared_memory.segment import (
+    BITS_MIN,
+    COMPLETE,
+    EMPTY,
+    EPOCH,
+    HEAP_BYTES_MAX,
+    LENGTH_BITS,
+    LENGTH_MASK,
+    PROBE_MAX,
+    REMOVED,
+    WRITING,
+    Segment,
+    generation_path,
+    number_of,
+    tag_of,
+)
+from backend.shared_memory.shared_key import SharedKey
+from dataflow.types import Row
+
+LOAD_MAX = 0.6
+GARBAGE_BYTES_MIN = 4 << 20
+
+Array = np.ndarray[Any, Any]
+
+log = logging.getLogger(__name__)
+
+
+class SharedViewWriter:
+    """`file_name` is what readers open. Every method may raise OSError when memory has run out.
+
+    A view that is `complete` has all of its keys here: one that is not found has no rows.
+    """
+
+    def __init__(self, name: str, layout: EntryLayout, exact: bool, complete: bool = False) -> None:
+        self._name = name
+        self._layout = layout
+        self._exact = exact
+        self._generation = 0
+        self._segment = self._new_segment(BITS_MIN)
+        self._heap = Heap(HEAP_BYTES_MAX, self._segment.reserve)
+        self._announced: Segment = self._segment
+        self._epoch = 0
+        self._edits: dict[int, tuple[int, int]] = {}
+        self._editing = False
+        self._used = 0
+        self.count = 0
+        self.complete = complete
+        self._segment.words[COMPLETE] = complete
+
+    def _new_segment(self, bits: int) -> Segment:
+        path = generation_path(self._name, self._generation)
+        return Segment.create(path, bits, self._layout.width, self._exact)
+
+    @property
+    def file_name(self) -> str:
+        """Where the view is found now; a file of an earlier generation leads there too."""
+        return self._announced.path.name
+
+    @property
+    def memory_bytes(self) -> int:
+        return self._segment.heap_start + self._heap.reserved_bytes
+
+    # --- edits
+
+    def put(self, key: SharedKey, rows: Sequence[Row], payload: bytes) -> bool:
+        """Have the key's rows, encoded in `payload`; False if there is no place for them."""
+        self._begin()
+        if self._used >= LOAD_MAX * (1 << self._segment.bits):
+            self._rebuild()
+        tag = self._tag(key)
+        position, found = self._find(key, tag)
+        if position is None:
+            if self._used < LOAD_MAX / 2 * (1 << self._segment.bits):
+                return self._not_put()  # many keys want the same few slots: a larger index would not help
+            self._rebuild()
+            return self.put(key, rows, payload)
+        encoded_key = b"" if isinstance(key, int) else key
+        head = self._layout.head(rows, payload, len(encoded_key))
+        size = len(head) + len(payload) + len(encoded_key)
+        place = self._heap.allocate(size) if len(payload) <= LENGTH_MASK else None
+        if place is None:
+            self.remove(key)
+            return self._not_put()
+        start = self._segment.heap_start + place
+        self._segment.memory[start : start + size] = head + payload + encoded_key
+        index = self._idle
+        if found:
+            self._free(index[position + 1])
+        else:
+            self._used += index[position] == EMPTY
+            self.count += 1
+            self._segment.touched[position] = 0
+        location = (start + len(head)) >> 3 << LENGTH_BITS | len(payload)
+        index[position], index[position + 1] = self._edits[position] = (tag, location)
+        return True
+
+    def _not_put(self) -> bool:
+        self.give_up_completeness()
+        return False
+
+    def remove(self, key: SharedKey) -> None:
+        """Forget the key: whoever looks it up has to ask."""
+        if key not in self:
+            return
+        self._begin()
+        position, _ = self._find(key, self._tag(key))
+        assert position is not None
+        index = self._idle
+        self._free(index[position + 1])
+        index[position], index[position + 1] = self._edits[position] = (REMOVED, 0)
+        self.count -= 1
+
+    def __contains__(self, key: SharedKey) -> bool:
+        return self._find(key, self._tag(key))[1]
+
+    def size_of(self, key: SharedKey) -> int | None:
+        """The length of the key's encoded rows, None if it is not here."""
+        position, found = self._find(key, self._tag(key))
+        if not found or position is None:
+            return None
+        return int(self._segment.pairs[(self._epoch + self._editing) & 1][position + 1]) & LENGTH_MASK
+
+    def give_up_completeness(self) -> None:
+        """From now on a key that is not here may still have rows."""
+        self.complete = False
+        self._segment.words[COMPLETE] = self._announced.words[COMPLETE] = 0
+
+    def publish(self) -> None:
+        """Readers see all edits from now on."""
+        if not self._editing:
+            return
+        self._editing = False
+        self._epoch += 1
+        self._segment.words[EPOCH] = self._epoch
+        if self._announced is not self._segment:
+            self._announced.close(self._generation)
+            self._announced = self._segment
+
+    def close(self) -> None:
+        """The view is gone."""
+        for segment in {self._announced, self._segment}:
+            segment.close()
+
+    # --- what readers have looked at
+
+    def take_touched(self) -> Iterator[SharedKey]:
+        """The keys that were read since last asked."""
+        touched = self._segment.touched_array()
+        positions = np.flatnonzero(touched)
+        touched[positions] = 0
+        index = self._idle if self._editing else self._segment.pairs[self._epoch & 1]
+        for position in positions.tolist():
+            tag, location = index[position], index[position + 1]
+            if tag > REMOVED:
+                yield self._key_at(tag, location)
+
+    def forget_touched(self) -> None:
+        self._segment.touched_array()[:] = 0
+
+    # --- the index
+
+    @property
+    def _idle(self) -> memoryview:
+        return self._segment.pairs[(self._epoch + 1) & 1]
+
+    def _tag(self, key: SharedKey) -> int:
+        return tag_of(key if isinstance(key, int) else crc32(key))
+
+    def _begin(self) -> None:
+        """Take the idle index from its readers and repeat on it what the other one has got."""
+        if self._editing:
+            return
+        self._editing = True
+        self._segment.words[WRITING] = self._epoch + 1
+        index = self._idle
+        for position, pair in self._edits.items():
+            index[position], index[position + 1] = pair
+        self._edits.clear()
+        self._heap.release()
+
+    def _find(self, key: SharedKey, tag: int) -> tuple[int | None, bool]:
+        """(the key's position, True), or (where it could go, False); None if that is nowhere."""
+        segment = self._segment
+        index = segment.pairs[(self._epoch + self._editing) & 1]
+        vacant = None
+        first = (tag >> segment.shift) * 2
+        if tag <= REMOVED:
+            return None, False
+        for position in range(first, first + 2 * PROBE_MAX, 2):
+            found = index[position]
+            if found == tag and (self._exact or self._key_at(tag, index[position + 1]) == key):
+                return position, True
+            if found <= REMOVED:
+                if vacant is None:
+                    vacant = position
+                if found == EMPTY:
+                    break
+        return vacant, False
+
+    def _key_at(self, tag: int, location: int) -> SharedKey:
+        if self._exact:
+            return number_of(tag)
+        return key_of(self._segment.memory, location >> LENGTH_BITS << 3, location & LENGTH_MASK)
+
+    def _free(self, location: int) -> None:
+        start, size = entry_extent(
+            self._segment.memory, self._layout.width, location >> LENGTH_BITS << 3, location & LENGTH_MASK
+        )
+        self._heap.free(start - self._segment.heap_start, size)
+
+    # --- a new file
+
+    def compact(self) -> bool:
+        """Leave the holes of the heap behind if they are more than what it holds."""
+        garbage = self._heap.top - self._heap.live_bytes
+        if garbage < max(GARBAGE_BYTES_MIN, self._heap.live_bytes):
+            return False
+        self._begin()
+        self._rebuild(compact=True)
+        return True
+
+    def _rebuild(self, compact: bool = False) -> None:
+        """Go on in a new file, with an index that is at most one third full."""
+        assert self._editing
+        old, old_heap = self._segment, self._heap
+        pairs = old.index_array((self._epoch + 1) & 1).reshape(-1, 2)
+        live = np.flatnonzero(pairs[:, 0] > REMOVED)
+        bits = max(BITS_MIN, (3 * len(live)).bit_length())
+        self._generation += 1
+        new = self._new_segment(bits)
+        try:
+            tags, locations = pairs[live, 0], pairs[live, 1].copy()
+            if compact:
+                self._heap = Heap(HEAP_BYTES_MAX, new.reserve)
+                self._copy_entries(old, new, locations)
+            else:
+                new.reserve(0, max(old_heap.reserved_bytes, 1))
+                start, stop = old.heap_start, old.heap_start + old_heap.top
+                new.memory[new.heap_start : new.heap_start + old_heap.top] = memoryview(old.memory)[start:stop]
+                locations += np.uint64((new.heap_start - old.heap_start) >> 3 << LENGTH_BITS)
+                self._heap = old_heap.moved(new.reserve)
+        except OSError:
+            self._heap = old_heap
+            new.close()
+            raise
+        self._place(old, new, live, tags, locations)
+        self._segment = new
+        self._edits.clear()
+        new.words[COMPLETE] = self.complete
+        new.words[EPOCH], new.words[WRITING] = self._epoch, self._epoch + 1
+        if old is not self._announced:
+            old.path.unlink(missing_ok=True)  # nobody has heard of it
+        log.debug("%s: generation %d, %d keys, %d slots", self._name, self._generation, self.count, 1 << bits)
+
+    def _copy_entries(self, old: Segment, new: Segment, locations: Array) -> None:
+        """Copy the entries one after the other and change their locations."""
+        for number, location in enumerate(locations.tolist()):
+            rows, length = location >> LENGTH_BITS << 3, location & LENGTH_MASK
+            start, size = entry_extent(old.memory, self._layout.width, rows, length)
+            place = self._heap.allocate(size)
+            assert place is not None, "less than was there before"
+            to = new.heap_start + place
+            new.memory[to : to + size] = old.memory[start : start + size]
+            locations[number] = (to + rows - start) >> 3 << LENGTH_BITS | length
+
+    def _place(self, old: Segment, new: Segment, live: Array, tags: Array, locations: Array) -> None:
+        """Fill both indexes of the new file. In the order of their first slots, each key takes the next free one."""
+        homes = (tags >> np.uint64(new.shift)).astype(np.int64)
+        order = np.argsort(homes, kind="stable")
+        homes, tags, locations = homes[order], tags[order], locations[order]
+        counted = np.arange(len(homes))
+        slots = np.maximum.accumulate(homes - counted) + counted if len(homes) else homes
+        near = slots - homes < PROBE_MAX
+        if not near.all():
+            self.give_up_completeness()
+            slots, tags, locations, order = slots[near], tags[near], locations[near], order[near]
+        for which in (0, 1):
+            pairs = new.index_array(which).reshape(-1, 2)
+            pairs[slots, 0], pairs[slots, 1] = tags, locations
+        new.touched_array()[2 * slots] = old.touched_array()[2 * live[order]]
+        self._used = self.count = len(slots)

@@ -1,0 +1,319 @@
+"""Views in shared memory: against a dict, while other processes read, and after crashes."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backend.shared_memory import segment as segments
+from backend.shared_memory.columns import ColumnReader
+from backend.shared_memory.entry import EntryLayout
+from backend.shared_memory.reader import NO_ROWS, SharedViewReader
+from backend.shared_memory.segment import SegmentNames, number_of, prefix_of, sweep, tag_of
+from backend.shared_memory.shared_key import KeyNaming
+from backend.shared_memory.writer import SharedViewWriter
+from dataflow.types import BIGINT, DOUBLE, INT, Row, decimal, text
+from tests.unit.backend.shared_view_processes import (
+    DEPLOYMENT,
+    TYPES,
+    checked_row,
+    decode,
+    encode,
+    left_behind,
+    put,
+    start_reader,
+    stop_reader,
+    writer,
+)
+
+STRESS_S = float(os.environ.get("MILLRACE_STRESS_S", "2"))
+
+
+def opened(view: SharedViewWriter) -> SharedViewReader:
+    reader = SharedViewReader.open(view.file_name)
+    assert reader is not None
+    return reader
+
+
+# --- what readers see
+
+names = st.one_of(st.integers(-5, 30), st.sampled_from([-(1 << 63), (1 << 63) - 1, 1 << 40]))
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), names, st.integers(0, 3), st.integers(0, 300)),
+        st.tuples(st.just("remove"), names, st.just(0), st.just(0)),
+        st.tuples(st.just("publish"), st.just(0), st.just(0), st.just(0)),
+        st.tuples(st.just("rebuild"), st.just(0), st.just(0), st.just(0)),
+        st.tuples(st.just("compact"), st.just(0), st.just(0), st.just(0)),
+    ),
+    max_size=120,
+)
+
+
+@settings(max_examples=150)
+@given(steps, st.booleans(), st.booleans())
+def test_readers_see_what_a_dict_has_at_each_publication(
+    todo: list[tuple[str, int, int, int]], exact: bool, complete: bool
+) -> None:
+    """`published` is what readers must see, `edited` what the next publication shows."""
+    published: dict[int, bytes] = {}
+    edited: dict[int, bytes] = {}
+    with writer(exact, complete) as view:
+        reader = opened(view)
+
+        def name(key: int) -> int | bytes:
+            return key if exact else b"%d;" % key
+
+        for step, key, row_count, size in todo:
+            if step == "put":
+                rows = [(key, number, "x" * size, 0) for number in range(row_count)]
+                edited[key] = encode(rows)
+                assert view.put(name(key), rows, edited[key])
+            elif step == "remove":
+                view.remove(name(key))
+                edited.pop(key, None)
+            elif step == "publish":
+                view.publish()
+                published = dict(edited)
+            else:
+                view._begin()
+                view._rebuild(compact=step == "compact")
+            assert view.count == len(edited)
+            missing = NO_ROWS if complete else None
+            for each in {*published, *edited, 99}:
+                assert (name(each) in view) == (each in edited)
+                assert reader.get(name(each)) == published.get(each, missing)
+                if exact:
+                    assert reader.get_number(each) == published.get(each, missing)
+
+
+def test_known_to_be_empty_is_not_absent() -> None:
+    with writer() as view:
+        view.put(1, [], encode([]))
+        view.publish()
+        reader = opened(view)
+        assert reader.get(1) == NO_ROWS
+        assert reader.get(2) is None
+        columns = ColumnReader(reader, TYPES).read(np.array([1, 2]))
+        assert columns is not None
+        assert columns.known.tolist() == [True, False]
+        assert columns.present.tolist() == [False, False]
+
+
+def test_numbers_whose_tags_mean_empty_slots_are_asked_for_elsewhere() -> None:
+    for tag in (0, 1):
+        with writer(complete=True) as view:
+            number = number_of(tag)
+            assert tag_of(number) == tag
+            reader = opened(view)
+            assert not put(view, number, 1)
+            view.publish()
+            assert reader.get_number(number) is None
+            assert reader.get(5) is None, "no longer complete"
+
+
+def test_results_of_any_size_are_read_whole() -> None:
+    with writer() as view:
+        reader = opened(view)
+        for count in (0, 1, 15, 16, 70_000):
+            rows: list[Row] = [checked_row(number, number) for number in range(count)]
+            view.put(count, rows, encode(rows))
+            view.publish()
+            found = reader.get_number(count)
+            assert found is not None and decode(found) == rows
+
+
+def test_keys_that_share_a_tag_are_told_apart() -> None:
+    """CRC-32 gives these two the same; then only the key itself can tell."""
+    one, other = b"plumless", b"buckeroo"
+    import zlib
+
+    assert zlib.crc32(one) == zlib.crc32(other)
+    with writer(exact=False) as view:
+        for number, key in enumerate((one, other)):
+            rows = [checked_row(number, number)]
+            view.put(key, rows, encode(rows))
+        view.remove(one)
+        view.publish()
+        reader = opened(view)
+        assert reader.get(one) is None
+        found = reader.get(other)
+        assert found is not None and decode(found) == [checked_row(1, 1)]
+
+
+def test_columns_are_those_of_the_rows() -> None:
+    types = (BIGINT, DOUBLE, text(100), decimal(10, 2), BIGINT)
+    view = SharedViewWriter(SegmentNames(DEPLOYMENT, 0).new(), EntryLayout(types), True)
+    rows: dict[int, Row] = {
+        key: (key, key / 3, "ü" * (key % 300), Decimal(key).scaleb(-2), None if key % 7 == 0 else -key)
+        for key in range(500)
+    }
+    for key, row in rows.items():
+        view.put(key, [row], encode([row]))
+    view.publish()
+    columns = ColumnReader(opened(view), types).read(np.arange(600))
+    assert columns is not None
+    assert columns.present.tolist() == [key < 500 for key in range(600)]
+    for key, row in rows.items():
+        null = int(columns.nulls[key])
+        got = [each[key] for each in columns.cells]
+        assert (int(got[0]), float(got[1]), got[2].as_py()) == row[:3]
+        assert Decimal(got[3].as_py()) == row[3]
+        assert (None if null >> 4 & 1 else int(got[4])) == row[4]
+    view.close()
+
+
+def test_keys_with_several_rows_have_no_columns() -> None:
+    with writer() as view:
+        rows = [checked_row(1, 1), checked_row(1, 2)]
+        view.put(1, rows, encode(rows))
+        view.publish()
+        assert ColumnReader(opened(view), TYPES).read(np.array([1])) is None
+
+
+def test_touched_keys_are_told_once() -> None:
+    for exact in (True, False):
+        with writer(exact) as view:
+            keys: list[int | bytes] = [3, -4] if exact else [b"\x03", b"\x04"]
+            for key in keys:
+                view.put(key, [], encode([]))
+            view.publish()
+            reader = opened(view)
+            assert list(view.take_touched()) == []
+            reader.get(keys[1])
+            assert list(view.take_touched()) == [keys[1]]
+            assert list(view.take_touched()) == []
+
+
+# --- names of keys
+
+
+@pytest.mark.parametrize("kind", [INT, DOUBLE, decimal(20, 4)])
+def test_equal_numbers_have_one_name_and_others_have_another(kind: object) -> None:
+    naming = KeyNaming([kind], [0])  # type: ignore[list-item]
+    ones = [1, 1.0, Decimal("1.00")]
+    assert len({naming.name([each]) for each in ones}) == 1
+    name = naming.name([1])
+    assert name is not None and naming.index_key(name) == 1
+    halves = {naming.name([each]) for each in (0.5, Decimal("0.50"))}
+    assert halves == {None} if kind is INT else len(halves) == 1 and naming.name([0.25]) not in halves
+
+
+def test_texts_have_one_name_if_their_collation_takes_them_for_equal() -> None:
+    naming = KeyNaming([INT, text(20), text(20, "utf8mb4_bin")], [2, 1, 0])
+    assert naming.name(["a", "Äpfel", 1]) == naming.name(["a", "apfel", 1.0])
+    assert naming.name(["a", "x", 1]) != naming.name(["A", "x", 1])
+    name = naming.name(["a", "Äpfel", 1])
+    assert name is not None and naming.name_of_index_key(naming.index_key(name)) == name
+
+
+def test_numbers_beyond_64_bits_have_no_name() -> None:
+    assert KeyNaming([BIGINT], [0]).name([1 << 63]) is None
+    assert KeyNaming([BIGINT], [0]).name([None]) is None
+    assert KeyNaming([BIGINT, BIGINT], [0, 1]).name([1 << 70, 1]) is None
+    assert KeyNaming([INT], [0]).name([float("inf")]) is None
+
+
+# --- while others read
+
+
+def test_no_read_is_torn_while_the_writer_changes_grows_compacts_and_evicts() -> None:
+    key_count = 3_000
+    generator = random.Random(7)
+    with writer() as view:
+        for key in range(100):
+            put(view, key, 1)
+        view.publish()
+        readers = [start_reader(view, key_count) for _ in range(3)]
+        deadline, version = time.monotonic() + STRESS_S, 1
+        while time.monotonic() < deadline:
+            version += 1
+            for _ in range(generator.choice((1, 10, 200))):
+                key = generator.randrange(min(key_count, 100 + version))
+                if generator.random() < 0.1:
+                    view.remove(key)
+                else:
+                    put(view, key, version)
+            if version % 500 == 0:
+                view._begin()
+                view._rebuild(compact=version % 1000 == 0)
+            view.publish()
+        told = [stop_reader(reader) for reader in readers]
+    for each in told:
+        assert each["reads"] > 1000
+        assert each["wrong"] == each["older"] == each["gone"] == 0
+    assert sum(each["retries"] for each in told) > 0, "nothing was ever torn: the test is too tame"
+
+
+def test_a_reader_that_is_killed_leaves_nothing_behind() -> None:
+    with writer() as view:
+        for key in range(100):
+            put(view, key, 1)
+        view.publish()
+        process = start_reader(view, 100)
+        process.kill()
+        process.communicate()
+        put(view, 5, 2)
+        view.publish()
+        found = opened(view).get_number(5)
+        assert found is not None and decode(found) == [checked_row(5, 2)]
+
+
+def test_a_view_that_ends_is_gone_for_its_readers() -> None:
+    with writer() as view:
+        put(view, 1, 1)
+        view.publish()
+        reader = opened(view)
+        process = start_reader(view, 100)
+    assert reader.get_number(1) is None and reader.is_gone
+    assert ColumnReader(reader, TYPES).read(np.array([1])) is None
+    assert process.stdout is not None
+    assert '"gone":1' in process.stdout.read()
+    process.communicate()
+    assert left_behind() == 0
+
+
+CRASH = """
+import os, signal, sys
+from tests.unit.backend.shared_view_processes import *
+with writer() as view:
+    put(view, 1, 1)
+    view.publish()
+    put(view, 1, 2)       # half of an edit: never published
+    print(view.file_name, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_readers_keep_a_dead_writers_last_publication_until_its_successor_starts() -> None:
+    for _ in range(2):
+        crashed = subprocess.run([sys.executable, "-c", CRASH], capture_output=True, text=True)
+        assert crashed.returncode == -signal.SIGKILL
+        reader = SharedViewReader.open(crashed.stdout.strip())
+        assert reader is not None
+        found = reader.get_number(1)
+        assert found is not None and decode(found) == [checked_row(1, 1)]
+        assert SegmentNames(DEPLOYMENT, 1).sweep() == 0, "another shard's files are not ours"
+        assert SegmentNames(DEPLOYMENT, 0).sweep() == 1
+        assert reader.get_number(1) is None and reader.is_gone
+    assert left_behind() == 0
+
+
+def test_what_is_no_view_of_ours_is_not_opened() -> None:
+    path = segments.FOLDER / f"{prefix_of(DEPLOYMENT)}0-broken"
+    path.write_bytes(b"not a view")
+    assert SharedViewReader.open(path.name) is None
+    path.write_bytes(bytes(10_000))
+    assert SharedViewReader.open(path.name) is None
+    assert sweep(prefix_of(DEPLOYMENT)) == 1
+    assert not path.exists()
