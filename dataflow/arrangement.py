@@ -62,7 +62,7 @@ class Arrangement:
 
     __slots__ = (
         "before", "columns", "compute", "delta_of", "epoch", "full", "handles", "history", "index", "key_of", "kind",
-        "name", "order", "reason", "recorders", "referenced", "sweep", "touched", "users", "views",
+        "name", "order", "reason", "recorders", "referenced", "step_changes", "sweep", "touched", "users", "views",
     )  # fmt: skip
 
     def __init__(self, columns: Columns, kind: Kind, key_of: Callable[[Row], Key], name: str, reason: str = "") -> None:
@@ -83,6 +83,7 @@ class Arrangement:
         self.sweep: Iterator[Key] = iter(())
         self.recorders = 0
         self.before: dict[Key, Any] = {}
+        self.step_changes: dict[Key, Delta] | None = None
         self.history: deque[tuple[int, dict[Key, Any]]] = deque()
         self.handles: dict[int, int] = {}
         self.epoch = 0
@@ -175,7 +176,7 @@ class Arrangement:
         """A fill within a step knows the key after the step: take the step's changes off again."""
         if key in self.before:
             return
-        changed = [] if self.delta_of is None else [c for c in self.delta_of() if self.key_of(c[0]) == key]
+        changed = self._step_changes().get(key)
         if changed and self.kind in (Kind.UNIQUE, Kind.BAG):
             bag = dict(self.bag(value))
             for row, weight in changed:
@@ -185,8 +186,17 @@ class Arrangement:
         elif self.handles:
             self.before[key] = None
 
+    def _step_changes(self) -> dict[Key, Delta]:
+        """What the running step changes, by key."""
+        if self.step_changes is None:
+            self.step_changes = {}
+            for change in () if self.delta_of is None else self.delta_of():
+                self.step_changes.setdefault(self.key_of(change[0]), []).append(change)
+        return self.step_changes
+
     def end_step(self) -> None:
         """The running step is over: keep what it recorded if a handle needs it."""
+        self.step_changes = None
         if not self.before:
             return
         if self.handles:

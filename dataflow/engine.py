@@ -108,6 +108,8 @@ class Engine:
         self.views[view.number] = view
         for table in operator.bases:
             self._views_of.setdefault(table, []).append(view)
+        if self.graph.recorded:
+            self.graph.end_step(self.epoch)
         return view
 
     def remove_view(self, view: View) -> None:

@@ -193,6 +193,8 @@ class ShardWorker:
         yield from self._quiet()
         for transition in message.transitions:
             yield from self._transition(transition)
+        if graph.recorded:
+            graph.end_step(self.engine.epoch)
         for table in sorted(self._changed_tables):
             delta = graph.pending.pop(table, [])
             if table in graph.bases:

@@ -8,11 +8,11 @@ the base tables' source. Nothing changes while it runs, so its result is a snaps
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from dataflow.arrangement import Arrangement
-from dataflow.delta import Bag
+from dataflow.delta import Bag, Delta, merged, negated
 from dataflow.join_code import join_computer
 from dataflow.key_tracing import start_of, traced
 from dataflow.match_code import match_computer
@@ -110,15 +110,12 @@ class Upqueries:
         def read(key: Key) -> Bag:
             rows = self.graph.source.lookup(table, columns, (key,))[0] if columns else self.graph.source.scan(table)
             bag = dict.fromkeys(rows, 1)
-            for row, weight in self.graph.pending.get(table, ()):
-                if key_of(row) == key:
-                    count = bag.get(row, 0) - weight
-                    if count:
-                        bag[row] = count
-                    else:
-                        bag.pop(row, None)
-            return bag
+            pending = self.graph.pending.get(table)
+            if not pending:
+                return bag
+            return merged(bag, negated(indexed(pending).get(key, ())))
 
+        indexed = _index_of_delta(key_of)
         return read
 
     def _state_reader(self, operator: Operator, state: Arrangement, columns: Columns) -> BagReader:
@@ -173,6 +170,21 @@ def fill_sources(operator: Operator, arrangement: Arrangement) -> list[tuple[int
             return [(0, columns)]
         case Base():
             return []
+
+
+def _index_of_delta(key_of: Callable[[Row], Key]) -> Callable[[Delta], dict[Key, Delta]]:
+    """delta → its changes by key; made once for as long as the delta is the same."""
+    last: list[tuple[Delta, dict[Key, Delta]]] = []
+
+    def index(delta: Delta) -> dict[Key, Delta]:
+        if not last or last[0][0] is not delta:
+            by_key: dict[Key, Delta] = {}
+            for change in delta:
+                by_key.setdefault(key_of(change[0]), []).append(change)
+            last[:] = [(delta, by_key)]
+        return last[0][1]
+
+    return index
 
 
 def _store_reader(store: Arrangement) -> BagReader:
