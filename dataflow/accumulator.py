@@ -19,9 +19,10 @@ from decimal import Decimal
 from functools import reduce
 from typing import Any
 
+from dataflow import documents
 from dataflow.errors import Unsupported
 from dataflow.node import AggregateFunction
-from dataflow.ordering import entry_key, order_key
+from dataflow.ordering import entry_key, order_key, value_key
 from dataflow.source import Source
 from dataflow.types import INTEGERS, REALS, Kind, SqlType
 
@@ -141,6 +142,7 @@ def accumulator(code: Source, function: AggregateFunction) -> Accumulator:
         "bit_and": _bits, "bit_or": _bits, "bit_xor": _bits,
         "std": _spread, "stddev": _spread, "stddev_pop": _spread, "stddev_samp": _spread,
         "variance": _spread, "var_pop": _spread, "var_samp": _spread,
+        "json_arrayagg": _json_array, "json_objectagg": _json_object,
     }  # fmt: skip
     if name not in makers:
         raise Unsupported(f"aggregate function {name}")
@@ -319,3 +321,47 @@ def _concatenated(bag: OrderedBag, function: AggregateFunction) -> str | None:
             seen.add(entry[-2])
             texts.append(entry[-1])
     return function.separator.join(texts)[: function.length_max]
+
+
+def _json_array(function: AggregateFunction) -> Accumulator:
+    """All values, NULLs too, in their own order: the order of the rows leaves no trace."""
+    kind = function.arguments[0].type
+    key, document = value_key(kind), _document(kind)
+    entry = lambda value: (value is not None, 0 if value is None else key(value) if key else value, document(value))  # noqa: E731
+
+    def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
+        value = code.value(function.arguments[0], columns)
+        code.line(f"{slots[0]}.add({code.constant(entry)}({value}), {weight})")
+
+    def finish(bag: OrderedBag) -> str | None:
+        found = [each[-1] for each in bag.entries for _ in range(bag.counts[each])]
+        return f"[{', '.join(found)}]" if found else None
+
+    return Accumulator(("OrderedBag()",), absorb, lambda code, slots: f"{code.constant(finish)}({slots[0]})")
+
+
+def _json_object(function: AggregateFunction) -> Accumulator:
+    """Of several members of one name the greatest document stays. A name is never NULL: see the planner."""
+    from dataflow.conversion import Domain, conversion
+
+    name, document = function.arguments
+    to_text = conversion(name.type, Domain.TEXT).function or (lambda value: value)
+    to_json = _document(document.type)
+
+    def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
+        parts = (code.constant(to_text), code.value(name, columns), code.constant(to_json), code.value(document, columns))
+        code.line(f"{slots[0]}.add(({parts[0]}({parts[1]}), {parts[2]}({parts[3]})), {weight})")
+
+    def finish(bag: OrderedBag) -> str | None:
+        members: dict[str, str] = dict(bag.entries)
+        pairs = (f"{documents.dumps(each)}: {value}" for each, value in members.items())
+        return documents.normalise("{" + ", ".join(pairs) + "}") if members else None
+
+    return Accumulator(("OrderedBag()",), absorb, lambda code, slots: f"{code.constant(finish)}({slots[0]})")
+
+
+def _document(kind: SqlType) -> Callable[[Any], str]:
+    from dataflow.conversion import Domain, conversion
+
+    convert = conversion(kind, Domain.JSON_VALUE).function or str
+    return lambda value: "null" if value is None else str(convert(value))

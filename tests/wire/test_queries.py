@@ -81,6 +81,11 @@ def test_prepared_joins_take_parameters_anywhere(millrace: ServerThread, cursor:
         assert prepared.fetchall() == [(2, 6)]
 
 
+def test_json_is_gathered_over_joins(cursor: Any) -> None:
+    cursor.execute("SELECT JSON_ARRAYAGG(b.t), JSON_OBJECTAGG(a.id, b.id) FROM a JOIN b ON b.id = a.x + 1")
+    assert cursor.fetchall() == (('["two", "two"]', '{"1": 2, "2": 2}'),)
+
+
 def test_views_are_described_like_tables(cursor: Any) -> None:
     cursor.execute("CREATE OR REPLACE VIEW v AS SELECT a.id, a.t AS name, COUNT(b.id) AS n FROM a LEFT JOIN b ON b.x = a.x GROUP BY a.id")
     cursor.execute("SELECT name, n FROM v WHERE id = 1")

@@ -1,6 +1,6 @@
 """Any SELECT as a graph of dataflow nodes and what is left to do with their rows.
 
-The passes, in order: `resolve` (names, types, the query graph), `building` with `correlation`,
+The passes, in order: `resolve` (names, types, the query graph), `ordering`, `building` with `correlation`,
 `subqueries` and `groups` (nodes in canonical form), `keys` (parameters apart). Nothing here
 knows how nodes are kept or evaluated.
 """
@@ -14,6 +14,7 @@ from controller.catalog import Catalog
 from controller.sql.plan import Query
 from controller.sql.query.keys import finish
 from controller.sql.query.names import Names
+from controller.sql.query.ordering import keep_order
 from controller.sql.query.resolve import Resolver
 from controller.sql.settings import Settings
 from controller.sql.translate import Parameters
@@ -32,6 +33,7 @@ def plan_query(
     """`hidden`: the query may name the primary keys that tables have without having declared one."""
     resolver = Resolver(catalog, settings, parameters)
     block = resolver.query(tree, Names(None, database, hidden=hidden))
+    keep_order(block, resolver.numbering)
     found = finish(block, resolver.numbering, tuple(resolver.tables.values()))
     modifiers = [str(each.name).upper() for each in tree.args.get("operation_modifiers") or []]
     views = tuple(dict.fromkeys(resolver.views))

@@ -143,6 +143,8 @@ def own_ids(source: From) -> set[int]:
     for leaf in leaves(source):
         if leaf.relation is not None:
             found |= set(leaf.relation.ids)
+        if leaf.derived is not None:
+            found |= {column.index for column, _ in leaf.derived.outputs}
     return found
 
 

@@ -18,10 +18,11 @@ from controller.sql.query.fields import Numbering
 from controller.sql.query.names import Names
 from controller.sql.scope import Scope
 from controller.sql.translate import Collector, Translator
+from controller.sql.zone import in_utc
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Expression
 from dataflow.functions import call
-from dataflow.types import BOOLEAN, SqlType
+from dataflow.types import BOOLEAN, Kind, SqlType
 
 if TYPE_CHECKING:
     from controller.sql.query.resolve import Resolver
@@ -133,6 +134,11 @@ class QueryTranslator(Translator):
             raise InvalidStatement(Condition.OPERAND_COLUMNS, len(operands))
         if len(operands) > 1 and operator != "=":
             raise InvalidStatement(Condition.OPERAND_COLUMNS, 1)
+        zone = self.settings.time_zone
+        operands = tuple(
+            in_utc(left, zone) if right.type.kind is Kind.TIMESTAMP else left
+            for left, (right, _) in zip(operands, block.outputs)
+        )
         for left, (right, _) in zip(operands, block.outputs):
             call(operator, left, right)  # collations that clash are an error now
         return self._subquery(operator, block, BOOLEAN, operands)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from controller.sql.output import NOT_NULL, type_flags
 from controller.sql.plan import OutputColumn
 from dataflow.expression import Call, Column, Expression, Literal, columns_of
 from dataflow.node import Node
@@ -123,3 +124,8 @@ def all_columns(expressions: Iterable[Expression | None]) -> set[int]:
 def renamed_output(output: OutputColumn, name: str, alias: str) -> OutputColumn:
     """A result column of a derived table as the query around it describes it."""
     return replace(output, name=name, table=alias)
+
+
+def computed_output(name: str, value: Expression, nullable: bool = True) -> OutputColumn:
+    """A result column that is no table's."""
+    return OutputColumn(name, value.type, nullable, flags=type_flags(value.type) | (0 if nullable else NOT_NULL))

@@ -70,6 +70,8 @@ class GroupedClauses:
             used |= columns_of(argument)
         if used and used <= self._around:
             raise Unsupported("aggregates over columns of an outer query")
+        if function.function == "json_objectagg" and self._numbering.may_be_null(function.arguments[0]):
+            raise Unsupported("JSON_OBJECTAGG with a name that may be NULL, over several tables")
         column = self._numbering.fresh(function.type, function.function not in ("count", "count_star"))
         self.found.functions.append((column, function))
         return column

@@ -10,11 +10,11 @@ from typing import Any
 from sqlglot import exp
 
 from controller.catalog import Catalog, View
-from controller.sql.output import NOT_NULL, default_name, type_flags
+from controller.sql.output import default_name
 from controller.sql.plan import OrderItem, OutputColumn
 from controller.sql.query.block import AnyBlock, Block, Inner, SetBlock, Subquery, outer_ids
 from controller.sql.query.expressions import QueryTranslator
-from controller.sql.query.fields import Field, Numbering, all_columns
+from controller.sql.query.fields import Field, Numbering, all_columns, computed_output
 from controller.sql.query.grouped import GroupedClauses
 from controller.sql.query.names import CommonTable, Names
 from controller.sql.query.sources import FromClause
@@ -151,7 +151,7 @@ class Resolver:
             nullable = output.nullable or beside.nullable
             column = self.numbering.fresh(_union_type(one, other), nullable)
             outputs.append((column, column))
-            columns.append(computed_column(output.name, column, nullable))
+            columns.append(computed_output(output.name, column, nullable))
         return SetBlock(operator, distinct, (left, right), outputs, columns)
 
     def _values(self, node: Any, names: Names) -> AnyBlock:
@@ -173,7 +173,7 @@ class Resolver:
         nullable = self.numbering.may_be_null(value) if described is None else described.nullable
         column = self.numbering.fresh(value.type, nullable)
         block.outputs.append((column, value))
-        block.columns.append(described or computed_column(name, value, nullable))
+        block.columns.append(described or computed_output(name, value, nullable))
 
 
 def _union_type(left: Column, right: Column) -> SqlType:
@@ -181,10 +181,6 @@ def _union_type(left: Column, right: Column) -> SqlType:
     if Kind.NULL in (left.type.kind, right.type.kind):
         return right.type if left.type.kind is Kind.NULL else left.type
     return merged_type((left, right))
-
-
-def computed_column(name: str, value: Expression, nullable: bool) -> OutputColumn:
-    return OutputColumn(name, value.type, nullable, flags=type_flags(value.type) | (0 if nullable else NOT_NULL))
 
 
 def positional(node: Any, outputs: list[Expression], clause: str) -> Expression | None:

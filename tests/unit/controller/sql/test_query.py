@@ -159,3 +159,17 @@ def test_errors_have_the_codes_of_mysql(sql: str, code: int) -> None:
     with pytest.raises(MillraceError) as raised:
         query(sql)
     assert raised.value.condition.code == code
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT id FROM (SELECT id FROM stories ORDER BY points DESC LIMIT 3) d",
+        "SELECT id FROM (SELECT id, points FROM stories ORDER BY points DESC) d",
+        "SELECT n FROM (SELECT author, COUNT(*) AS n FROM stories GROUP BY author ORDER BY SUM(points) DESC) d",
+        "SELECT id FROM (SELECT id FROM (SELECT id FROM stories ORDER BY points DESC LIMIT 3) d) e LIMIT 1",
+    ],
+)
+def test_the_order_of_the_only_derived_table_is_kept(sql: str) -> None:
+    assert [item.descending for item in query(sql).order_by] == [True]
+    assert len(query(sql).columns) == 1
