@@ -107,6 +107,10 @@ def read_aggregate(name: str, node: Any, translator: Translator) -> Aggregate:
     return _group_concat(node, translator) if name == "group_concat" else _aggregate(name, node, translator)
 
 
+_UNCHANGED = frozenset({"count", "min", "max", "any_value"})
+"""What comes out of these went in, or does not matter."""
+
+
 def _aggregate(name: str, node: Any, translator: Translator) -> Aggregate:
     arguments = node.expressions
     distinct = False
@@ -119,7 +123,8 @@ def _aggregate(name: str, node: Any, translator: Translator) -> Aggregate:
         raise InvalidStatement(Condition.WRONG_ARGUMENT_COUNT, name.upper())
     if distinct and name not in ("count", "sum", "avg", "min", "max"):
         raise Unsupported(f"{name.upper()}(DISTINCT …)")
-    argument, *rest = (translator.translate(each) for each in arguments)
+    translate = translator.translate if name in _UNCHANGED else translator.operand
+    argument, *rest = (translate(each) for each in arguments)
     function = _SYNONYMS.get(name, name)
     return Aggregate(function, argument, aggregate_type(function, argument.type), distinct, tuple(rest))
 
@@ -137,7 +142,7 @@ def _group_concat(node: Any, translator: Translator) -> Aggregate:
         values = [inner]
     if len(values) == 1 and type(values[0]) is exp.Concat:
         values = values[0].expressions
-    arguments = [translator.translate(each) for each in values]
+    arguments = [translator.operand(each) for each in values]
     argument = arguments[0] if len(arguments) == 1 else call("concat", *arguments)
     items = tuple(OrderItem(translator.translate(each.this), bool(each.args.get("desc"))) for each in order)
     separator = node.args.get("separator")

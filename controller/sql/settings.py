@@ -25,6 +25,7 @@ class Settings:
     sql_mode: frozenset[str] = DEFAULT_SQL_MODE
     collation: str = DEFAULT_COLLATION
     foreign_key_checks: bool = True
+    time_zone: str = "UTC"
 
     @property
     def ansi_quotes(self) -> bool:

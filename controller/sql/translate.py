@@ -20,6 +20,7 @@ from controller.sql.parameters import Parameters
 from controller.sql.parse import syntax_error
 from controller.sql.scope import FIELD_LIST, Scope, read
 from controller.sql.settings import Settings
+from controller.sql.zone import aligned, in_utc, is_utc, localised
 from dataflow.collation import canonical
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Expression, Literal
@@ -69,9 +70,22 @@ class Translator:
         self._aliases = aliases or {}
         self._aliases_first = aliases_first
         self._values = values
+        self._depth = 0
 
     def translate(self, node: Any, hint: SqlType | None = None) -> Expression:
         """`hint` is the type a parameter would have here."""
+        self._depth += 1
+        try:
+            found = self._translate(node, hint)
+        finally:
+            self._depth -= 1
+        return localised(found, self.settings.time_zone) if self._depth else found
+
+    def operand(self, node: Any) -> Expression:
+        """As `translate`, for something that is not handed out as it is."""
+        return localised(self.translate(node), self.settings.time_zone)
+
+    def _translate(self, node: Any, hint: SqlType | None) -> Expression:
         kind = type(node)
         if kind in BINARY:
             return self._binary(node, BINARY[kind])
@@ -179,7 +193,9 @@ class Translator:
             return self._shifted("date_add" if operator == "+" else "date_sub", date, interval)
         if node.args.get("negate"):
             return call(f"not {operator}", *self._alike([left, right]))
-        if operator in COMPARISONS or operator in ("+", "-", "*", "/", "%", "div", "like"):
+        if operator in COMPARISONS:
+            return call(operator, *aligned(self._alike([left, right]), self.settings.time_zone))
+        if operator in ("+", "-", "*", "/", "%", "div", "like"):
             return call(operator, *self._alike([left, right]))
         if operator in ("and", "or"):
             return call(operator, *(self.translate(each) for each in _flattened(node)))
@@ -206,14 +222,15 @@ class Translator:
         return call(operator, *self._alike([pattern.this, pattern.expression]), self.translate(node.expression))
 
     def visit_between(self, node: Any, hint: SqlType | None) -> Expression:
-        return call("between", *self._alike([node.this, node.args["low"], node.args["high"]]))
+        operands = self._alike([node.this, node.args["low"], node.args["high"]])
+        return call("between", *aligned(operands, self.settings.time_zone))
 
     def visit_in(self, node: Any, hint: SqlType | None) -> Expression:
         if node.args.get("query") is not None:
             raise Unsupported("subqueries")
         if not node.expressions:
             raise syntax_error(")", 0)
-        return call("in", *self._alike([node.this, *node.expressions]))
+        return call("in", *aligned(self._alike([node.this, *node.expressions]), self.settings.time_zone))
 
     def visit_is(self, node: Any, hint: SqlType | None) -> Expression:
         value = self.translate(node.this)
@@ -332,7 +349,14 @@ class Translator:
                 raise syntax_error(argument.sql("mysql"), 0)
         if not is_function(name):
             raise InvalidStatement(Condition.UNKNOWN_FUNCTION, node.this if isinstance(node.this, str) else name)
-        return call(name, *(self.translate(each) for each in arguments))
+        translated = [self.translate(each) for each in arguments]
+        zone = self.settings.time_zone
+        if name == "unix_timestamp" and translated:
+            return call(name, in_utc(translated[0], zone))
+        if name == "from_unixtime" and not is_utc(zone):
+            moment = call("from_utc", call(name, translated[0]), self.text(zone))
+            return call("date_format", moment, translated[1]) if len(translated) > 1 else moment
+        return call(name, *translated)
 
     def _default_of(self, node: Any) -> Expression:
         """DEFAULT(column)"""

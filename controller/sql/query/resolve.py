@@ -23,6 +23,7 @@ from controller.sql.scope import FIELD_LIST, GROUP_CLAUSE, HAVING_CLAUSE, ORDER_
 from controller.sql.select import limits, order_items
 from controller.sql.settings import Settings
 from controller.sql.translate import Parameters
+from controller.sql.zone import localised
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Column, Expression, columns_of
 from dataflow.inference import merged_type
@@ -147,12 +148,23 @@ class Resolver:
             raise Unsupported(f"{operator.upper()} ALL")
         outputs: list[tuple[Column, Expression]] = []
         columns: list[OutputColumn] = []
+        self._localise(left, right)
         for (one, _), (other, _), output, beside in zip(left.outputs, right.outputs, left.columns, right.columns):
             nullable = output.nullable or beside.nullable
             column = self.numbering.fresh(_union_type(one, other), nullable)
             outputs.append((column, column))
             columns.append(computed_output(output.name, column, nullable))
         return SetBlock(operator, distinct, (left, right), outputs, columns)
+
+    def _localise(self, left: AnyBlock, right: AnyBlock) -> None:
+        """A TIMESTAMP beside something else is a DATETIME of the session's zone."""
+        for number, kinds in enumerate(zip(*([each[0].type.kind for each in block.outputs] for block in (left, right)))):
+            if Kind.TIMESTAMP in kinds and len({*kinds} - {Kind.NULL}) > 1:
+                for block in (left, right):
+                    if isinstance(block, Block):
+                        column, value = block.outputs[number]
+                        value = localised(value, self.settings.time_zone)
+                        block.outputs[number] = (Column(column.index, value.type), value)
 
     def _values(self, node: Any, names: Names) -> AnyBlock:
         found: AnyBlock | None = None

@@ -1,0 +1,57 @@
+"""TIMESTAMPs in expressions of a session whose time zone is not UTC.
+
+A TIMESTAMP column holds UTC, and is handed out as such when it stands alone: whoever shows it
+converts it. Inside an expression it is a DATETIME of the session's zone, `from_utc(column)`. A
+comparison with a constant is turned around, `column = to_utc(constant)`, so that an index on
+the column still serves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dataflow.expression import Call, Column, Expression, Literal, columns_of
+from dataflow.functions import call
+from dataflow.types import STRINGS, TEMPORALS, Kind, text
+
+_UTC = frozenset({"UTC", "+00:00", "-00:00", "SYSTEM"})
+_COMPARABLE = (STRINGS | TEMPORALS) - {Kind.TIME}
+
+
+def is_utc(zone: str) -> bool:
+    return zone.upper() in _UTC
+
+
+def localised(expression: Expression, zone: str) -> Expression:
+    """A TIMESTAMP as an expression around it sees it; anything else as it is."""
+    if expression.type.kind is not Kind.TIMESTAMP or is_utc(zone):
+        return expression
+    return call("from_utc", expression, _name(zone))
+
+
+def in_utc(expression: Expression, zone: str) -> Expression:
+    """A moment of the session's zone as a TIMESTAMP."""
+    if isinstance(expression, Call) and expression.function == "from_utc":
+        return expression.arguments[0]
+    if expression.type.kind is Kind.TIMESTAMP or is_utc(zone):
+        return expression
+    return call("to_utc", expression, _name(zone))
+
+
+def aligned(operands: Sequence[Expression], zone: str) -> list[Expression]:
+    """The operands of a comparison, all in UTC where one is a column that holds UTC and the others allow it."""
+    columns = [isinstance(each, Call) and each.function == "from_utc" and _is_column(each) for each in operands]
+    if is_utc(zone) or not any(columns):
+        return list(operands)
+    others = [each for each, is_column in zip(operands, columns) if not is_column]
+    if any(columns_of(each) or each.type.kind not in _COMPARABLE for each in others):
+        return list(operands)
+    return [in_utc(each, zone) for each in operands]
+
+
+def _is_column(expression: Call) -> bool:
+    return isinstance(expression.arguments[0], Column)
+
+
+def _name(zone: str) -> Expression:
+    return Literal(zone, text(len(zone)))

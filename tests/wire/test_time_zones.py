@@ -1,0 +1,82 @@
+"""TIMESTAMPs in sessions of other time zones, beside MariaDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pymysql
+import pytest
+
+from tests.mariadb import MariaDB
+from tests.wire.server import ServerThread
+
+QUERIES = [
+    "SELECT ts, DATE(ts), HOUR(ts), CONCAT(ts, '') FROM t ORDER BY id",
+    "SELECT id FROM t WHERE ts = '2024-06-01 12:00:00'",
+    "SELECT id FROM t WHERE ts > '2024-06-01 12:00:00' ORDER BY id",
+    "SELECT id FROM t WHERE '2024-06-01 12:00:00' >= ts ORDER BY id",
+    "SELECT id FROM t WHERE ts BETWEEN '2024-01-01' AND '2024-06-01 12:00:00' ORDER BY id",
+    "SELECT id FROM t WHERE ts IN ('2024-06-01 12:00:00', '2024-12-31 23:30:00') ORDER BY id",
+    "SELECT id FROM t WHERE ts = dt ORDER BY id",
+    "SELECT id FROM t WHERE DATE(ts) = '2024-12-31' ORDER BY id",
+    "SELECT ts + INTERVAL 1 DAY, TIMESTAMPDIFF(HOUR, ts, dt) FROM t ORDER BY id",
+    "SELECT UNIX_TIMESTAMP(ts), UNIX_TIMESTAMP(dt) FROM t ORDER BY id",
+    "SELECT FROM_UNIXTIME(86400), FROM_UNIXTIME(86400, '%Y-%m-%d %H')",
+    "SELECT MAX(ts), MIN(dt), COUNT(DISTINCT ts) FROM t",
+    "SELECT DATE(MAX(ts)), GROUP_CONCAT(ts ORDER BY ts) FROM t",
+    "SELECT DATE(ts) d, COUNT(*) FROM t GROUP BY DATE(ts) ORDER BY d",
+    "SELECT ts, COUNT(*) FROM t GROUP BY ts HAVING ts > '2024-06-01 12:00:00' ORDER BY ts",
+    "SELECT a.id, b.id FROM t a JOIN t b ON a.ts = b.ts ORDER BY 1, 2",
+    "SELECT a.id, b.id FROM t a JOIN t b ON a.ts = b.dt ORDER BY 1, 2",
+    "SELECT id FROM t WHERE ts IN (SELECT ts FROM t WHERE id < 3) ORDER BY id",
+    "SELECT id FROM t WHERE ts IN (SELECT dt FROM t) ORDER BY id",
+    "SELECT id FROM t WHERE ts = (SELECT MAX(ts) FROM t)",
+    "SELECT IF(id = 1, ts, NULL), COALESCE(ts, '2020-01-01') FROM t ORDER BY id",
+    "SELECT YEAR(x) FROM (SELECT ts AS x FROM t) s ORDER BY 1",
+    "SELECT CASE WHEN ts < '2024-06-01 12:00:00' THEN 'before' ELSE 'after' END FROM t ORDER BY id",
+    "SELECT CONVERT_TZ('2024-06-01 12:00:00', '+00:00', '+05:30')",
+    "SELECT TIMESTAMPDIFF(MINUTE, UTC_TIMESTAMP(), NOW())",
+    "SELECT COUNT(*) FROM t WHERE made BETWEEN NOW() - INTERVAL 1 HOUR AND NOW() + INTERVAL 1 SECOND",
+    "SELECT ABS(TIMESTAMPDIFF(SECOND, made, NOW())) < 3600, ABS(TIMESTAMPDIFF(SECOND, made_dt, NOW())) < 3600 FROM t",
+    "SELECT ts FROM t UNION SELECT dt FROM t ORDER BY 1",
+]  # fmt: skip
+
+Cursor = Any
+
+
+@pytest.fixture(params=("+00:00", "+05:30", "-11:00", "+02:00"))
+def cursors(request: pytest.FixtureRequest, millrace: ServerThread, mariadb: MariaDB) -> Iterator[tuple[Cursor, Cursor]]:
+    found = []
+    for port in (millrace.port, mariadb.port):
+        connection = pymysql.connect(host="127.0.0.1", port=port, user="root", autocommit=True)
+        cursor = connection.cursor()
+        cursor.execute("CREATE DATABASE IF NOT EXISTS zones")
+        cursor.execute("USE zones")
+        cursor.execute("SET time_zone = %s", (request.param,))
+        cursor.execute("DROP TABLE IF EXISTS t")
+        cursor.execute(
+            "CREATE TABLE t (id INT PRIMARY KEY, ts TIMESTAMP NULL, dt DATETIME, made TIMESTAMP DEFAULT CURRENT_TIMESTAMP,"
+            " made_dt DATETIME DEFAULT CURRENT_TIMESTAMP, KEY (ts))"
+        )
+        rows = ("2024-06-01 12:00:00", "2024-12-31 23:30:00", "2024-01-01 00:30:00", "2024-06-01 12:00:00", None)
+        for number, text in enumerate(rows):
+            cursor.execute("INSERT INTO t (id, ts, dt) VALUES (%s, %s, %s)", (number, text, "2024-06-01 12:00:00"))
+        cursor.execute("UPDATE t SET dt = ts WHERE id = 2")
+        cursor.execute("SET time_zone = '-03:00'")
+        cursor.execute("UPDATE t SET ts = dt + INTERVAL 1 MINUTE WHERE id = 3")
+        cursor.execute("SET time_zone = %s", (request.param,))
+        found.append(cursor)
+    yield found[0], found[1]
+    for cursor in found:
+        cursor.connection.close()
+
+
+def test_expressions_see_the_time_of_the_session(cursors: tuple[Cursor, Cursor]) -> None:
+    ours, theirs = cursors
+    for sql in QUERIES:
+        answers = []
+        for cursor in (ours, theirs):
+            cursor.execute(sql)
+            answers.append([tuple(map(str, row)) for row in cursor.fetchall()])
+        assert answers[0] == answers[1], sql
