@@ -132,8 +132,8 @@ async def _serve(settings: Settings) -> int:
                     f"cannot listen on {settings.host}:{settings.http_port}: {error.strerror}"
                 ) from error
             http_port = http.addresses[0][1]
-            if settings.host in ("127.0.0.1", "::1", "localhost"):
-                console.print("  root has no password and may connect from this machine only", style="dim")
+            for line in await supervisor.account_warnings():
+                console.print(f"  warning: {line}", style="yellow")
             click.echo(
                 f"millrace ready  mysql://root@{settings.host}:{supervisor.mysql_port}  http://{settings.host}:{http_port}"
             )

@@ -24,6 +24,7 @@ from backend.java import find_java, java_environment, zookeeper_command
 from backend.messages import ShardStatus
 from backend.settings import Deployment, Settings, cluster_secret, own_address, write_private
 from backend.shared_memory.segment import prefix_of, sweep
+from controller.accounts import shown_name
 from controller.registry import Address, Registry
 from dataflow.errors import MillraceError
 
@@ -184,6 +185,17 @@ class Supervisor:
         if len(adapters) < self.settings.adapters:
             return f"adapter(s): {len(adapters)} of {self.settings.adapters} listen"
         return ""
+
+    async def account_warnings(self) -> list[str]:
+        """What is unsafe about the accounts, in words."""
+        assert self._registry is not None
+        catalog = await asyncio.to_thread(self._registry.load_catalog)
+        return [
+            f"{account.user} from {account.host} has no password; set one: "
+            f"ALTER USER {shown_name(account.name, chr(39))} IDENTIFIED BY '…'"
+            for account in catalog.known_accounts.values()
+            if account.user == "root" and not account.stored and not account.locked
+        ]
 
     # --- status -----------------------------------------------------------------------------
 

@@ -15,7 +15,6 @@ from backend.node import Node
 from backend.settings import Deployment, write_private
 from backend.worker_process import configure_logging
 from controller.registry import Address
-from mysql_adapter.authentication import root_on_loopback
 from mysql_adapter.server import run_adapter
 from mysql_adapter.tls import create_certificate, server_context
 
@@ -36,7 +35,6 @@ async def main(number: int, deployment: Deployment) -> None:
         deployment.host,
         deployment.mysql_port,
         node.database,
-        root_on_loopback(),
         tls=server_context(certificate, certificate),
         adapter_number=number,
         adapter_count=deployment.adapter_count,

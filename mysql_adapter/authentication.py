@@ -1,23 +1,22 @@
-"""Who may connect: accounts, and the two password exchanges MySQL clients know.
+"""Who may connect: the two password exchanges MySQL clients know.
 
 `authenticate` ends with the account the client proved to be, or raises `AccessDenied`; there is
 no third way out, and nothing else makes a connection authenticated. An unknown user goes
 through the same exchange as a known one with a password nobody has.
 
-Passwords are never kept: mysql_native_password stores SHA1(SHA1(password)), as that protocol
-demands; caching_sha2_password stores a salted, slow hash and keeps SHA256(SHA256(password)) of
-those who have logged in in memory only, which lets them in without the slow hash next time.
+Accounts are the catalog's, see `controller.accounts`; what is stored of passwords is in
+`controller.passwords`. Of those who have logged in with caching_sha2_password,
+SHA256(SHA256(password)) is kept in memory only, which lets them in without the slow hash next time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
-import ipaddress
 import os
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property
-from hashlib import pbkdf2_hmac, sha1, sha256
+from hashlib import sha1, sha256
 from typing import Protocol
 
 from cryptography.hazmat.primitives import hashes, serialization
@@ -25,12 +24,11 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from mysql_mimic.charset import CharacterSet
 from mysql_mimic.packets import make_auth_more_data, make_auth_switch_request
 
+from controller.accounts import Account
+from controller.passwords import NATIVE, SHA2, native_digest, sha2_password_matches, stored_password
 from mysql_adapter.framing import ConnectionOver
 
-NATIVE = "mysql_native_password"
-SHA2 = "caching_sha2_password"
 NONCE_BYTES = 20
-SLOW_HASH_ITERATIONS = 100_000
 PASSWORD_BYTES_MAX = 256
 
 FAST_SUCCESS = b"\x03"
@@ -38,19 +36,13 @@ FULL_AUTHENTICATION = b"\x04"
 PUBLIC_KEY_REQUEST = b"\x02"
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
-    """'user'@'host'. `stored` is empty for an account without a password."""
-
-    user: str
-    host: str
-    plugin: str = SHA2
-    stored: bytes = b""
-
-
 class Users(Protocol):
     def find(self, user: str, client_host: str) -> Account | None:
-        """The account that `user` connecting from `client_host` is, if any."""
+        """The account that `user` connecting from `client_host` is, if any, as far as known here."""
+        ...
+
+    async def refresh(self) -> None:
+        """Learn of accounts changed elsewhere."""
         ...
 
 
@@ -73,49 +65,6 @@ class Channel(Protocol):
     async def receive(self) -> bytes: ...
 
 
-@dataclass(slots=True)
-class AccountList:
-    """Users given at start."""
-
-    accounts: list[Account]
-
-    def find(self, user: str, client_host: str) -> Account | None:
-        for account in self.accounts:
-            if account.user == user and host_matches(account.host, client_host):
-                return account
-        return None
-
-
-def root_on_loopback() -> AccountList:
-    """root without a password, from this machine only."""
-    return AccountList([Account("root", "localhost", NATIVE)])
-
-
-def host_matches(pattern: str, client_host: str) -> bool:
-    if pattern in ("%", client_host):
-        return True
-    if pattern == "localhost":
-        return is_loopback(client_host)
-    return "%" in pattern and client_host.startswith(pattern.partition("%")[0])
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host in ("", "localhost")
-
-
-def stored_password(plugin: str, password: str) -> bytes:
-    """What an account keeps of `password`."""
-    if not password:
-        return b""
-    if plugin == NATIVE:
-        return sha1(sha1(password.encode()).digest()).digest()
-    salt = os.urandom(16)
-    return salt + pbkdf2_hmac("sha256", password.encode(), salt, SLOW_HASH_ITERATIONS)
-
-
 def make_nonce() -> bytes:
     """Random bytes without zero, which would end the nonce early for clients written in C."""
     return bytes(byte % 127 + 1 for byte in os.urandom(NONCE_BYTES))
@@ -126,8 +75,8 @@ class Authenticator:
 
     def __init__(self, users: Users) -> None:
         self.users = users
-        self._digests: dict[tuple[str, str], tuple[bytes, bytes]] = {}
-        self._unknown = os.urandom(48)
+        self._digests: dict[tuple[str, str], tuple[str, bytes]] = {}
+        self._unknown = {plugin: stored_password(plugin, os.urandom(32).hex()) for plugin in (NATIVE, SHA2)}
 
     @cached_property
     def _key(self) -> rsa.RSAPrivateKey:
@@ -137,13 +86,18 @@ class Authenticator:
         self, channel: Channel, user: str, host: str, response: bytes, plugin: str | None, nonce: bytes
     ) -> Account:
         account = self.users.find(user, host)
+        if account is None or (not account.stored and response not in (b"", b"\0")):
+            await self.users.refresh()
+            account = self.users.find(user, host)
         plugin = plugin or NATIVE
         if account is not None and not account.stored:
             # No exchange can prove the empty password better than the empty answer does.
             if response in (b"", b"\0"):
                 return account
             raise AccessDenied(True)
-        known = account or Account(user, host, SHA2 if plugin == SHA2 else NATIVE, self._unknown)
+        known = account or Account(user, host, SHA2 if plugin == SHA2 else NATIVE)
+        if account is None:
+            known = replace(known, stored=self._unknown[known.plugin])
         if plugin != known.plugin:
             # With the nonce of the greeting: clients use that one in a later CHANGE_USER.
             channel.send(make_auth_switch_request(CharacterSet.utf8mb4, known.plugin, nonce + b"\0"))
@@ -151,16 +105,26 @@ class Authenticator:
         if response in (b"", b"\0"):
             raise AccessDenied(False)
         if known.plugin == NATIVE:
-            proven = native_matches(known.stored, response, nonce)
+            proven = native_matches(native_digest(known.stored), response, nonce)
+            if not proven and (newer := await self._newer(known, host)) is not None:
+                proven = native_matches(native_digest(newer.stored), response, nonce)
         else:
-            proven = await self._sha2_matches(channel, known, response, nonce)
+            proven = await self._sha2_matches(channel, known, host, response, nonce)
         if not proven or account is None:
             raise AccessDenied(True)
         return account
 
-    async def _sha2_matches(self, channel: Channel, account: Account, response: bytes, nonce: bytes) -> bool:
-        name = (account.user, account.host)
-        cached = self._digests.get(name)
+    async def _newer(self, account: Account, host: str) -> Account | None:
+        """The account again, if its password was changed elsewhere just now."""
+        await self.users.refresh()
+        found = self.users.find(account.user, host)
+        same = found is not None and (found.name, found.plugin) == (account.name, account.plugin)
+        return found if same and found is not None and found.stored not in ("", account.stored) else None
+
+    async def _sha2_matches(
+        self, channel: Channel, account: Account, host: str, response: bytes, nonce: bytes
+    ) -> bool:
+        cached = self._digests.get(account.name)
         if cached is not None and cached[0] == account.stored and sha2_matches(cached[1], response, nonce):
             channel.send(make_auth_more_data(FAST_SUCCESS))
             return True
@@ -168,11 +132,12 @@ class Authenticator:
         password = await self._full_password(channel, nonce)
         if password is None or len(password) > PASSWORD_BYTES_MAX:
             return False
-        salt, expected = account.stored[:16], account.stored[16:]
-        found = await asyncio.to_thread(pbkdf2_hmac, "sha256", password, salt, SLOW_HASH_ITERATIONS)
-        if not hmac.compare_digest(found, expected):
-            return False
-        self._digests[name] = (account.stored, sha256(sha256(password).digest()).digest())
+        if not await asyncio.to_thread(sha2_password_matches, account.stored, password):
+            newer = await self._newer(account, host)
+            if newer is None or not await asyncio.to_thread(sha2_password_matches, newer.stored, password):
+                return False
+            account = newer
+        self._digests[account.name] = (account.stored, sha256(sha256(password).digest()).digest())
         return True
 
     async def _full_password(self, channel: Channel, nonce: bytes) -> bytes | None:

@@ -23,6 +23,7 @@ from mysql_adapter.packets import CAN, MalformedPacket, Reader, parse_change_use
 from mysql_adapter.parameters import Typed, read_parameters
 from mysql_adapter.prepared import Prepared
 from mysql_adapter.session import Session
+from mysql_adapter.statements.describe import field_list
 
 if TYPE_CHECKING:
     from mysql_adapter.connection import Connection
@@ -227,7 +228,7 @@ class Commands:
         reader = Reader(payload, 1)
         table = self.session.decode(reader.terminated())
         pattern = self.session.decode(reader.rest())
-        for column, default in await self.session.field_list(table, pattern):
+        for column, default in await field_list(self.session, table, pattern):
             definition = column_definition(column, self.session.results_collation_id)
             shown = b"\xfb" if default is None else packets.counted(default.encode())
             self._stream.send(definition + shown)

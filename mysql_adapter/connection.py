@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING
 from mysql_mimic.charset import CharacterSet
 from mysql_mimic.packets import make_handshake_v10
 
-from dataflow.errors import Condition, MillraceError
+from controller.accounts import Account, is_loopback
+from controller.passwords import SHA2
+from dataflow.errors import Condition, InvalidStatement, MillraceError
 from mysql_adapter import packets
-from mysql_adapter.authentication import SHA2, AccessDenied, Account, is_loopback, make_nonce
+from mysql_adapter.authentication import AccessDenied, make_nonce
 from mysql_adapter.charsets import collation_by_id
 from mysql_adapter.commands import Commands
 from mysql_adapter.framing import Disconnected, Packet, SequenceBroken
@@ -207,9 +209,14 @@ class Connection:
 
     async def _authenticate(self, user: str, response: bytes, plugin: str | None) -> Account:
         self._user_name = user
-        return await self.server.authenticator.authenticate(
+        account = await self.server.authenticator.authenticate(
             self.stream, user, self.stream.host, response, plugin, self._nonce
         )
+        if account.locked:
+            raise InvalidStatement(Condition.ACCOUNT_LOCKED, account.user, self.host_name)
+        if account.needs_tls and not self.stream.secure:
+            raise AccessDenied(bool(account.stored))
+        return account
 
     def _open_session(self, user: str, collation_id: int) -> Session:
         assert self.account is not None

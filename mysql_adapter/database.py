@@ -10,6 +10,7 @@ from typing import Protocol
 
 from backend.execution.outcome import Done, Outcome, ResultSet
 from backend.execution.transaction import Transaction
+from controller.account_changes import AccountStatement
 from controller.catalog import Catalog
 from controller.sql.plan import Plan
 from controller.sql.settings import Settings
@@ -46,6 +47,10 @@ class Database(Protocol):
 
     async def define(self, sql: str, database: str | None, settings: Settings) -> Done:
         """Run a definition statement; afterwards `catalog` shows it."""
+        ...
+
+    async def change_accounts(self, statement: AccountStatement) -> Done:
+        """Run a statement about accounts; afterwards `catalog` shows it."""
         ...
 
     def begin(self) -> Transaction: ...

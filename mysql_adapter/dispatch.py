@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Outcome
-from mysql_adapter.statements import administration, assignment, definition, describe, transactions
+from mysql_adapter.statements import accounts, administration, assignment, definition, describe, transactions
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.show import show
 
@@ -51,8 +51,8 @@ _HANDLERS: dict[str, Handler] = {
     "CALL": administration.unsupported,
     "HANDLER": administration.unsupported,
     "XA": administration.unsupported,
-    "GRANT": administration.unsupported,
-    "REVOKE": administration.unsupported,
+    "GRANT": accounts.change_accounts,
+    "REVOKE": accounts.change_accounts,
     "CHANGE": administration.unsupported,
     "INSTALL": administration.unsupported,
     "UNINSTALL": administration.unsupported,
@@ -68,6 +68,11 @@ _HANDLERS: dict[str, Handler] = {
 }
 
 
+_ACCOUNT_STATEMENTS = frozenset(
+    {("CREATE", "USER"), ("ALTER", "USER"), ("DROP", "USER"), ("RENAME", "USER"), ("SET", "PASSWORD")}
+)
+
+
 def is_planned(sql: str) -> bool:
     """A quick yes for the statements that come most; no means look closer."""
     return sql[:6].lower() in _PLANNED
@@ -79,6 +84,8 @@ def handler_of(words: tuple[str, ...]) -> Handler | None:
         return None
     if words == ("DROP", "PREPARE"):
         return administration.deallocate
+    if words in _ACCOUNT_STATEMENTS:
+        return accounts.change_accounts
     return _HANDLERS.get(words[0])
 
 

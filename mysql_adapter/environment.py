@@ -6,22 +6,25 @@ the error is believed: another adapter may have made the name.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from backend.execution.outcome import Outcome
 from backend.execution.transaction import SchemaChanged
+from controller.accounts import Account, find_account
 from controller.catalog import Catalog, View
 from controller.sql.planner import PlanCache
-from dataflow.errors import Condition, InvalidStatement
+from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.schema import Table
 from dataflow.types import Row
 from mysql_adapter.answers import Formats
-from mysql_adapter.authentication import Users
 from mysql_adapter.database import Database
-from mysql_adapter.information_schema import extended, rows_of
+from mysql_adapter.information_schema import DATABASE, extended, rows_of
 from mysql_adapter.locks import LocalLocks
+from mysql_adapter.privileges import PlanNeeds, sees_database
 from mysql_adapter.variables import Variables
 
 if TYPE_CHECKING:
@@ -38,16 +41,19 @@ STALE = frozenset(
         Condition.UNKNOWN_DATABASE,
         Condition.VIEW_INVALID,
         Condition.TABLE_DEFINITION_CHANGED,
+        Condition.ACCESS_DENIED_DB,
+        Condition.TABLE_ACCESS_DENIED,
+        Condition.SPECIFIC_ACCESS_DENIED,
     }
 )
 """Errors that an outdated catalog may be the reason of."""
 
 
 class Environment:
-    def __init__(self, database: Database, users: Users, plans: PlanCache | None = None, alone: bool = True) -> None:
+    def __init__(self, database: Database, plans: PlanCache | None = None, alone: bool = True) -> None:
         self.database = database
-        self.users = users
         self.plans = plans or PlanCache()
+        self.plan_needs = PlanNeeds()
         self.globals = Variables()
         self.formats = Formats()
         self.locks = LocalLocks() if alone else None
@@ -67,9 +73,39 @@ class Environment:
             self._base = base
         return self._extended
 
-    def virtual_rows(self, session: Session, table: Table) -> list[Row]:
-        """The rows of a table that is computed: one of information_schema or behind a SHOW."""
-        return rows_of(session, table)
+    def visible_catalog(self, session: Session) -> Catalog:
+        """The catalog as far as the session may know of it."""
+        catalog, rights = self.catalog(), session.rights
+        if rights.everything:
+            return catalog
+        tables = {
+            each.id: each
+            for each in catalog.tables.values()
+            if each.database == DATABASE or rights.sees_table(each.database, each.name)
+        }
+        return replace(
+            catalog,
+            databases={name: each for name, each in catalog.databases.items() if sees_database(session, name)},
+            tables=tables,
+            names={(each.database, each.name): each.id for each in tables.values()},
+            views={name: each for name, each in catalog.views.items() if rights.sees_table(*name)},
+        )
+
+    # Accounts, for authentication
+
+    def find(self, user: str, client_host: str) -> Account | None:
+        return find_account(self.database.catalog.known_accounts, user, client_host)
+
+    async def refresh(self) -> None:
+        """Ask for the newest accounts; those known will do while nobody answers."""
+        with contextlib.suppress(MillraceError):
+            await self.database.refresh_catalog()
+
+    # Statements
+
+    async def virtual_rows(self, session: Session, table: Table) -> list[Row]:
+        """The rows of a table that is computed."""
+        return await rows_of(session, table)
 
     async def with_catalog(self, use: Callable[[Catalog], T]) -> T:
         """`use` the catalog, and once more a fresh one if a name was missing."""

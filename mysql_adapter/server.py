@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from controller.sql.planner import PlanCache
-from mysql_adapter.authentication import Authenticator, Users
+from mysql_adapter.authentication import Authenticator
 from mysql_adapter.connection import Connection
 from mysql_adapter.database import Database
 from mysql_adapter.environment import Environment
@@ -41,7 +41,6 @@ class Server:
     def __init__(
         self,
         database: Database,
-        users: Users,
         *,
         tls: ssl.SSLContext | None = None,
         limits: Limits | None = None,
@@ -51,8 +50,8 @@ class Server:
     ) -> None:
         self.limits = limits or Limits()
         self.tls = tls
-        self.authenticator = Authenticator(users)
-        self.environment = Environment(database, users, plans, alone=adapter_count == 1)
+        self.environment = Environment(database, plans, alone=adapter_count == 1)
+        self.authenticator = Authenticator(self.environment)
         self.environment.globals.put("max_connections", self.limits.connections_max)
         self.environment.globals.put("max_allowed_packet", self.limits.packet_bytes_max)
         self.draining = False
@@ -142,7 +141,6 @@ async def serve(
     host: str,
     port: int,
     database: Database,
-    users: Users,
     *,
     tls: ssl.SSLContext | None = None,
     limits: Limits | None = None,
@@ -151,7 +149,7 @@ async def serve(
 ) -> Server:
     """A listening server; `await server.close()` ends it."""
     server = Server(
-        database, users, tls=tls, limits=limits, adapter_number=adapter_number, adapter_count=adapter_count
+        database, tls=tls, limits=limits, adapter_number=adapter_number, adapter_count=adapter_count
     )
     await server.listen(host, port)
     return server
@@ -161,7 +159,6 @@ async def run_adapter(
     host: str,
     port: int,
     database: Database,
-    users: Users,
     *,
     tls: ssl.SSLContext | None = None,
     limits: Limits | None = None,
@@ -178,7 +175,6 @@ async def run_adapter(
         host,
         port,
         database,
-        users,
         tls=tls,
         limits=limits,
         adapter_number=adapter_number,

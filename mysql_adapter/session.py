@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from backend.execution.outcome import Done, Outcome, ResultSet, Warning
 from backend.execution.transaction import Transaction
-from controller.catalog import Catalog
+from controller.accounts import Account, Rights
+from controller.catalog import Catalog, Database
 from controller.sql.lexer import leading_words, split_statements
 from controller.sql.plan import OutputColumn, Plan, Query, Select
 from controller.sql.planner import tables_of
@@ -25,14 +26,12 @@ from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.modes import Modes
 from dataflow.types import Row, Value
 from mysql_adapter import dispatch, packets
-from mysql_adapter.authentication import Account
 from mysql_adapter.charsets import CollationEntry, charset_of, collation_by_id, collation_of
 from mysql_adapter.facts import fact
-from mysql_adapter.information_schema.description import default_text, output_column
 from mysql_adapter.parameters import Typed, type_code
 from mysql_adapter.prepared import Prepared
+from mysql_adapter.privileges import check_plan, check_sees_database, check_text
 from mysql_adapter.statements.cursor import TokenCursor
-from mysql_adapter.statements.filtering import like_pattern
 from mysql_adapter.statements.waiting import is_waiting_function, waiting_statement
 from mysql_adapter.variables import Variables
 
@@ -61,6 +60,8 @@ class Session:
         self.prepared: dict[int, Prepared] = {}
         self.named_prepared: dict[str, Prepared] = {}
         self._next_prepared_id = 1
+        self._accounts: object = None
+        self._rights = Rights(None)
         self._initial_collation_id = collation_id
         self.database: str | None = None
         self._start()
@@ -137,6 +138,17 @@ class Session:
         self.variables.put("last_insert_id", self.last_insert_id)
         self.variables.put("pseudo_thread_id", self.connection.id)
 
+    # Privileges
+
+    @property
+    def rights(self) -> Rights:
+        """What the account may do, as of the newest catalog known here."""
+        catalog = self.environment.database.catalog
+        if catalog.accounts is not self._accounts:
+            self._accounts = catalog.accounts
+            self._rights = Rights(catalog.known_accounts.get(self.account.name))
+        return self._rights
+
     # Statements
 
     def split(self, sql: str, several: bool) -> list[str]:
@@ -192,7 +204,12 @@ class Session:
         plans = self.environment.plans
 
         async def attempt(catalog: Catalog) -> Outcome:
-            plan, values = plans.plan_text(sql, catalog, self.database, self.settings)
+            try:
+                plan, values = plans.plan_text(sql, catalog, self.database, self.settings)
+            except InvalidStatement:
+                check_text(self, sql)
+                raise
+            check_plan(self, plan, sql)
             return await self._execute(plan, values)
 
         return await self.environment.attempt(attempt)
@@ -211,9 +228,9 @@ class Session:
         table = plan.statement.table
         environment = self.environment
         if isinstance(plan.statement, Select) and table is not None and table.id < 0:
-            return self.evaluate_plan(plan, values, environment.virtual_rows(self, table))
+            return self.evaluate_plan(plan, values, await environment.virtual_rows(self, table))
         tables = tables_of(plan)
-        memory = {each.id: environment.virtual_rows(self, each) for each in tables if each.id < 0}
+        memory = {each.id: await environment.virtual_rows(self, each) for each in tables if each.id < 0}
         transaction = self.statement_transaction() if len(memory) < len(tables) else None
         return await environment.database.execute(plan, values, transaction, self.modes, memory)
 
@@ -275,33 +292,38 @@ class Session:
             plan = self.environment.plans.plan_prepared(
                 prepared.sql, catalog, self.database, self.settings, tuple(type_code(typed) for typed in values)
             )
+            check_plan(self, plan, prepared.sql)
             return await self._execute(plan, [value for value, _ in values])
 
         return self._ran(await self.environment.attempt(attempt))
 
     async def _plan_prepared(self, sql: str) -> Plan:
         plans = self.environment.plans
-        return await self.environment.with_catalog(lambda catalog: plans.plan_prepared(sql, catalog, self.database, self.settings))
+
+        def planned(catalog: Catalog) -> Plan:
+            try:
+                plan = plans.plan_prepared(sql, catalog, self.database, self.settings)
+            except InvalidStatement:
+                check_text(self, sql)
+                raise
+            check_plan(self, plan, sql)
+            return plan
+
+        return await self.environment.with_catalog(planned)
 
     # Catalog
 
     async def use(self, name: str) -> None:
-        found = await self.environment.with_catalog(lambda catalog: catalog.database(name))
+        def find(catalog: Catalog) -> Database:
+            check_sees_database(self, name)
+            return catalog.database(name)
+
+        found = await self.environment.with_catalog(find)
         self.database = found.name
         collation = collation_of(found.collation)
         if collation is not None:
             self.variables.put("collation_database", collation.name)
             self.variables.put("character_set_database", collation.charset.name)
-
-    async def field_list(self, name: str, pattern: str) -> list[tuple[OutputColumn, str | None]]:
-        """COM_FIELD_LIST: the columns of a table, each with its default."""
-        table = await self.environment.with_catalog(lambda catalog: catalog.table(self.database, name))
-        matches = like_pattern(pattern or "%")
-        return [
-            (output_column(table, column), default_text(column))
-            for column in table.columns
-            if not column.invisible and matches.fullmatch(column.name)
-        ]
 
     # Transactions
 
@@ -350,6 +372,9 @@ class Session:
         target = self.environment.connections.get(connection_id)
         if target is None:
             raise InvalidStatement(Condition.UNKNOWN_THREAD, connection_id)
+        own = target.account is not None and target.account.user == self.account.user
+        if not own and not self.rights.has_any("SUPER", "CONNECTION_ADMIN"):
+            raise InvalidStatement(Condition.NOT_THREAD_OWNER, connection_id)
         if query_only:
             target.kill_query()
         else:
@@ -364,4 +389,4 @@ def _settings(sql_mode: str, collation: str, foreign_key_checks: bool, time_zone
         # A character set that only the connection knows: compare by the default.
         collation = types.DEFAULT_COLLATION
     names = frozenset(name for name in sql_mode.split(",") if name)
-    return Settings(names, collation, foreign_key_checks), Modes.parse(sql_mode, time_zone)
+    return Settings(names, collation, foreign_key_checks, time_zone), Modes.parse(sql_mode, time_zone)

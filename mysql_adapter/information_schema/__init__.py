@@ -1,26 +1,26 @@
-"""information_schema: computed tables beside the stored ones, visible to the planner like any other.
+"""Computed tables beside the stored ones, visible to the planner like any other: information_schema, mysql, millrace.
 
 Names of its tables are not case-sensitive, unlike those of stored tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from controller.catalog import Catalog, Database
 from dataflow.schema import Table
 from dataflow.types import Row
-from mysql_adapter.information_schema import server, tables, views
+from mysql_adapter.information_schema import accounts, server, tables, views
 from mysql_adapter.information_schema.virtual import COLLATION, DATABASE, TABLES
 
 if TYPE_CHECKING:
     from mysql_adapter.session import Session
 
-__all__ = ["DATABASE", "TABLES", "extended", "rows_of", "server", "tables", "views"]
+__all__ = ["DATABASE", "TABLES", "accounts", "extended", "rows_of", "server", "tables", "views"]
 
 V = TypeVar("V")
-_DATABASE = Database(DATABASE, COLLATION)
+_DATABASES = {name: Database(name, COLLATION) for name, _ in TABLES}
 
 
 class _Names(Mapping[tuple[str, str], int]):
@@ -34,25 +34,26 @@ class _Names(Mapping[tuple[str, str], int]):
         if found is not None:
             return found
         database, name = key
-        if database.lower() != DATABASE:
-            raise KeyError(key)
-        return TABLES[name.lower()].definition.id
+        return TABLES[database.lower(), name.lower()].definition.id
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         yield from self._base
         for table in TABLES.values():
-            yield (DATABASE, table.definition.name)
+            yield (table.definition.database, table.definition.name)
 
     def __len__(self) -> int:
         return len(self._base) + len(TABLES)
 
 
 class _Databases(Mapping[str, Database]):
+    """All of them; only information_schema is listed, so that dumps leave the others out."""
+
     def __init__(self, base: Mapping[str, Database]) -> None:
         self._base = base
 
     def __getitem__(self, key: str) -> Database:
-        return _DATABASE if key.lower() == DATABASE else self._base[key]
+        found = self._base.get(key)
+        return _DATABASES[key.lower()] if found is None else found
 
     def __iter__(self) -> Iterator[str]:
         yield from self._base
@@ -75,8 +76,10 @@ def extended(base: Catalog) -> Catalog:
         base.version,
         base.next_table_id,
         base.views,
+        base.accounts,
     )
 
 
-def rows_of(session: Session, table: Table) -> list[Row]:
-    return list(_BY_ID[table.id].rows(session))
+async def rows_of(session: Session, table: Table) -> list[Row]:
+    rows = _BY_ID[table.id].rows(session)
+    return list(await rows if isinstance(rows, Awaitable) else rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -64,6 +65,15 @@ def applicability(session: Session) -> Iterator[Row]:
         yield (each.name, each.charset)
 
 
+_SECRETIVE = re.compile(r"\b(?:IDENTIFIED|PASSWORD)\b", re.IGNORECASE)
+_STRINGS = re.compile(r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*\"""", re.DOTALL)
+
+
+def shown_statement(sql: str) -> str:
+    """A statement for others to see, without passwords."""
+    return _STRINGS.sub("<secret>", sql) if _SECRETIVE.search(sql) else sql
+
+
 @virtual("PROCESSLIST", """
     ID ubigint
     USER 32
@@ -76,39 +86,19 @@ def applicability(session: Session) -> Iterator[Row]:
 """)
 def processlist(session: Session) -> Iterator[Row]:
     now = time.time()
+    sees_all = session.rights.has_any("PROCESS")
     for number, connection in sorted(session.environment.connections.items()):
         other = connection.session
+        if not sees_all and (other is None or other.account.user != session.account.user):
+            continue
         if other is None:
             yield (number, "unauthenticated user", connection.host_name, None, "Connect", 0, "login", None)
             continue
         running = not connection.is_waiting
         yield (
             number, other.user, connection.peer, other.database, "Query" if running else "Sleep",
-            int(now - other.statement_started), "executing" if running else "", other.statement if running else None,
+            int(now - other.statement_started), "executing" if running else "", shown_statement(other.statement) if running else None,
         )  # fmt: skip
-
-
-@virtual("SCHEMA_PRIVILEGES", """
-    GRANTEE 292
-    TABLE_CATALOG 512
-    TABLE_SCHEMA 64
-    PRIVILEGE_TYPE 64
-    IS_GRANTABLE 3
-""")
-def schema_privileges(session: Session) -> Iterator[Row]:
-    return iter(())
-
-
-@virtual("USER_PRIVILEGES", """
-    GRANTEE 292
-    TABLE_CATALOG 512
-    PRIVILEGE_TYPE 64
-    IS_GRANTABLE 3
-""")
-def user_privileges(session: Session) -> Iterator[Row]:
-    grantee = f"'{session.account.user}'@'{session.account.host}'"
-    for privilege in ("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "INDEX", "ALTER", "REFERENCES"):
-        yield (grantee, "def", privilege, "YES")
 
 
 empty("TRIGGERS", """
@@ -241,14 +231,6 @@ empty("PLUGINS", """
     PLUGIN_DESCRIPTION longtext?
     PLUGIN_LICENSE 80?
     LOAD_OPTION 64
-""")
-empty("TABLE_PRIVILEGES", """
-    GRANTEE 292
-    TABLE_CATALOG 512
-    TABLE_SCHEMA 64
-    TABLE_NAME 64
-    PRIVILEGE_TYPE 64
-    IS_GRANTABLE 3
 """)
 empty("COLUMN_PRIVILEGES", """
     GRANTEE 292

@@ -18,7 +18,7 @@ from mysql_adapter.information_schema.description import (
     measures,
 )
 from mysql_adapter.information_schema.views import view_tables
-from mysql_adapter.information_schema.virtual import DATABASE, virtual
+from mysql_adapter.information_schema.virtual import virtual
 
 if TYPE_CHECKING:
     from mysql_adapter.session import Session
@@ -28,11 +28,11 @@ PRIVILEGES = "select,insert,update,references"
 
 def tables_seen(session: Session) -> list[Table]:
     """Every table by database and name, those of information_schema included."""
-    return sorted(session.environment.catalog().tables.values(), key=lambda table: (table.database, table.name))
+    return sorted(session.environment.visible_catalog(session).tables.values(), key=lambda table: (table.database, table.name))
 
 
 def base_tables(session: Session) -> Iterator[Table]:
-    return (table for table in tables_seen(session) if table.database != DATABASE)
+    return (table for table in tables_seen(session) if table.id > 0)
 
 
 @virtual("SCHEMATA", """
@@ -44,7 +44,7 @@ def base_tables(session: Session) -> Iterator[Table]:
     DEFAULT_ENCRYPTION 3
 """)
 def schemata(session: Session) -> Iterator[Row]:
-    for database in sorted(session.environment.catalog().databases.values(), key=lambda each: each.name):
+    for database in sorted(session.environment.visible_catalog(session).databases.values(), key=lambda each: each.name):
         collation = collation_of(database.collation)
         charset = collation.charset.name if collation is not None else "utf8mb4"
         yield ("def", database.name, charset, database.collation, None, "NO")
@@ -75,9 +75,9 @@ def schemata(session: Session) -> Iterator[Row]:
 """)
 def tables(session: Session) -> Iterator[Row]:
     for table in tables_seen(session):
-        if table.database == DATABASE:
+        if table.id < 0:
             yield (
-                "def", DATABASE, table.name, "SYSTEM VIEW", None, 10, None, 0, 0, 0, 0, 0, 0, None, None, None, None,
+                "def", table.database, table.name, "SYSTEM VIEW", None, 10, None, 0, 0, 0, 0, 0, 0, None, None, None, None,
                 None, None, "", "",
             )  # fmt: skip
             continue
@@ -87,7 +87,7 @@ def tables(session: Session) -> Iterator[Row]:
             table.auto_increment_start if counted else None, None, None, None, table.collation, None,
             " ".join(f"{name.lower()}={value}" for name, value in table.options), table.comment,
         )  # fmt: skip
-    for database, name in sorted(session.environment.catalog().views):
+    for database, name in sorted(session.environment.visible_catalog(session).views):
         yield ("def", database, name, "VIEW", *([None] * 16), "VIEW")
 
 
@@ -128,7 +128,7 @@ def columns(session: Session) -> Iterator[Row]:
                 "YES" if column.nullable else "NO", column.type.kind.value, measured.characters, measured.octets,
                 measured.precision, measured.scale, measured.datetime_precision, measured.charset,
                 measured.collation, type_text(column.type), key_text(table, column), extra_text(column),
-                PRIVILEGES if table.database != DATABASE else "select", column.comment, column.generated_sql, None,
+                PRIVILEGES if table.id >= 0 else "select", column.comment, column.generated_sql, None,
             )  # fmt: skip
 
 
@@ -242,7 +242,7 @@ def key_column_usage(session: Session) -> Iterator[Row]:
     REFERENCED_TABLE_NAME 64
 """)
 def referential_constraints(session: Session) -> Iterator[Row]:
-    catalog = session.environment.catalog()
+    catalog = session.environment.visible_catalog(session)
     for table in base_tables(session):
         for key in table.foreign_keys:
             parent = catalog.find_table(key.parent_database, key.parent_table)

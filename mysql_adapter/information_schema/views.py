@@ -36,7 +36,7 @@ def view_table(session: Session, catalog: Catalog, view: View) -> Table:
 
 def view_tables(session: Session) -> Iterator[Table]:
     """Every view whose tables are still there, as a table."""
-    catalog = session.environment.catalog()
+    catalog = session.environment.visible_catalog(session)
     for _, view in sorted(catalog.views.items()):
         try:
             yield view_table(session, catalog, view)
@@ -73,5 +73,5 @@ def show_create_view(view: View) -> str:
     COLLATION_CONNECTION 64
 """)
 def views(session: Session) -> Iterator[Row]:
-    for _, view in sorted(session.environment.catalog().views.items()):
+    for _, view in sorted(session.environment.visible_catalog(session).views.items()):
         yield ("def", view.database, view.name, view.select, "NONE", "NO", "root@%", "DEFINER", "utf8mb4", view.collation)

@@ -5,10 +5,10 @@ Columns are declared as lines `NAME type`, with `?` after the type for those tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from controller.sql.plan import OutputColumn
 from dataflow import types
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 DATABASE = "information_schema"
 COLLATION = "utf8mb3_general_ci"
 
-MakeRows = Callable[["Session"], Iterable[Row]]
+MakeRows = Callable[["Session"], Iterable[Row] | Awaitable[Iterable[Row]]]
+
+Rows = TypeVar("Rows", bound=MakeRows)
 
 _TYPES = {
     "bigint": types.BIGINT,
@@ -64,16 +66,16 @@ def outputs_of(lines: str) -> tuple[OutputColumn, ...]:
     return tuple(OutputColumn(column.name, column.type, column.nullable) for column in columns_of(lines))
 
 
-TABLES: dict[str, VirtualTable] = {}
-"""By name in lower case."""
+TABLES: dict[tuple[str, str], VirtualTable] = {}
+"""By database and name in lower case."""
 
 
-def virtual(name: str, lines: str) -> Callable[[MakeRows], MakeRows]:
-    """Declare a table of information_schema whose rows the decorated function makes."""
+def virtual(name: str, lines: str, database: str = DATABASE) -> Callable[[Rows], Rows]:
+    """Declare a computed table whose rows the decorated function makes."""
 
-    def declare(rows: MakeRows) -> MakeRows:
-        definition = table_of(-1 - len(TABLES), DATABASE, name, columns_of(lines))
-        TABLES[name.lower()] = VirtualTable(definition, rows)
+    def declare(rows: Rows) -> Rows:
+        definition = table_of(-1 - len(TABLES), database, name, columns_of(lines))
+        TABLES[database, name.lower()] = VirtualTable(definition, rows)
         return rows
 
     return declare

@@ -9,6 +9,7 @@ from controller.sql.lexer import TokenKind
 from controller.sql.plan import OutputColumn
 from dataflow.errors import Condition, InvalidStatement, MillraceError, Unsupported
 from dataflow.types import Row, text
+from mysql_adapter.privileges import check_global, check_sees_table
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.waiting import is_waiting_function, waiting_statement
 
@@ -64,6 +65,7 @@ async def maintain(session: Session, cursor: TokenCursor) -> ResultSet:
         database = database or session.database
         shown = f"{database}.{name}"
         try:
+            check_sees_table(session, database, name)
             await session.environment.with_catalog(lambda catalog: catalog.table(database, name))  # noqa: B023
             if operation == "optimize":
                 note = "Table does not support optimize, doing recreate + analyze instead"
@@ -129,6 +131,7 @@ async def deallocate(session: Session, cursor: TokenCursor) -> Done:
 
 async def flush(session: Session, cursor: TokenCursor) -> Done:
     """FLUSH TABLES, STATUS, PRIVILEGES, …: nothing is held back that could be flushed."""
+    check_global(session, "RELOAD")
     return Done()
 
 

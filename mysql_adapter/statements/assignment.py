@@ -16,6 +16,7 @@ from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.types import Value
 from mysql_adapter import variables
 from mysql_adapter.charsets import NOT_FOR_CLIENTS, charset_of, collation_of
+from mysql_adapter.privileges import check_global
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ _SIMPLE = frozenset({TokenKind.WORD, TokenKind.NUMBER, TokenKind.STRING})
 
 async def set_statement(session: Session, cursor: TokenCursor) -> Done:
     cursor.expect("SET")
-    if cursor.accept_any("PASSWORD", "ROLE", "RESOURCE") or cursor.at("DEFAULT", "ROLE"):
-        raise Unsupported("SET of users and roles")
+    if cursor.accept_any("ROLE", "RESOURCE") or cursor.at("DEFAULT", "ROLE"):
+        raise Unsupported("SET of roles")
     changes: list[Change] = []
     scope = ""
     autocommit: Value = None
@@ -111,6 +112,7 @@ def _assign(session: Session, name: str, scope: str, value: Value) -> Change:
     if variable.shape is variables.Shape.TIME_ZONE and temporal.zone(str(checked)) is None:
         raise InvalidStatement(Condition.UNKNOWN_TIME_ZONE, checked)
     if scope == "global":
+        check_global(session, "SUPER", "SYSTEM_VARIABLES_ADMIN")
         return lambda: session.environment.globals.put(name, checked)
 
     def change() -> None:
@@ -178,6 +180,8 @@ def _character_set(session: Session, cursor: TokenCursor) -> Change:
 
 
 def _transaction(session: Session, cursor: TokenCursor, scope: str) -> list[Change]:
+    if scope == "global":
+        check_global(session, "SUPER", "SYSTEM_VARIABLES_ADMIN")
     target = session.environment.globals if scope == "global" else session.variables
     changes: list[Change] = []
     while True:

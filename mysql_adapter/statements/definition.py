@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done
 from dataflow.errors import Unsupported
+from mysql_adapter.privileges import check_definition
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
     from mysql_adapter.session import Session
 
 _UNSUPPORTED = frozenset(
-    ["USER", "ROLE", "FUNCTION", "PROCEDURE", "TRIGGER", "EVENT", "SERVER", "TABLESPACE", "LOGFILE", "RESOURCE", "INSTANCE"]
+    ["ROLE", "FUNCTION", "PROCEDURE", "TRIGGER", "EVENT", "SERVER", "TABLESPACE", "LOGFILE", "RESOURCE", "INSTANCE"]
 )
 
 
 async def define(session: Session, cursor: TokenCursor) -> Done:
+    await session.environment.with_catalog(lambda _: check_definition(session, cursor))
     verb = cursor.next().upper
     if cursor.token.upper in _UNSUPPORTED:
         raise Unsupported(f"{verb} {cursor.token.upper}")

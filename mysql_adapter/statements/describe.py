@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING
 
 from backend.execution.outcome import ResultSet
 from controller.sql.lexer import TokenKind
+from controller.sql.plan import OutputColumn
 from dataflow.errors import Unsupported
+from mysql_adapter.information_schema.description import default_text, output_column
 from mysql_adapter.information_schema.views import table_or_view
+from mysql_adapter.privileges import check_sees_table
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.filtering import like_pattern
 from mysql_adapter.statements.show_schema import column_rows, describe_columns
@@ -18,12 +21,25 @@ if TYPE_CHECKING:
 _STATEMENTS = ("SELECT", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH", "TABLE", "FORMAT", "ANALYZE", "EXTENDED", "FOR", "(")
 
 
+async def field_list(session: Session, name: str, pattern: str) -> list[tuple[OutputColumn, str | None]]:
+    """COM_FIELD_LIST: the columns of a table, each with its default."""
+    check_sees_table(session, session.database, name)
+    table = await session.environment.with_catalog(lambda catalog: catalog.table(session.database, name))
+    matches = like_pattern(pattern or "%")
+    return [
+        (output_column(table, column), default_text(column))
+        for column in table.columns
+        if not column.invisible and matches.fullmatch(column.name)
+    ]
+
+
 async def describe(session: Session, cursor: TokenCursor) -> ResultSet:
     cursor.next()
     if cursor.at_any(*_STATEMENTS):
         raise Unsupported("EXPLAIN of a statement")
     database, name = cursor.qualified_name()
     database = database or session.database
+    check_sees_table(session, database, name)
     table = await session.environment.with_catalog(lambda catalog: table_or_view(session, catalog, database, name))
     rows = column_rows(table, False)
     if not cursor.at_end:

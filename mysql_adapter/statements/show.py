@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from backend.execution.outcome import ResultSet
 from dataflow.errors import Unsupported
-from mysql_adapter.statements import show_schema, show_server
+from mysql_adapter.statements import accounts, show_schema, show_server
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ _SHOWS: tuple[tuple[tuple[str, ...], Show], ...] = (
     (("CREATE", "VIEW"), show_schema.create_view),
     (("CREATE", "DATABASE"), show_schema.create_database),
     (("CREATE", "SCHEMA"), show_schema.create_database),
+    (("CREATE", "USER"), accounts.create_user),
     (("VARIABLES",), show_server.variables),
     (("STATUS",), show_server.status),
     (("WARNINGS",), show_server.warnings),
@@ -41,7 +42,7 @@ _SHOWS: tuple[tuple[tuple[str, ...], Show], ...] = (
     (("COLLATION",), show_server.collation),
     (("CHARACTER", "SET"), show_server.character_set),
     (("CHARSET",), show_server.character_set),
-    (("GRANTS",), show_server.grants),
+    (("GRANTS",), accounts.grants),
     (("PROCESSLIST",), show_server.processlist),
     (("PRIVILEGES",), show_server.privileges),
     (("PLUGINS",), show_server.plugins),

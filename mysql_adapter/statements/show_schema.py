@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import ResultSet
@@ -9,7 +10,6 @@ from controller.sql.plan import OutputColumn
 from controller.sql.show_create import show_create_database, show_create_table, type_text
 from dataflow.schema import ROW_ID_NAME, Table
 from dataflow.types import Row, text
-from mysql_adapter.information_schema import DATABASE
 from mysql_adapter.information_schema.description import (
     default_text,
     extra_text,
@@ -20,6 +20,7 @@ from mysql_adapter.information_schema.tables import PRIVILEGES, index_rows
 from mysql_adapter.information_schema.tables import tables as all_tables
 from mysql_adapter.information_schema.views import find_view, show_create_view, table_or_view
 from mysql_adapter.information_schema.virtual import COLLATION, outputs_of
+from mysql_adapter.privileges import check_sees_database, check_sees_table
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.filtering import filtered
 
@@ -97,9 +98,15 @@ def _titled(cursor: TokenCursor, title: str) -> str:
     return title
 
 
+def _listed(session: Session) -> Iterable[str]:
+    everything = session.rights.has_any("SHOW DATABASES")
+    environment = session.environment
+    return (environment.catalog() if everything else environment.visible_catalog(session)).databases
+
+
 async def databases(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
     await session.environment.database.refresh_catalog()
-    rows: list[Row] = [(name,) for name in sorted(session.environment.catalog().databases)]
+    rows: list[Row] = [(name,) for name in sorted(_listed(session))]
     columns = (OutputColumn(_titled(cursor, "Database"), text(64, COLLATION), False),)
     return await filtered(session, cursor, columns, rows)
 
@@ -107,10 +114,10 @@ async def databases(session: Session, cursor: TokenCursor, full: bool) -> Result
 async def tables(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
     wanted = _from(cursor) or session.database
     await session.environment.database.refresh_catalog()
-    catalog = session.environment.catalog()
-    database = catalog.database(wanted)
-    kind = "SYSTEM VIEW" if database.name == DATABASE else "BASE TABLE"
-    kinds = {table.name: kind for table in catalog.tables_of(database.name)}
+    check_sees_database(session, wanted or "")
+    catalog = session.environment.visible_catalog(session)
+    database = session.environment.catalog().database(wanted)
+    kinds = {table.name: "SYSTEM VIEW" if table.id < 0 else "BASE TABLE" for table in catalog.tables_of(database.name)}
     kinds |= {view.name: "VIEW" for view in catalog.views_of(database.name)}
     rows: list[Row] = [(name, kinds[name]) if full else (name,) for name in sorted(kinds)]
     title = OutputColumn(_titled(cursor, f"Tables_in_{database.name}"), text(64, COLLATION), False)
@@ -123,6 +130,7 @@ async def _table(session: Session, cursor: TokenCursor) -> Table:
         raise cursor.error()
     database, name = cursor.qualified_name()
     database = _from(cursor) or database or session.database
+    check_sees_table(session, database, name)
     return await session.environment.with_catalog(lambda catalog: table_or_view(session, catalog, database, name))
 
 
@@ -162,6 +170,7 @@ async def index(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
 
 async def table_status(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
     wanted = _from(cursor) or session.database
+    check_sees_database(session, wanted or "")
     database = await session.environment.with_catalog(lambda catalog: catalog.database(wanted))
     rows: list[Row] = [(row[2], *row[4:]) for row in all_tables(session) if row[1] == database.name]
     return await filtered(session, cursor, outputs_of(_TABLE_STATUS), rows)
@@ -170,6 +179,7 @@ async def table_status(session: Session, cursor: TokenCursor, full: bool) -> Res
 async def create_table(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
     database, name = cursor.qualified_name()
     cursor.expect_end()
+    check_sees_table(session, database or session.database, name)
     if (database or session.database, name) in session.environment.catalog().views:
         return await _create_view(session, database, name)
     table = await session.environment.with_catalog(lambda catalog: catalog.table(database or session.database, name))
@@ -180,6 +190,7 @@ async def create_table(session: Session, cursor: TokenCursor, full: bool) -> Res
 async def create_view(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
     database, name = cursor.qualified_name()
     cursor.expect_end()
+    check_sees_table(session, database or session.database, name)
     return await _create_view(session, database, name)
 
 
@@ -194,6 +205,7 @@ async def create_database(session: Session, cursor: TokenCursor, full: bool) -> 
     guarded = cursor.accept("IF", "NOT", "EXISTS")
     name = cursor.identifier()
     cursor.expect_end()
+    check_sees_database(session, name)
     database = await session.environment.with_catalog(lambda catalog: catalog.database(name))
     sql = show_create_database(database)
     if guarded:

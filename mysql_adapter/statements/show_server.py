@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from backend.execution.outcome import ResultSet, Warning
 from controller.sql.plan import OutputColumn
-from dataflow.types import BIGINT, Row, text
+from dataflow.types import BIGINT, Row
 from mysql_adapter import variables as system
 from mysql_adapter.information_schema import server as tables
-from mysql_adapter.information_schema.virtual import COLLATION, outputs_of
+from mysql_adapter.information_schema.virtual import outputs_of
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.filtering import filtered
 
@@ -146,13 +146,6 @@ async def collation(session: Session, cursor: TokenCursor, full: bool) -> Result
 async def character_set(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
     rows: list[Row] = [(row[0], row[2], row[1], row[3]) for row in tables.character_sets(session)]
     return await filtered(session, cursor, outputs_of(_CHARSET), rows)
-
-
-async def grants(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
-    account = session.account
-    column = OutputColumn(f"Grants for {account.user}@{account.host}", text(1024, COLLATION), False)
-    grant = f"GRANT ALL PRIVILEGES ON *.* TO `{account.user}`@`{account.host}` WITH GRANT OPTION"
-    return ResultSet((column,), [(grant,)])
 
 
 async def processlist(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done
 from dataflow.errors import Condition, InvalidStatement, Unsupported
+from mysql_adapter.privileges import check_sees_table
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ async def lock_tables(session: Session, cursor: TokenCursor) -> Done:
     await session.commit()
     while True:
         database, name = cursor.qualified_name()
+        check_sees_table(session, database or session.database, name)
         await session.environment.with_catalog(lambda catalog: catalog.table(database or session.database, name))  # noqa: B023
         if cursor.accept("AS") or not cursor.at_any("READ", "WRITE", "LOW_PRIORITY"):
             cursor.identifier()

@@ -13,6 +13,7 @@ from typing import Any
 from backend.execution.database import Database
 from backend.execution.outcome import Done, Outcome, ResultSet
 from controller import catalog
+from controller.accounts import Account
 from controller.catalog import Catalog
 from controller.sql.plan import OutputColumn, Plan, Select
 from controller.sql.settings import Settings
@@ -52,8 +53,8 @@ class EchoTransaction:
 
 
 class EchoDatabase:
-    def __init__(self) -> None:
-        self.catalog = Catalog.of((catalog.Database("test"),), (), 1, 1)
+    def __init__(self, accounts: tuple[Account, ...] = ()) -> None:
+        self.catalog = Catalog.of((catalog.Database("test"),), (), 1, 1, accounts=accounts)
         self.log: list[str] = []
         self.sleeping = 0
         self._changed = threading.Condition()

@@ -11,10 +11,9 @@ from typing import Any
 
 import uvloop
 
-from mysql_adapter.authentication import Account, AccountList, Users, root_on_loopback
 from mysql_adapter.server import Limits, Server
 
-__all__ = ["Account", "AccountList", "Limits", "ServerThread"]
+__all__ = ["Limits", "ServerThread"]
 
 
 class ServerThread:
@@ -26,11 +25,10 @@ class ServerThread:
     def __init__(
         self,
         database: Any,
-        users: Users | None = None,
         tls: ssl.SSLContext | None = None,
         limits: Limits | None = None,
     ) -> None:
-        self._arguments = (database, users or root_on_loopback(), tls, limits)
+        self._arguments = (database, tls, limits)
         self.port = 0
         self.server: Server | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -79,12 +77,12 @@ class ServerThread:
                 self._ready.set()
 
     async def _main(self) -> None:
-        database, users, tls, limits = self._arguments
+        database, tls, limits = self._arguments
         if callable(database):
             database = await database()
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        self.server = Server(database, users, tls=tls, limits=limits)
+        self.server = Server(database, tls=tls, limits=limits)
         self.port = await self.server.listen("127.0.0.1", 0)
         self._ready.set()
         await self._stop.wait()

@@ -14,7 +14,7 @@ import pytest
 
 from tests.wire.echo import EchoDatabase
 from tests.wire.raw import PLAIN, RawClient, framed, handshake_response
-from tests.wire.server import Account, AccountList, Limits, ServerThread
+from tests.wire.server import Limits, ServerThread
 
 SEED = 20240229
 PACKETS = 4_000
@@ -50,8 +50,7 @@ SAMPLES = [
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ServerThread]:
-    users = AccountList([Account("root", "localhost", "mysql_native_password")])
-    with ServerThread(EchoDatabase(), users, limits=Limits(login_timeout_s=5, packet_bytes_max=1 << 20)) as running:
+    with ServerThread(EchoDatabase(), limits=Limits(login_timeout_s=5, packet_bytes_max=1 << 20)) as running:
         yield running
 
 

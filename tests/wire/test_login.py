@@ -15,18 +15,17 @@ import MySQLdb
 import pymysql
 import pytest
 
-from mysql_adapter.authentication import NATIVE, SHA2, Account, AccountList, stored_password
+from controller.accounts import EVERYTHING, Account
+from controller.passwords import NATIVE, SHA2, stored_password
 from mysql_adapter.tls import create_certificate, server_context
 from tests.wire.echo import EchoDatabase
 from tests.wire.server import Limits, ServerThread
 
-USERS = AccountList(
-    [
-        Account("root", "localhost", NATIVE),
-        Account("native", "%", NATIVE, stored_password(NATIVE, "secret")),
-        Account("modern", "%", SHA2, stored_password(SHA2, "geheimnis")),
-        Account("faraway", "192.0.2.%", NATIVE),
-    ]
+USERS = (
+    Account("root", "localhost", NATIVE, grants=(EVERYTHING,)),
+    Account("native", "%", NATIVE, stored_password(NATIVE, "secret"), (EVERYTHING,)),
+    Account("modern", "%", SHA2, stored_password(SHA2, "geheimnis"), (EVERYTHING,)),
+    Account("faraway", "192.0.2.%", NATIVE),
 )
 
 
@@ -39,13 +38,13 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def plain() -> Iterator[ServerThread]:
-    with ServerThread(EchoDatabase(), USERS) as server:
+    with ServerThread(EchoDatabase(USERS)) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def secure(certificate: tuple[Path, Path]) -> Iterator[ServerThread]:
-    with ServerThread(EchoDatabase(), USERS, tls=server_context(*certificate)) as server:
+    with ServerThread(EchoDatabase(USERS), tls=server_context(*certificate)) as server:
         yield server
 
 
@@ -171,7 +170,7 @@ def test_failed_change_user_ends_the_connection(plain: ServerThread) -> None:
 
 
 def test_more_connections_than_allowed_are_1040() -> None:
-    with ServerThread(EchoDatabase(), USERS, limits=Limits(connections_max=2)) as server:
+    with ServerThread(EchoDatabase(USERS), limits=Limits(connections_max=2)) as server:
         kept = [connect(server, "root") for _ in range(2)]
         with pytest.raises(pymysql.err.OperationalError) as raised:
             connect(server, "root")
@@ -182,7 +181,7 @@ def test_more_connections_than_allowed_are_1040() -> None:
 
 def test_login_that_never_ends_is_cut_off() -> None:
     with (
-        ServerThread(EchoDatabase(), USERS, limits=Limits(login_timeout_s=0.1)) as server,
+        ServerThread(EchoDatabase(USERS), limits=Limits(login_timeout_s=0.1)) as server,
         socket.create_connection(("127.0.0.1", server.port), timeout=10) as client,
     ):
         received = b""

@@ -1,0 +1,287 @@
+"""CREATE, ALTER, DROP and RENAME USER, SET PASSWORD, GRANT and REVOKE, read from their text.
+
+Passwords are hashed as they are read, so nothing that leaves this module has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from controller.account_changes import ALL, AccountStatement, UserChange
+from controller.accounts import (
+    DATABASE_PRIVILEGES,
+    GLOBAL_PRIVILEGES,
+    GRANT_OPTION,
+    TABLE_PRIVILEGES,
+    Account,
+    AccountName,
+    privileges_at,
+)
+from controller.passwords import DEFAULT_PLUGIN, NATIVE, PLUGINS, is_stored_password, stored_password
+from controller.sql.cursor import Cursor
+from controller.sql.lexer import TokenKind, string_value
+from dataflow.errors import Condition, InvalidStatement, Unsupported
+
+USER_LENGTH_MAX = 32
+HOST_LENGTH_MAX = 255
+
+_KNOWN = frozenset({*TABLE_PRIVILEGES, *DATABASE_PRIVILEGES, *GLOBAL_PRIVILEGES, "USAGE"})
+
+
+class AccountReader:
+    """Reads one statement for someone: `me` is who CURRENT_USER is, `database` what ON * is."""
+
+    def __init__(
+        self, cursor: Cursor, accounts: Mapping[AccountName, Account], me: AccountName, database: str | None
+    ) -> None:
+        self._cursor = cursor
+        self._accounts = accounts
+        self._me = me
+        self._database = database
+
+    def read(self) -> AccountStatement:
+        cursor = self._cursor
+        verb = cursor.next().upper
+        match verb:
+            case "CREATE" | "ALTER" | "DROP" | "RENAME":
+                cursor.expect("USER")
+                statement = self._users(f"{verb} USER")
+            case "SET":
+                cursor.expect("PASSWORD")
+                statement = self._set_password()
+            case "GRANT" | "REVOKE":
+                statement = self._grant(verb)
+            case _:
+                cursor.back()
+                raise cursor.error()
+        cursor.expect_end()
+        return statement
+
+    # -- users
+
+    def _users(self, action: str) -> AccountStatement:
+        cursor = self._cursor
+        optional = action != "RENAME USER" and (
+            cursor.accept("IF", "NOT", "EXISTS") if action == "CREATE USER" else cursor.accept("IF", "EXISTS")
+        )
+        users = [self._user(action)]
+        while cursor.accept(","):
+            users.append(self._user(action))
+        if action in ("CREATE USER", "ALTER USER"):
+            options = self._options()
+            users = [replace(each, locked=options.locked, needs_tls=options.needs_tls) for each in users]
+        return AccountStatement(action, tuple(users), optional)
+
+    def _user(self, action: str) -> UserChange:
+        name = self.name()
+        if action == "RENAME USER":
+            self._cursor.expect("TO")
+            return UserChange(*name, renamed_to=self.name())
+        if action == "DROP USER":
+            return UserChange(*name)
+        known = self._accounts.get(name)
+        plugin = known.plugin if known is not None else DEFAULT_PLUGIN
+        return self._identified(UserChange(*name), plugin)
+
+    def name(self) -> AccountName:
+        """'user'@'host', user, or CURRENT_USER."""
+        cursor = self._cursor
+        if cursor.at("CURRENT_USER") or cursor.at("USER", "("):
+            cursor.next()
+            if cursor.accept("("):
+                cursor.expect(")")
+            return self._me
+        user = cursor.string() if cursor.at_string() else cursor.word_or_string()
+        host = "%"
+        if cursor.token.kind is TokenKind.VARIABLE and not cursor.token.text.startswith("@@"):
+            written = cursor.next().text[1:]
+            if written[:1] in ("'", '"'):
+                host = string_value(written)
+            elif written:
+                host = written.strip("`")
+            else:
+                host = cursor.word_or_string()
+        if len(user) > USER_LENGTH_MAX:
+            raise InvalidStatement(Condition.STRING_TOO_LONG, user, "user name", USER_LENGTH_MAX)
+        if len(host) > HOST_LENGTH_MAX:
+            raise InvalidStatement(Condition.STRING_TOO_LONG, host, "host name", HOST_LENGTH_MAX)
+        return user, host.lower()
+
+    def _identified(self, user: UserChange, plugin: str) -> UserChange:
+        """[IDENTIFIED …] of a user whose plugin is, or would be, `plugin`."""
+        cursor = self._cursor
+        if not cursor.accept("IDENTIFIED"):
+            return user
+        stored = ""
+        if cursor.accept_any("WITH", "VIA"):
+            plugin = cursor.word_or_string().lower()
+            if plugin not in PLUGINS:
+                raise InvalidStatement(Condition.PLUGIN_MISSING, plugin)
+            if cursor.accept_any("AS", "USING"):
+                return replace(user, plugin=plugin, stored=self._stored(plugin))
+            if not cursor.accept("BY"):
+                return replace(user, plugin=plugin, stored=stored)
+        else:
+            cursor.expect("BY")
+        if cursor.accept("PASSWORD"):
+            return replace(user, plugin=NATIVE, stored=self._stored(NATIVE))
+        return replace(user, plugin=plugin, stored=self._password(plugin))
+
+    def _stored(self, plugin: str) -> str:
+        value = self._cursor.literal()
+        stored = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+        if not is_stored_password(plugin, stored):
+            raise InvalidStatement(Condition.PASSWORD_FORMAT)
+        return stored
+
+    def _password(self, plugin: str) -> str:
+        cursor = self._cursor
+        if cursor.at("RANDOM"):
+            raise Unsupported("RANDOM PASSWORD")
+        stored = stored_password(plugin, cursor.string())
+        if cursor.accept("REPLACE"):
+            cursor.string()
+        if cursor.at("RETAIN"):
+            raise Unsupported("RETAIN CURRENT PASSWORD")
+        return stored
+
+    def _options(self) -> UserChange:
+        """What follows the users; limits and password policies are read and not kept."""
+        cursor = self._cursor
+        locked = needs_tls = None
+        while not cursor.at_end:
+            if cursor.accept("REQUIRE"):
+                needs_tls = cursor.accept("SSL")
+                if not needs_tls and not cursor.accept("NONE"):
+                    raise Unsupported("REQUIRE " + cursor.token.upper)
+            elif cursor.accept("ACCOUNT"):
+                locked = cursor.accept("LOCK")
+                if not locked:
+                    cursor.expect("UNLOCK")
+            elif cursor.accept("WITH"):
+                while cursor.token.upper.startswith("MAX_"):
+                    cursor.next()
+                    cursor.integer()
+            elif cursor.accept("PASSWORD"):
+                self._password_policy()
+            elif cursor.accept_any("FAILED_LOGIN_ATTEMPTS", "PASSWORD_LOCK_TIME"):
+                cursor.next()
+            elif cursor.accept_any("COMMENT", "ATTRIBUTE"):
+                cursor.string()
+            else:
+                raise cursor.error()
+        return UserChange("", "", locked=locked, needs_tls=needs_tls)
+
+    def _password_policy(self) -> None:
+        cursor = self._cursor
+        kind = cursor.accept_any("EXPIRE", "HISTORY", "REUSE", "REQUIRE")
+        if kind == "EXPIRE" and not cursor.at("DEFAULT") and not cursor.at("NEVER") and not cursor.at("INTERVAL"):
+            raise Unsupported("PASSWORD EXPIRE")
+        if not kind:
+            raise cursor.error()
+        cursor.accept("INTERVAL")
+        cursor.accept("CURRENT")
+        if cursor.accept_any("DEFAULT", "NEVER", "OPTIONAL"):
+            return
+        if cursor.at_literal():
+            cursor.integer()
+            cursor.accept("DAY")
+
+    def _set_password(self) -> AccountStatement:
+        cursor = self._cursor
+        name = self.name() if cursor.accept("FOR") else self._me
+        known = self._accounts.get(name)
+        if known is None:
+            raise InvalidStatement(Condition.PASSWORD_NO_MATCH)
+        if cursor.at("TO"):
+            raise Unsupported("RANDOM PASSWORD")
+        cursor.expect("=")
+        if cursor.accept("PASSWORD", "("):
+            stored = stored_password(known.plugin, cursor.string())
+            cursor.expect(")")
+        else:
+            stored = self._password(known.plugin)
+        return AccountStatement("ALTER USER", (UserChange(*name, stored=stored),))
+
+    # -- privileges
+
+    def _grant(self, verb: str) -> AccountStatement:
+        cursor = self._cursor
+        optional = verb == "REVOKE" and cursor.accept("IF", "EXISTS")
+        privileges = self._privileges()
+        word = "TO" if verb == "GRANT" else "FROM"
+        if cursor.accept(word):
+            if verb == "REVOKE" and set(privileges) == {ALL, GRANT_OPTION}:
+                return AccountStatement("REVOKE ALL", tuple(self._names()), optional)
+            raise Unsupported("roles")
+        cursor.expect("ON")
+        if cursor.accept_any("PROCEDURE", "FUNCTION"):
+            raise Unsupported(f"{verb} on routines")
+        cursor.accept("TABLE")
+        database, table = self._level()
+        self._check(privileges, database, table)
+        cursor.expect(word)
+        users = self._names()
+        if verb == "GRANT" and cursor.accept("WITH"):
+            cursor.expect("GRANT", "OPTION")
+            privileges.append(GRANT_OPTION)
+        return AccountStatement(verb, tuple(users), optional, tuple(privileges), database, table)
+
+    def _privileges(self) -> list[str]:
+        cursor = self._cursor
+        found: list[str] = []
+        while True:
+            if cursor.accept("ALL"):
+                cursor.accept("PRIVILEGES")
+                found.append(ALL)
+            else:
+                words: list[str] = []
+                while cursor.token.kind is TokenKind.WORD and not (cursor.at("ON") or cursor.at("TO") or cursor.at("FROM")):
+                    words.append(cursor.next().upper)
+                if cursor.at("("):
+                    raise Unsupported("privileges on columns")
+                if not words:
+                    if cursor.at_string() or cursor.token.kind is TokenKind.QUOTED:
+                        raise Unsupported("roles")
+                    raise cursor.error()
+                found.append(" ".join(words))
+            if not cursor.accept(","):
+                return found
+
+    def _level(self) -> tuple[str, str]:
+        """(database, table): `*.*`, `*`, `database.*`, `table` or `database.table`."""
+        cursor = self._cursor
+        if cursor.accept("*"):
+            if cursor.accept("."):
+                cursor.expect("*")
+                return "", ""
+            return self._own_database(), ""
+        first = cursor.identifier()
+        if not cursor.accept("."):
+            return self._own_database(), first
+        return (first, "") if cursor.accept("*") else (first, cursor.identifier(any_word=True))
+
+    def _own_database(self) -> str:
+        if not self._database:
+            raise InvalidStatement(Condition.NO_DB_SELECTED)
+        return self._database
+
+    def _check(self, privileges: list[str], database: str, table: str) -> None:
+        known = {*privileges_at(database, table), ALL, GRANT_OPTION, "USAGE"}
+        for each in privileges:
+            if each in known or (not database and "_" in each):
+                continue
+            if each in _KNOWN:
+                if database and not table:
+                    raise InvalidStatement(Condition.WRONG_USAGE, "DB GRANT", "GLOBAL PRIVILEGES")
+                raise InvalidStatement(Condition.ILLEGAL_GRANT)
+            if " " in each or "_" not in each:
+                raise self._cursor.error()
+            raise InvalidStatement(Condition.ILLEGAL_GRANT)
+
+    def _names(self) -> list[UserChange]:
+        found = [UserChange(*self.name())]
+        while self._cursor.accept(","):
+            found.append(UserChange(*self.name()))
+        return found

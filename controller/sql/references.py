@@ -1,0 +1,82 @@
+"""Which privileges a statement needs on which tables, by the names it mentions.
+
+Only names count, not what they stand for: what a view reads is not mentioned by who reads the
+view. Where a name may stand for a common table expression or for a table, `uncertain` says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from controller.sql.planner import parse_statement
+from controller.sql.settings import Settings
+from controller.sql.template import canonical_text
+from dataflow.errors import Condition, InvalidStatement
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A privilege on a table, or on a database if `table` is empty."""
+
+    privilege: str
+    database: str
+    table: str = ""
+    uncertain: bool = False
+
+
+def needs_of(sql: str, database: str | None, settings: Settings) -> tuple[Need, ...]:
+    """What a SELECT, INSERT, REPLACE, UPDATE or DELETE needs."""
+    tree = parse_statement(canonical_text(sql, settings))
+    expressions = {each.alias for each in tree.find_all(exp.CTE)}
+    tables = list(tree.find_all(exp.Table))
+    targets = _targets(tree, tables)
+    found: dict[Need, None] = {}
+    for table in tables:
+        if not isinstance(table.this, exp.Identifier):
+            continue
+        owner = table.db or database
+        if not owner:
+            if table.name in expressions:
+                continue
+            raise InvalidStatement(Condition.NO_DB_SELECTED)
+        uncertain = not table.db and table.name in expressions
+        for privilege in targets.get(id(table), ("SELECT",)):
+            found[Need(privilege, owner, table.name, uncertain)] = None
+    return tuple(found)
+
+
+def _targets(tree: Any, tables: list[Any]) -> dict[int, tuple[str, ...]]:
+    """The tables that are written, by the id of their tree, with what that needs."""
+    match tree:
+        case exp.Insert():
+            target = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
+            needed = ["INSERT"]
+            if tree.args.get("overwrite"):
+                needed.append("DELETE")
+            if tree.args.get("conflict") is not None:
+                needed.append("UPDATE")
+            return {id(target): tuple(needed)}
+        case exp.Update():
+            reads = tree.args.get("where") is not None or any(
+                isinstance(each, exp.EQ) and each.expression.find(exp.Column) is not None for each in tree.expressions
+            )
+            needed = ["UPDATE", "SELECT"] if reads else ["UPDATE"]
+            return {id(each): tuple(needed) for each in tables if _is_joined(each, tree)}
+        case exp.Delete():
+            reads = tree.args.get("where") is not None
+            needed = ["DELETE", "SELECT"] if reads else ["DELETE"]
+            return {id(each): tuple(needed) for each in tables if _is_joined(each, tree)}
+    return {}
+
+
+def _is_joined(table: Any, tree: Any) -> bool:
+    """Whether a table stands in the statement's own list, not in a subquery."""
+    parent = table.parent
+    while parent is not tree:
+        if isinstance(parent, exp.Query):
+            return False
+        parent = parent.parent
+    return True

@@ -1,0 +1,250 @@
+"""What a session may do: every statement is checked here before it is carried out.
+
+Errors are MySQL's: 1044 for databases, 1142 for tables, 1227 for what concerns the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from controller.account_changes import ALL, AccountStatement
+from controller.accounts import GRANT_OPTION, Rights, privileges_at
+from controller.sql.lexer import TokenKind
+from controller.sql.plan import Plan
+from controller.sql.planner import tables_of
+from controller.sql.references import Need, needs_of
+from dataflow.errors import Condition, InvalidStatement
+from mysql_adapter.information_schema.virtual import DATABASE
+from mysql_adapter.statements.cursor import TokenCursor
+
+if TYPE_CHECKING:
+    from mysql_adapter.session import Session
+
+NEEDS_MAX = 2000
+
+
+class PlanNeeds:
+    """What plans need, worked out once for each."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Plan, tuple[Need, ...]]] = {}
+
+    def of(self, plan: Plan, sql: str, session: Session) -> tuple[Need, ...]:
+        kept = self._known.get(id(plan))
+        if kept is not None and kept[0] is plan:
+            return kept[1]
+        read = {(table.database, table.name) for table in tables_of(plan)}
+        needs = tuple(
+            need
+            for need in needs_of(sql, session.database, session.settings)
+            if not need.uncertain or (need.database, need.table) in read
+        )
+        if len(self._known) >= NEEDS_MAX:
+            self._known.clear()
+        self._known[id(plan)] = (plan, needs)
+        return needs
+
+
+def check_plan(session: Session, plan: Plan, sql: str) -> None:
+    if not session.rights.everything:
+        check_needs(session, session.environment.plan_needs.of(plan, sql, session))
+
+
+def check_text(session: Session, sql: str) -> None:
+    """For statements that cannot be planned: who may not see a table does not learn what is wrong with it."""
+    if not session.rights.everything:
+        check_needs(session, [need for need in needs_of(sql, session.database, session.settings) if not need.uncertain])
+
+
+def check_needs(session: Session, needs: Iterable[Need]) -> None:
+    rights = session.rights
+    for need in needs:
+        if need.database.lower() == DATABASE:
+            if need.privilege != "SELECT":
+                raise denied_database(session, need.database)
+            continue
+        if need.table:
+            if need.privilege not in rights.on_table(need.database, need.table):
+                raise denied_table(session, need.privilege, need.table)
+        elif need.privilege not in rights.on_database(need.database):
+            raise denied_database(session, need.database)
+
+
+def denied_database(session: Session, database: str) -> InvalidStatement:
+    return InvalidStatement(Condition.ACCESS_DENIED_DB, *session.account.name, database)
+
+
+def denied_table(session: Session, command: str, table: str) -> InvalidStatement:
+    user, host = session.account.user, session.connection.host_name
+    return InvalidStatement(Condition.TABLE_ACCESS_DENIED, command, user, host, table)
+
+
+def check_global(session: Session, *privileges: str) -> None:
+    """One of these privileges on everything."""
+    if not session.rights.has_any(*privileges):
+        raise InvalidStatement(Condition.SPECIFIC_ACCESS_DENIED, " or ".join(privileges))
+
+
+def sees_database(session: Session, database: str) -> bool:
+    return database.lower() == DATABASE or session.rights.sees_database(database)
+
+
+def check_sees_database(session: Session, database: str) -> None:
+    if not session.rights.everything and not sees_database(session, database):
+        raise denied_database(session, database)
+
+
+def check_sees_table(session: Session, database: str | None, table: str) -> None:
+    rights = session.rights
+    if rights.everything or not database or database.lower() == DATABASE:
+        return
+    if not rights.sees_table(database, table):
+        raise denied_table(session, "SELECT", table)
+
+
+# --- definitions
+
+
+def check_definition(session: Session, cursor: TokenCursor) -> None:
+    """CREATE, ALTER, DROP, TRUNCATE and RENAME of databases, tables, indexes and views."""
+    if session.rights.everything:
+        return
+    mark = cursor.mark()
+    try:
+        check_needs(session, _definition_needs(session, cursor))
+    finally:
+        cursor.back_to(mark)
+
+
+def _definition_needs(session: Session, cursor: TokenCursor) -> list[Need]:
+    verb = cursor.next().upper
+    if cursor.accept_any("DATABASE", "SCHEMA"):
+        _if_exists(cursor)
+        named = cursor.at_identifier() and not cursor.at_any("CHARACTER", "CHARSET", "COLLATE", "DEFAULT")
+        return [Need(verb, cursor.identifier() if named else session.database or "")]
+    match verb:
+        case "TRUNCATE":
+            cursor.accept("TABLE")
+            return [Need("DROP", *_name(session, cursor))]
+        case "RENAME":
+            cursor.expect("TABLE")
+            return _renames(session, cursor)
+        case "CREATE" | "ALTER" | "DROP":
+            return _object_needs(session, cursor, verb)
+    raise cursor.error()
+
+
+def _object_needs(session: Session, cursor: TokenCursor, verb: str) -> list[Need]:
+    start = cursor.mark()
+    while not cursor.at_end and not cursor.at_any("TABLE", "TABLES", "INDEX", "VIEW"):
+        cursor.next()
+    kind = cursor.next().upper
+    if not kind:
+        cursor.back_to(start)
+        raise cursor.error()
+    if kind == "INDEX":
+        cursor.identifier()
+        if cursor.accept("USING"):
+            cursor.next()
+        cursor.expect("ON")
+        return [Need("INDEX", *_name(session, cursor))]
+    _if_exists(cursor)
+    if verb == "DROP":
+        needs = [Need("DROP", *_name(session, cursor))]
+        while cursor.accept(","):
+            needs.append(Need("DROP", *_name(session, cursor)))
+        return needs
+    name = _name(session, cursor)
+    if kind == "VIEW":
+        needs = [Need("CREATE VIEW", *name)]
+        if verb == "ALTER" or name in session.environment.catalog().views:
+            needs.append(Need("DROP", *name))
+        while not cursor.accept("AS"):
+            if cursor.at_end:
+                raise cursor.error()
+            cursor.next()
+        return [*needs, *needs_of(cursor.rest(), session.database, session.settings)]
+    return [Need(verb, *name), *_mentioned(session, cursor, verb, name)]
+
+
+def _mentioned(session: Session, cursor: TokenCursor, verb: str, name: tuple[str, str]) -> list[Need]:
+    """What the rest of a CREATE or ALTER TABLE says of other tables."""
+    needs: list[Need] = []
+    while not cursor.at_end:
+        if cursor.accept("REFERENCES"):
+            needs.append(Need("REFERENCES", *_name(session, cursor)))
+        elif verb == "CREATE" and cursor.accept("LIKE"):
+            needs.append(Need("SELECT", *_name(session, cursor)))
+        elif verb == "ALTER" and cursor.accept("RENAME"):
+            if not cursor.accept_any("COLUMN", "INDEX", "KEY"):
+                cursor.accept_any("TO", "AS", "=")
+                other = _name(session, cursor)
+                needs += [Need("DROP", *name), Need("CREATE", *other), Need("INSERT", *other)]
+        elif cursor.at("SELECT") or cursor.at("WITH"):
+            return [*needs, *needs_of(cursor.rest(), session.database, session.settings)]
+        else:
+            cursor.next()
+    return needs
+
+
+def _renames(session: Session, cursor: TokenCursor) -> list[Need]:
+    needs: list[Need] = []
+    while True:
+        old = _name(session, cursor)
+        cursor.expect("TO")
+        new = _name(session, cursor)
+        needs += [Need("ALTER", *old), Need("DROP", *old), Need("CREATE", *new), Need("INSERT", *new)]
+        if not cursor.accept(","):
+            return needs
+
+
+def _if_exists(cursor: TokenCursor) -> None:
+    if cursor.accept("IF"):
+        cursor.accept("NOT")
+        cursor.expect("EXISTS")
+
+
+def _name(session: Session, cursor: TokenCursor) -> tuple[str, str]:
+    if cursor.token.kind is TokenKind.STRING:
+        raise cursor.error()
+    database, name = cursor.qualified_name()
+    owner = database or session.database
+    if not owner:
+        raise InvalidStatement(Condition.NO_DB_SELECTED)
+    return owner, name
+
+
+# --- accounts
+
+
+def check_account_statement(session: Session, statement: AccountStatement) -> None:
+    rights = session.rights
+    own = all((user.user, user.host) == session.account.name for user in statement.users)
+    match statement.action:
+        case "GRANT" | "REVOKE":
+            _check_may_grant(session, rights, statement)
+        case "ALTER USER" if own and all(user.locked is None and user.needs_tls is None for user in statement.users):
+            pass  # everyone may change their own password
+        case _:
+            check_global(session, "CREATE USER")
+
+
+def _check_may_grant(session: Session, rights: Rights, statement: AccountStatement) -> None:
+    """One can hand on only what one has, at that level, WITH GRANT OPTION."""
+    database, table = statement.database, statement.table
+    if table:
+        held = rights.on_table(database, table)
+    else:
+        held = rights.on_database(database) if database else rights.globally
+    wanted = {*statement.privileges, GRANT_OPTION} - {"USAGE"}
+    if ALL in wanted:
+        wanted = (wanted - {ALL}).union(privileges_at(database, table))
+    missing = {each for each in wanted if each not in held and not ("_" in each and rights.has_any(each))}
+    if not missing:
+        return
+    if table:
+        raise denied_table(session, statement.action, table)
+    if database:
+        raise denied_database(session, database)
+    raise InvalidStatement(Condition.ACCESS_DENIED, session.account.user, session.connection.host_name, "YES")

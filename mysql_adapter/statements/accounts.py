@@ -1,0 +1,61 @@
+"""CREATE/ALTER/DROP/RENAME USER, SET PASSWORD, GRANT, REVOKE, SHOW GRANTS, SHOW CREATE USER."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backend.execution.outcome import Done, ResultSet
+from controller.accounts import Account, create_text, grant_texts
+from controller.sql.account_statements import AccountReader
+from controller.sql.plan import OutputColumn
+from dataflow.errors import Condition, InvalidStatement
+from dataflow.types import text
+from mysql_adapter.information_schema.virtual import COLLATION
+from mysql_adapter.privileges import check_account_statement, denied_database
+from mysql_adapter.statements.cursor import TokenCursor
+
+if TYPE_CHECKING:
+    from mysql_adapter.session import Session
+
+
+async def change_accounts(session: Session, cursor: TokenCursor) -> Done:
+    await session.environment.database.refresh_catalog()
+    statement = _reader(session, cursor).read()
+    check_account_statement(session, statement)
+    await session.commit()
+    return await session.environment.database.change_accounts(statement)
+
+
+def _reader(session: Session, cursor: TokenCursor) -> AccountReader:
+    accounts = session.environment.database.catalog.known_accounts
+    return AccountReader(cursor, accounts, session.account.name, session.database)
+
+
+async def _named(session: Session, cursor: TokenCursor) -> Account:
+    """The account that comes next; another's only for those who may read the accounts."""
+    name = _reader(session, cursor).name()
+    if name != session.account.name and "SELECT" not in session.rights.on_database("mysql"):
+        raise denied_database(session, "mysql")
+    await session.environment.database.refresh_catalog()
+    account = session.environment.database.catalog.known_accounts.get(name)
+    if account is None:
+        raise InvalidStatement(Condition.NO_SUCH_GRANT, *name)
+    return account
+
+
+async def grants(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
+    if cursor.accept("FOR"):
+        account = await _named(session, cursor)
+    else:
+        known = session.environment.database.catalog.known_accounts
+        account = known.get(session.account.name) or session.account
+    cursor.expect_end()
+    column = OutputColumn(f"Grants for {account.user}@{account.host}", text(1024, COLLATION), False)
+    return ResultSet((column,), [(each,) for each in grant_texts(account)])
+
+
+async def create_user(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
+    account = await _named(session, cursor)
+    cursor.expect_end()
+    column = OutputColumn(f"CREATE USER for {account.user}@{account.host}", text(1024, COLLATION), False)
+    return ResultSet((column,), [(create_text(account),)])
