@@ -79,7 +79,8 @@ def fused_update(operator: Operator) -> Function:
     output = Output(code, consumer)
     output.begin()
     top = code.depth
-    if group.is_cheap and _finds_one_row(consumer, number):
+    row_by_row = group.is_cheap and _finds_one_row(consumer, number)
+    if row_by_row:
         # Each row leads to one row: merging those of a group first would cost more than it saves.
         code.open("for row, w in delta:")
         find_state(code, group, state)
@@ -93,7 +94,9 @@ def fused_update(operator: Operator) -> Function:
     code.line(f"new = {group.output_row('g')}")
     if state.full and node.group:
         code.line(f"if not s[0]: del {code.constant(state.index)}[g]")
-    code.open("if new != old:")
+    # A row that is counted changes its group's output, so there is nothing to compare.
+    if not (row_by_row and any(each.function == "count_star" for each in node.functions)):
+        code.open("if new != old:")
     code.line("s[-1] = new")
     if isinstance(consumer.node, LeftJoin):
         _through_left_join(code, consumer, consumer.node, output)
