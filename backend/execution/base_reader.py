@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from backend.execution.access import Bound, Path, choose
 from backend.execution.lookup_value import UNUSABLE, lookup_value
 from backend.execution.reader import Conditions, Keys, Run, predicate_of
-from backend.execution.reading import find, find_bound, row_decoder
+from backend.execution.reading import Found, find, find_bound, row_address, row_decoder
+from backend.execution.transaction import Transaction
 from dataflow.expression import Column
 from dataflow.functions import call
 from dataflow.node import Columns
@@ -17,7 +18,7 @@ from dataflow.types import Row, SqlType, Value
 
 GETS_MAX = 20_000
 """Beyond so many whole keys a scan is cheaper."""
-RANGES_MAX = 1_000
+RANGES_MAX = 250
 """Beyond so many ranges of an index a scan is cheaper."""
 
 
@@ -51,6 +52,8 @@ class TableReader:
         decode, predicate, key_of, parameters = self._decode, self._predicate, self._key_of, run.parameters
         found: list[Row] = []
         async for chunk in chunks:
+            if run.locks:
+                self._lock(transaction, chunk)
             rows = [decode(each[2]) for each in chunk]
             if key_of is not None and keys is not None:
                 rows = [row for row in rows if key_of(row) in keys]
@@ -59,6 +62,11 @@ class TableReader:
             found += rows
             await run.breathe(len(chunk))
         return found
+
+    def _lock(self, transaction: Transaction, chunk: list[Found]) -> None:
+        """FOR UPDATE: whoever commits first wins, also of the rows that were looked at in vain."""
+        for key, version, _ in chunk:
+            transaction.check(row_address(transaction.store, key), version)
 
     def _bound(self, keys: Keys) -> Bound | None:
         """What to look up in the index, or None if reading everything is better."""

@@ -61,7 +61,7 @@ class CompiledQuery:
             memory = dict(memory)
             for table, query in self._prior:
                 memory[table], _ = await query._rows(execution, memory)
-        rows = await self._found(Run(execution, memory))
+        rows = await self._found(Run(execution, memory, self.query.for_update))
         if not rows and self.query.default is not None:
             default = self.query.default
             rows = [default] if self._filter is None or self._filter(default, parameters) else []
@@ -82,7 +82,7 @@ class CompiledQuery:
 
     async def _found(self, run: Run) -> list[Row]:
         keys = self._wanted(run) if self._key_columns else None
-        if self._views.possible:
+        if self._views.possible and not run.locks:
             rows = await self._views.rows(run, keys)
             if rows is not None:
                 return rows

@@ -35,11 +35,13 @@ BREATH_ROWS = 20_000
 class Run:
     """One evaluation: what it reads from, and what several parts of a plan have in common.
 
-    `memory` has the rows of tables that are not stored.
+    `memory` has the rows of tables that are not stored. With `locks`, the transaction only
+    commits if nobody has changed what was read.
     """
 
     execution: Execution
     memory: Mapping[int, Sequence[Row]]
+    locks: bool = False
     kept: dict[int, list[Row]] = field(default_factory=dict)
     _rows: int = 0
 

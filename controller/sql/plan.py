@@ -188,6 +188,7 @@ class Query:
     distinct: bool = False
     count_found_rows: bool = False
     views: tuple[View, ...] = ()
+    for_update: bool = False
 
     @property
     def table(self) -> Table | None:

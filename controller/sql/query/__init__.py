@@ -37,4 +37,5 @@ def plan_query(
     found = finish(block, resolver.numbering, tuple(resolver.tables.values()))
     modifiers = [str(each.name).upper() for each in tree.args.get("operation_modifiers") or []]
     views = tuple(dict.fromkeys(resolver.views))
-    return replace(found, count_found_rows="SQL_CALC_FOUND_ROWS" in modifiers, views=views)
+    locks = any(lock.args.get("update") for lock in tree.args.get("locks") or [])
+    return replace(found, count_found_rows="SQL_CALC_FOUND_ROWS" in modifiers, views=views, for_update=locks)

@@ -47,7 +47,7 @@ from dataflow.node import (
     Union,
     distinct,
 )
-from dataflow.types import BIGINT, decimal
+from dataflow.types import BIGINT, DATES, INTEGERS, TEXTS, SqlType, decimal
 
 _REJECTING = frozenset({"=", "<>", "<", "<=", ">", ">=", "like", "not like", "between", "not between", "in", "regexp", "is not null"})
 """Not true if the column they are applied to is NULL."""
@@ -248,9 +248,13 @@ class Builder:
         """A branch in the types of the whole."""
         outputs: list[Expression] = [Column(place, type_) for place, type_ in enumerate(node.types)]
         for place, (column, _) in enumerate(block.outputs):
-            if node.types[place] != column.type:
+            if node.types[place] == column.type:
+                continue
+            if _same_values(node.types[place], column.type):
+                outputs[place] = Column(place, column.type)
+            else:
                 outputs[place] = Call("coalesce", (outputs[place],), column.type)
-        if all(isinstance(each, Column) for each in outputs):
+        if tuple(each.type for each in outputs) == node.types:
             return node
         return Join((node,), outputs=tuple(outputs))
 
@@ -320,6 +324,15 @@ def all_used(block: AnyBlock) -> set[int]:
         if leaf.derived is not None:
             found |= all_used(leaf.derived)
     return found
+
+
+def _same_values(source: SqlType, target: SqlType) -> bool:
+    """Whether values of one type are values of the other as they are, so that keys can be traced."""
+    if source.kind in INTEGERS:
+        return target.kind in INTEGERS
+    if source.kind in TEXTS:
+        return target.kind in TEXTS and source.collation == target.collation
+    return source.kind in DATES and target.kind in DATES
 
 
 def _flattened(block: SetBlock) -> list[AnyBlock]:
