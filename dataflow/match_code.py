@@ -158,7 +158,6 @@ class MatchWriter:
         code.open("for changes in groups.values():")
         code.line("r1 = changes[0][0]")
         left_key = self.key(left, "r1", self.right_of, self.right_types)
-        right_key = self.key(right, "r1", {column: column for column in right.columns}, self.right_types)
         found = fetch(code, left, left_key)
         left_weight = each_row(code, left, found, "r0")
         looked_up = frozenset((column, self.right_of[column]) for column in left.columns)
@@ -169,7 +168,8 @@ class MatchWriter:
             code.line("net += w")
         inner = code.depth
         with code.block("if net:"):
-            self.count_matches(right, right_key)
+            # By the left row: changes may agree on the columns looked up there and still have other keys.
+            self.count_matches(right, self.key(right, "r0", self.left_of, self.left_types))
         if isinstance(self.node, LeftJoin):
             code.open("if net and total == net:")
             code.line(f"r1 = {self.nulls()}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataflow.arrangement import Hit
 from dataflow.expression import Column, Literal
 from dataflow.functions import call
-from dataflow.node import Aggregate, AggregateFunction, Join, SemiJoin
+from dataflow.node import Aggregate, AggregateFunction, Join, LeftJoin, SemiJoin
 from dataflow.types import BIGINT, INT
 from tests.property.dataflow_plans import BASES, AddView, Read, Write
 from tests.property.test_dataflow import Run, run
@@ -30,3 +30,15 @@ def test_a_full_aggregate_answers_a_key_it_has_not() -> None:
     state = Run()
     view = state.engine.add_view(Aggregate(Aggregate(A, (), (COUNT,)), (0,), (COUNT,)), (0,))
     assert state.engine.upquery(view, [(7,)]) == [Hit(())]
+
+
+def test_one_left_column_equal_to_two_right_columns_counts_its_own_matches() -> None:
+    b = BASES[2]
+    node = LeftJoin(A, b, ((2, 1), (2, 0)), None, (Column(0, INT), Column(4, INT)))
+    run(
+        [
+            AddView(node, ()),
+            Write(((1, (1, None, 0)), (2, (2, 0, "x"))), ()),
+            Write(((2, (2, 2, None)), (2, (0, 0, "Z")), (1, (2, 3, 0))), ()),
+        ]
+    )
