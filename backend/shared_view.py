@@ -59,5 +59,7 @@ class SharedViews:
             self._elsewhere.add(file)
 
     def forget(self) -> None:
+        for reader in self._readers.values():
+            reader.leave()
         self._readers.clear()
         self._elsewhere.clear()

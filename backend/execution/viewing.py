@@ -109,6 +109,15 @@ class QueryViews:
         predicate = self._filter
         return rows if predicate is None else [row for row in rows if predicate(row, run.parameters)]
 
+    def definition(self) -> ViewDefinition | None:
+        """The view that answers the query for every key; None if it needs more than its keys to be asked."""
+        limits = [each for each in (self._query.limit, self._query.offset) if each is not None]
+        if not self.possible or self._inside or self._filter is not None:
+            return None
+        if any(True for each in limits for _ in _parameters(each)):
+            return None
+        return ViewDefinition(self._node((), self._end(())), self._key_columns, self._query.tables)
+
     def _definition(self, parameters: tuple[Value, ...]) -> ViewDefinition | None:
         """The view for these parameters, once they have been seen often enough."""
         end = self._end(parameters)

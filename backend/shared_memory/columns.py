@@ -71,13 +71,13 @@ class ColumnReader:
 
     def _map(self, segment: Segment) -> None:
         self._segment = segment
-        self._words = segment.words
         self._shift = np.uint64(segment.shift)
         self._indexes = (segment.index_array(0), segment.index_array(1))
         self._touched = segment.touched_array()
         self._numbers = segment.array(np.int64)
         self._bytes = segment.array(np.uint8)
         self._has_cells = segment.words[WIDTH] == len(self._codes)
+        self._words = segment.words  # last: see SharedViewReader
 
     def read(self, keys: Array, wanted: Sequence[int] | None = None) -> Columns | None:
         """The rows of these keys, int64, as of one epoch; None if it has to be done row by row.
@@ -90,16 +90,16 @@ class ColumnReader:
         for _ in range(TRIES_MAX):
             if self._reader.segment is not self._segment:
                 self._map(self._reader.segment)
-            if not self._has_cells:
+            if not self._has_cells or self._reader.is_gone:
                 return None
-            epoch = self._words[EPOCH]
+            words = self._words
+            epoch = words[EPOCH]
             try:
                 found = self._columns(tags, epoch, chosen)
+                if self._reader.is_valid(words, epoch):
+                    return found
             except _TornRead:
-                found = None
-                assert not self._reader.is_valid(epoch), "an entry is damaged"
-            if self._reader.is_valid(epoch):
-                return found
+                assert not self._reader.is_valid(words, epoch), "an entry is damaged"
             if self._reader.is_gone:
                 return None
         return None

@@ -17,6 +17,7 @@ from backend.shared_memory.segment import (
     EPOCH,
     EXACT,
     FOLDER,
+    HEADER_BYTES,
     LENGTH_BITS,
     LENGTH_MASK,
     MULTIPLIER,
@@ -35,6 +36,9 @@ NO_ROWS = b"\x90"
 """An empty list, encoded."""
 TRIES_MAX = 100
 
+_CLOSED_WORDS = memoryview(bytearray(HEADER_BYTES)).cast("Q")
+_CLOSED_WORDS[WRITING] = CLOSED
+
 
 class SharedViewReader:
     def __init__(self, name: str, segment: Segment) -> None:
@@ -51,12 +55,18 @@ class SharedViewReader:
         return None if segment is None else SharedViewReader(name, segment)
 
     def _map(self, segment: Segment) -> None:
+        # Several threads may read. Who has the old words finds them closed, whatever else it
+        # has; so the new ones come last.
         self.segment = segment
-        self._words = segment.words
         self._memory = segment.memory
         self._touched = segment.touched
         self._even, self._odd = segment.pairs
         self._shift = segment.shift
+        self._words = segment.words
+
+    def leave(self) -> None:
+        """Read here no more: what is here may be out of date without saying so."""
+        self._words = _CLOSED_WORDS
 
     def get_number(self, key: int) -> bytes | None:
         """The encoded rows of a key that is an integer of 64 bits. The shortest way there is."""
@@ -68,7 +78,7 @@ class SharedViewReader:
         found = index[position]
         while found != tag:
             if found == EMPTY:
-                return self._absent(key, epoch)
+                return self.get(key)
             position += 2
             found = index[position]
         location = index[position + 1]
@@ -82,9 +92,10 @@ class SharedViewReader:
     def get_many(self, keys: Sequence[SharedKey]) -> list[bytes | None] | None:
         """The encoded rows of each key, all as of one epoch; None if writers leave no time for that."""
         for _ in range(TRIES_MAX):
-            epoch = self._words[EPOCH]
+            words = self._words
+            epoch = words[EPOCH]
             found = [self._look(key, epoch) for key in keys]
-            if self.is_valid(epoch):
+            if self.is_valid(words, epoch):
                 return found
             if self.is_gone:
                 return [None] * len(keys)
@@ -117,18 +128,14 @@ class SharedViewReader:
                 break
         return NO_ROWS if self._words[COMPLETE] else None
 
-    def _absent(self, key: int, epoch: int) -> bytes | None:
-        rows = NO_ROWS if self._words[COMPLETE] else None
-        return rows if self.is_valid(epoch) else self.get(key)
-
-    def is_valid(self, epoch: int) -> bool:
+    def is_valid(self, words: memoryview, epoch: int) -> bool:
         """Whether what was read at `epoch` holds. If the file is closed, go on in its successor."""
-        writing = self._words[WRITING]
+        writing = words[WRITING]
         if writing <= epoch + 1:
             return True
         self.retries += 1
         if writing >= CLOSED:
-            successor = self._words[SUCCESSOR]
+            successor = words[SUCCESSOR]
             segment = Segment.open(generation_path(self._view, successor)) if successor else None
             if segment is None:
                 self.is_gone = True

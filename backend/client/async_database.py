@@ -1,0 +1,167 @@
+"""A cluster as asyncio applications see it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from backend.client import table_sql
+from backend.client.async_view import AsyncView
+from backend.client.keyed_query import KeyedQuery
+from backend.client.statements import Result, Statements
+from backend.client.target import find_deployment
+from backend.execution import database as execution
+from backend.execution.transaction import State, Transaction
+from backend.node import Node
+from backend.shared_view import SharedViews
+from controller.catalog import Catalog
+from dataflow.schema import Table
+
+
+async def connect_async(
+    target: str | Path, database: str | None = None, *, secret: str | None = None
+) -> AsyncDatabase:
+    """Join a cluster; see `backend.client.target` for what `target` may be."""
+    deployment = await asyncio.to_thread(find_deployment, target, secret)
+    node = Node(deployment)
+    await node.start()
+    return AsyncDatabase(node.database, database, node.cluster.shared, node)
+
+
+class AsyncDatabase:
+    """`database` names the schema that unqualified names are in, as USE does."""
+
+    def __init__(
+        self,
+        engine: execution.Database,
+        database: str | None = None,
+        shared: SharedViews | None = None,
+        node: Node | None = None,
+    ) -> None:
+        self._statements = Statements(engine, database)
+        self._shared = shared
+        self._node = node
+
+    async def close(self) -> None:
+        if self._node is not None:
+            await self._node.stop()
+
+    async def __aenter__(self) -> AsyncDatabase:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Result:
+        """Run one SQL statement, with a value for each `?`; durable when this returns."""
+        return await self._statements.run(sql, parameters)
+
+    async def extend_program(self, sql: str) -> None:
+        """Run definition statements, separated by semicolons: tables, indexes, views."""
+        for statement in table_sql.statements(sql):
+            await self._statements.run(statement)
+
+    async def view(self, query: str, key: Sequence[str] | None = None) -> AsyncView:
+        """A maintained view: of a SELECT whose `?` are its keys, or of a table or SQL view by name.
+
+        Of a name, `key` are the columns to look up by; a table's are its primary key if not given.
+        """
+
+        async def plan(catalog: Catalog) -> KeyedQuery:
+            schema = self._statements.schema
+            sql = query if " " in query.strip() else table_sql.select(catalog, schema, query.strip(), key)
+            return KeyedQuery(sql, catalog, schema)
+
+        return AsyncView(self._statements, self._shared, await self._statements.with_catalog(plan))
+
+    def table(self, name: str) -> AsyncTable:
+        return AsyncTable(self._statements, name)
+
+    def begin(self) -> AsyncTransaction:
+        """As `transaction`, for who ends it himself."""
+        return AsyncTransaction(self._statements)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[AsyncTransaction]:
+        """All that is done in the block, or nothing: Retryable (1213) if somebody else was first."""
+        begun = self.begin()
+        try:
+            yield begun
+        except BaseException:
+            begun.rollback()
+            raise
+        await begun.commit()
+
+
+class AsyncTable:
+    """Writes to one table, each durable and visible to every lookup after it when it returns."""
+
+    def __init__(self, statements: Statements, name: str, transaction: Transaction | None = None) -> None:
+        self._statements = statements
+        self._name = name
+        self._transaction = transaction
+
+    async def insert(self, values: Mapping[str, Any] | None = None, **columns: Any) -> Result:
+        """Insert a row; `last_insert_id` of the result is its AUTO_INCREMENT number."""
+        row = {**(values or {}), **columns}
+        return await self._run(table_sql.insert(self._name, row), list(row.values()))
+
+    async def insert_many(self, rows: Sequence[Mapping[str, Any]]) -> Result:
+        """Insert rows, which all give values for the same columns, in one transaction."""
+        if not rows:
+            return Result()
+        names = list(rows[0])
+        if any(row.keys() != rows[0].keys() for row in rows):
+            raise ValueError("all rows must have the same columns")
+        sql = table_sql.insert(self._name, names)
+        values = [[row[name] for name in names] for row in rows]
+        return await self._statements.run_many(sql, values, self._transaction)
+
+    async def update(self, key: Any, values: Mapping[str, Any] | None = None, **columns: Any) -> Result:
+        """Change columns of the row with this primary key."""
+        row = {**(values or {}), **columns}
+        sql = table_sql.update(self._name, row, await self._key())
+        return await self._run(sql, [*row.values(), *_parts(key)])
+
+    async def delete(self, key: Any) -> Result:
+        """Delete the row with this primary key."""
+        return await self._run(table_sql.delete(self._name, await self._key()), _parts(key))
+
+    async def _key(self) -> list[str]:
+        async def find(catalog: Catalog) -> Table:
+            return table_sql.find(catalog, self._statements.schema, self._name)
+
+        return table_sql.primary_key(await self._statements.with_catalog(find))
+
+    async def _run(self, sql: str, values: Sequence[Any]) -> Result:
+        return await self._statements.run(sql, values, self._transaction)
+
+
+class AsyncTransaction:
+    """Sees its own writes; others see them when it is committed."""
+
+    def __init__(self, statements: Statements) -> None:
+        self._statements = statements
+        self._transaction = statements.database.begin()
+
+    async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Result:
+        return await self._statements.run(sql, parameters, self._transaction)
+
+    def table(self, name: str) -> AsyncTable:
+        return AsyncTable(self._statements, name, self._transaction)
+
+    async def commit(self) -> None:
+        """Done at the end of the block, if not before."""
+        if self._transaction.state is State.OPEN:
+            await self._transaction.commit()
+
+    def rollback(self) -> None:
+        if self._transaction.state is State.OPEN:
+            self._transaction.rollback()
+
+
+def _parts(key: Any) -> list[Any]:
+    return list(key) if isinstance(key, tuple) else [key]

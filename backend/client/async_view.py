@@ -1,0 +1,158 @@
+"""Lookups of one maintained view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from backend.client.batch import Array, Batch, batch_of_rows
+from backend.client.keyed_query import KeyedQuery
+from backend.client.statements import Statements
+from backend.client.values import Rows
+from backend.shared_memory.columns import ColumnReader
+from backend.shared_memory.reader import SharedViewReader
+from backend.shared_view import SharedViews
+from controller.catalog import Catalog
+from dataflow.types import Row
+
+ATTEMPTS_MAX = 3
+
+_encode_keys = msgspec.msgpack.Encoder().encode
+_INTEGER_MIN, _INTEGER_MAX = -(1 << 63), (1 << 63) - 1
+
+
+class AsyncView:
+    """A SELECT kept up to date by its keys. Made by `AsyncDatabase.view`.
+
+    Keys are single values, or tuples where there are several `?`. The methods that begin with
+    `try_` only look into shared memory, at once and from any thread; they answer None where
+    the worker has to be asked.
+    """
+
+    def __init__(self, statements: Statements, shared: SharedViews | None, query: KeyedQuery) -> None:
+        self._statements = statements
+        self._shared = shared
+        self._use(query)
+
+    def _use(self, query: KeyedQuery) -> None:
+        self._read_from(None)
+        self.query = query
+        self._naming = query.definition.naming
+        self._decode, self._finish = query.definition.decode, query.finish
+
+    def _read_from(self, reader: SharedViewReader | None) -> None:
+        self._reader = reader
+        self._get_number = reader.get_number if reader is not None and reader.is_exact else None
+        self._column_reader: ColumnReader | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.query.columns
+
+    # --- asking
+
+    async def lookup(self, key: Any) -> Rows:
+        """The key's rows; an unknown key is computed, and kept from then on."""
+        found = self.try_lookup(key)
+        return found if found is not None else (await self._ask([key]))[0]
+
+    async def lookup_many(self, keys: Iterable[Any]) -> list[Rows]:
+        """The rows of each key, all as of one moment."""
+        wanted = list(keys)
+        found = self.try_lookup_many(wanted)
+        return found if found is not None else await self._ask(wanted)
+
+    async def lookup_columns(self, keys: Sequence[Any] | Array, columns: Sequence[str] | None = None) -> Batch:
+        """The rows of keys that have at most one each, column by column; ValueError if one has more."""
+        found = self.try_lookup_columns(keys, columns)
+        if found is not None:
+            return found
+        wanted = keys.tolist() if isinstance(keys, np.ndarray) else list(keys)
+        rows = await self._ask(wanted)
+        names = self.columns if columns is None else columns
+        places = [self.columns.index(name) for name in names]
+        return batch_of_rows([[tuple(row[place] for place in places) for row in each] for each in rows], names)
+
+    async def _ask(self, keys: Sequence[Any]) -> list[Rows]:
+        """Ask the worker; where no view can serve the query, evaluate it."""
+        if not keys:
+            return []
+        store = self._statements.database.store
+        for _ in range(ATTEMPTS_MAX):
+            query = self.query
+            found = await store.lookup_view(query.definition, _encode_keys([query.key(each) for each in keys]))
+            if found is not None:
+                return [query.rows(each) for each in found]
+            before = self._statements.database.catalog
+            await self._statements.database.refresh_catalog()
+            if self._statements.database.catalog is before:
+                break
+
+            async def plan_again(catalog: Catalog, sql: str = query.sql) -> KeyedQuery:
+                return KeyedQuery(sql, catalog, self._statements.schema)
+
+            self._use(await self._statements.with_catalog(plan_again))
+        return [(await self._statements.run(self.query.sql, _parameters(key))).rows for key in keys]
+
+    # --- looking, without asking
+
+    def try_lookup(self, key: Any) -> Rows | None:
+        get = self._get_number
+        if get is not None and type(key) is int and _INTEGER_MIN <= key <= _INTEGER_MAX:
+            payload = get(key)
+            if payload is not None:
+                rows = self._decode(payload)
+                return rows if self._finish is None else self._finish(rows)
+        found = self.try_lookup_many((key,))
+        return None if found is None else found[0]
+
+    def try_lookup_many(self, keys: Sequence[Any]) -> list[Rows] | None:
+        reader = self._find_reader()
+        if reader is None:
+            return None
+        names = []
+        for key in keys:
+            name = self._naming.name(self.query.key(key))
+            if name is None:
+                return None
+            names.append(name)
+        found = reader.get_many(names)
+        if found is None or None in found:
+            return None
+        rows = self.query.rows
+        return [rows(payload) for payload in found]  # type: ignore[arg-type]
+
+    def try_lookup_columns(
+        self, keys: Sequence[Any] | Array, columns: Sequence[str] | None = None
+    ) -> Batch | None:
+        reader = self._find_reader()
+        places = self.query.places
+        if reader is None or places is None or not reader.is_exact:
+            return None
+        if self._column_reader is None:
+            self._column_reader = ColumnReader(reader, self.query.definition.types)
+        try:
+            numbers = np.ascontiguousarray(keys, np.int64)
+        except (TypeError, ValueError, OverflowError):
+            return None
+        names = self.columns if columns is None else columns
+        chosen = [places[self.columns.index(name)] for name in names]
+        found = self._column_reader.read(numbers, chosen)
+        if found is None or not found.known.all():
+            return None
+        nulls = {name: (found.nulls >> place & 1).astype(bool) for name, place in zip(names, chosen)}
+        return Batch(found.present, dict(zip(names, found.cells)), nulls)
+
+    def _find_reader(self) -> SharedViewReader | None:
+        if self._reader is not None and self._reader.is_gone:
+            self._read_from(None)
+        if self._reader is None and self._shared is not None:
+            self._read_from(self._shared.reader(self.query.definition.name))
+        return self._reader
+
+
+def _parameters(key: Any) -> Row:
+    return tuple(key) if isinstance(key, tuple) else (key,)

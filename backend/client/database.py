@@ -1,0 +1,189 @@
+"""A cluster as applications without asyncio see it.
+
+Requests run on an event loop in a thread of its own; lookups of keys that are in shared
+memory never leave the caller's thread. All of it may be used by several threads at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from backend.client.async_database import AsyncDatabase, AsyncTable, AsyncTransaction, connect_async
+from backend.client.async_view import AsyncView
+from backend.client.batch import Array, Batch
+from backend.client.statements import Result
+from backend.client.values import Rows
+
+T = TypeVar("T")
+
+
+def connect(target: str | Path, database: str | None = None, *, secret: str | None = None) -> Database:
+    """Join a cluster: give its data directory, the host:port of its HTTP interface, or zk://host:port/root.
+
+    `database` names the schema that unqualified names are in. zk:// needs the cluster's
+    `secret`, here or in MILLRACE_SECRET.
+    """
+    loop = _Loop()
+    try:
+        return Database(loop, loop.run(connect_async(target, database, secret=secret)))
+    except BaseException:
+        loop.stop()
+        raise
+
+
+class _Loop:
+    """An event loop in a thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="millrace", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+class Database:
+    def __init__(self, loop: _Loop, inner: AsyncDatabase) -> None:
+        self._loop = loop
+        self._inner = inner
+
+    def close(self) -> None:
+        self._loop.run(self._inner.close())
+        self._loop.stop()
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Result:
+        """Run one SQL statement, with a value for each `?`; durable when this returns."""
+        return self._loop.run(self._inner.execute(sql, parameters))
+
+    def extend_program(self, sql: str) -> None:
+        """Run definition statements, separated by semicolons: tables, indexes, views."""
+        self._loop.run(self._inner.extend_program(sql))
+
+    def view(self, query: str, key: Sequence[str] | None = None) -> View:
+        """A maintained view: of a SELECT whose `?` are its keys, or of a table or SQL view by name.
+
+        Of a name, `key` are the columns to look up by; a table's are its primary key if not given.
+        """
+        return View(self._loop, self._loop.run(self._inner.view(query, key)))
+
+    def table(self, name: str) -> Table:
+        return Table(self._loop, self._inner.table(name))
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """All that is done in the block, or nothing: Retryable (1213) if somebody else was first."""
+        begun = Transaction(self._loop, self._inner.begin())
+        try:
+            yield begun
+        except BaseException:
+            begun.rollback()
+            raise
+        begun.commit()
+
+
+class View:
+    """A SELECT kept up to date by its keys. Keys are single values, or tuples for several `?`."""
+
+    def __init__(self, loop: _Loop, inner: AsyncView) -> None:
+        self._loop = loop
+        self._inner = inner
+        self._try_lookup = inner.try_lookup
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns of a row."""
+        return self._inner.columns
+
+    def lookup(self, key: Any, block: bool = True) -> Rows | None:
+        """The key's rows. A key that is not at hand is asked for, or None unless `block`."""
+        found = self._try_lookup(key)
+        if found is not None or not block:
+            return found
+        return self._loop.run(self._inner.lookup(key))
+
+    def lookup_many(self, keys: Iterable[Any], block: bool = True) -> list[Rows] | None:
+        """The rows of each key, all as of one moment."""
+        wanted = list(keys)
+        found = self._inner.try_lookup_many(wanted)
+        if found is not None or not block:
+            return found
+        return self._loop.run(self._inner.lookup_many(wanted))
+
+    def lookup_columns(
+        self, keys: Sequence[Any] | Array, columns: Sequence[str] | None = None, block: bool = True
+    ) -> Batch | None:
+        """The rows of keys that have at most one each, column by column; ValueError if one has more.
+
+        Millions of integer keys per second, if they come as a numpy array.
+        """
+        found = self._inner.try_lookup_columns(keys, columns)
+        if found is not None or not block:
+            return found
+        return self._loop.run(self._inner.lookup_columns(keys, columns))
+
+
+class Table:
+    """Writes to one table, each durable and visible to every lookup after it when it returns."""
+
+    def __init__(self, loop: _Loop, inner: AsyncTable) -> None:
+        self._loop = loop
+        self._inner = inner
+
+    def insert(self, values: Mapping[str, Any] | None = None, **columns: Any) -> Result:
+        """Insert a row; `last_insert_id` of the result is its AUTO_INCREMENT number."""
+        return self._loop.run(self._inner.insert(values, **columns))
+
+    def insert_many(self, rows: Sequence[Mapping[str, Any]]) -> Result:
+        """Insert rows, which all give values for the same columns, in one transaction."""
+        return self._loop.run(self._inner.insert_many(rows))
+
+    def update(self, key: Any, values: Mapping[str, Any] | None = None, **columns: Any) -> Result:
+        """Change columns of the row with this primary key."""
+        return self._loop.run(self._inner.update(key, values, **columns))
+
+    def delete(self, key: Any) -> Result:
+        """Delete the row with this primary key."""
+        return self._loop.run(self._inner.delete(key))
+
+
+class Transaction:
+    """Sees its own writes; others see them when it is committed."""
+
+    def __init__(self, loop: _Loop, inner: AsyncTransaction) -> None:
+        self._loop = loop
+        self._inner = inner
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Result:
+        return self._loop.run(self._inner.execute(sql, parameters))
+
+    def table(self, name: str) -> Table:
+        return Table(self._loop, self._inner.table(name))
+
+    def commit(self) -> None:
+        """Done at the end of the block, if not before."""
+        self._loop.run(self._inner.commit())
+
+    def rollback(self) -> None:
+        self._inner.rollback()

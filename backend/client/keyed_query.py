@@ -1,0 +1,123 @@
+"""A SELECT whose `?` are its keys, made ready to be looked up.
+
+Each `?` has to be compared with a column by `=`, at the top of WHERE; all of the rest is the
+same for every lookup. So the rows of a key can be kept as the dataflow's view of the query's
+node has them, under the same name as those of the same query over the MySQL protocol; what
+is left to do with them (columns to choose, ORDER BY, LIMIT) is done here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from backend.client.values import Rows, row_converter, to_value
+from backend.execution.grouping import row_key
+from backend.execution.select import Sorter, count_of
+from backend.execution.viewing import QueryViews
+from backend.view_definition import ViewDefinition
+from controller.catalog import Catalog
+from controller.sql.parameters import Parameters
+from controller.sql.plan import Query
+from controller.sql.planner import parse_statement
+from controller.sql.query import plan_query
+from controller.sql.settings import DEFAULT_SETTINGS
+from controller.sql.template import canonical_text
+from dataflow.compile import compile_row, compile_scalar
+from dataflow.errors import Unsupported
+from dataflow.expression import Column, Parameter
+from dataflow.types import Row
+
+Finish = Callable[[list[Row]], Rows]
+
+
+class KeyedQuery:
+    """`finish` turns a key's rows in the view into those of the query; None if they are the same."""
+
+    def __init__(self, sql: str, catalog: Catalog, schema: str | None) -> None:
+        tree = parse_statement(canonical_text(sql, DEFAULT_SETTINGS))
+        if not isinstance(tree, exp.Query):
+            raise Unsupported("a view of anything but a SELECT")
+        count = sum(1 for _ in tree.find_all(exp.Placeholder))
+        parameters = Parameters([None] * count)
+        query = plan_query(tree, catalog, schema, DEFAULT_SETTINGS, parameters)
+        self.sql = sql
+        self.columns = tuple(column.name for column in query.columns)
+        self.types = tuple(each.type for each in query.outputs)
+        self._order = _key_order(query, count)
+        self.key_length = count
+        key_columns = tuple(sorted(key.column for key in query.keys))
+        definition = None if parameters.facts else QueryViews(query, key_columns).definition()
+        if definition is None:
+            raise Unsupported("a view of this SELECT, which needs more than its keys")
+        self.definition: ViewDefinition = definition
+        self.finish = _finish(query)
+        self.places = _places(query)
+        """Which column of the view each output is; None if outputs are computed or rows are left out."""
+
+    def key(self, given: Any) -> Row:
+        """A key as the view has it: one value for a single `?`, else a tuple with one for each."""
+        values = (given,) if self.key_length == 1 and not isinstance(given, tuple) else tuple(given)
+        if len(values) != self.key_length:
+            raise ValueError(f"the view has {self.key_length} key column(s), the key has {len(values)}")
+        return tuple([to_value(values[place]) for place in self._order])
+
+    def rows(self, payload: bytes) -> Rows:
+        """The query's rows, from the encoded ones of the view."""
+        found = self.definition.decode(payload)
+        return found if self.finish is None else self.finish(found)
+
+
+def _key_order(query: Query, count: int) -> list[int]:
+    """For each key column, in ascending order, the `?` that it is compared with."""
+    compared: dict[int, int] = {}
+    for key in query.keys:
+        value = key.values[0]
+        if len(key.values) != 1 or not isinstance(value, Parameter) or key.column in compared:
+            raise Unsupported("a view whose keys are not each one ? compared by =")
+        compared[key.column] = value.index
+    order = [compared[column] for column in sorted(compared)]
+    if sorted(order) != list(range(count)):
+        raise Unsupported("a view with a ? that is not compared with a column by =")
+    return order
+
+
+def _places(query: Query) -> tuple[int, ...] | None:
+    outputs = [each.index for each in query.outputs if isinstance(each, Column)]
+    plain = query.limit is None and query.offset is None and query.default is None
+    if len(outputs) != len(query.outputs) or query.windows or query.distinct or not plain:
+        return None
+    return tuple(outputs)
+
+
+def _finish(query: Query) -> Finish | None:
+    outputs = query.outputs
+    convert = row_converter([each.type for each in outputs])
+    same = len(outputs) == len(query.node.types) and all(
+        isinstance(each, Column) and each.index == place for place, each in enumerate(outputs)
+    )
+    bare = query.default is None and not query.distinct and not query.order_by
+    if query.windows:
+        raise Unsupported("window functions in a view of the client library")
+    if same and bare and query.limit is None and query.offset is None:
+        return convert
+    project, default = compile_row(outputs), query.default
+    distinct = row_key([each.type for each in outputs]) if query.distinct else None
+    sorter = Sorter(query.order_by) if query.order_by else None
+    start = 0 if query.offset is None else count_of(compile_scalar(query.offset)((), ()))
+    stop = None if query.limit is None else start + count_of(compile_scalar(query.limit)((), ()))
+
+    def finish(rows: Sequence[Row]) -> Rows:
+        if not rows and default is not None:
+            rows = [default]
+        pairs = [(row, project(row, ())) for row in rows]
+        if distinct is not None:
+            pairs = list({distinct(pair[1]): pair for pair in reversed(pairs)}.values())
+        if sorter is not None:
+            sorter.sort(pairs, ())
+        found = [output for _, output in pairs[start:stop]]
+        return found if convert is None else convert(found)
+
+    return finish

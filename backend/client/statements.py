@@ -1,0 +1,156 @@
+"""SQL statements of a client: planned through a cache, tried again where the catalog was out of date."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from backend.client.values import Rows, row_converter, to_value, type_code
+from backend.execution.database import Database
+from backend.execution.outcome import Done, Outcome, ResultSet
+from backend.execution.transaction import SchemaChanged, Transaction
+from controller.catalog import Catalog
+from controller.sql.lexer import leading_words
+from controller.sql.plan import Plan
+from controller.sql.planner import PlanCache
+from controller.sql.settings import DEFAULT_SETTINGS
+from dataflow import temporal
+from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.types import Value
+
+T = TypeVar("T")
+
+ATTEMPTS_MAX = 5
+STALE = frozenset(
+    {
+        Condition.UNKNOWN_TABLE,
+        Condition.UNKNOWN_COLUMN,
+        Condition.UNKNOWN_DATABASE,
+        Condition.TABLE_DEFINITION_CHANGED,
+    }
+)
+"""Errors that an outdated catalog may be the reason of."""
+DEFINITIONS = frozenset({"CREATE", "ALTER", "DROP", "TRUNCATE", "RENAME"})
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a statement gave: rows, or how many it changed. Iterating goes over the rows."""
+
+    columns: tuple[str, ...] = ()
+    rows: Rows = ()  # type: ignore[assignment]
+    affected: int = 0
+    last_insert_id: int = 0
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+class Statements:
+    """`schema` is the default database, as after USE."""
+
+    def __init__(self, database: Database, schema: str | None) -> None:
+        self.database = database
+        self.schema = schema
+        self._plans = PlanCache()
+
+    async def run(self, sql: str, parameters: Sequence[Any] = (), transaction: Transaction | None = None) -> Result:
+        """Run one statement with a value for each `?`."""
+        words = leading_words(sql, 1)
+        if words and words[0].upper() in DEFINITIONS:
+            if transaction is not None:
+                raise Unsupported("definition statements inside a transaction")
+            await self.database.define(sql, self.schema, DEFAULT_SETTINGS)
+            return Result()
+        values = [to_value(each) for each in parameters]
+
+        async def attempt(catalog: Catalog) -> Outcome:
+            if parameters:
+                codes = tuple([type_code(each) for each in parameters])
+                plan = self._plans.plan_prepared(sql, catalog, self.schema, DEFAULT_SETTINGS, codes)
+                return await self._execute(plan, values, transaction)
+            plan, found = self._plans.plan_text(sql, catalog, self.schema, DEFAULT_SETTINGS)
+            return await self._execute(plan, found, transaction)
+
+        return _result(await self.with_catalog(attempt))
+
+    async def run_many(
+        self, sql: str, rows: Sequence[Sequence[Any]], transaction: Transaction | None = None
+    ) -> Result:
+        """Run an INSERT of one row for each of `rows`, as one statement."""
+        width = len(rows[0])
+        values = [to_value(each) for row in rows for each in row]
+        if len(values) != width * len(rows):
+            raise ValueError("all rows must have the same number of values")
+
+        async def attempt(catalog: Catalog) -> Outcome:
+            codes = ("n",) * width  # values that only go into a column: their own type will do
+            plan = self._plans.plan_prepared(sql, catalog, self.schema, DEFAULT_SETTINGS, codes)
+            return await self._execute(self._batch(plan, width), values, transaction)
+
+        return _result(await self.with_catalog(attempt))
+
+    def _batch(self, plan: Plan, width: int) -> Plan:
+        """The plan for any number of rows; one object for each plan, so that it is compiled once."""
+        kept = _BATCHES.get(id(plan))
+        if kept is None or kept[0] is not plan:
+            if len(_BATCHES) >= BATCHES_MAX:
+                _BATCHES.clear()
+            kept = _BATCHES[id(plan)] = (plan, replace(plan, batch=(0, width)))
+        return kept[1]
+
+    async def with_catalog(self, use: Callable[[Catalog], Awaitable[T]]) -> T:
+        """`use` the catalog, and again while it turns out to be out of date."""
+        database = self.database
+        for _ in range(ATTEMPTS_MAX):
+            before = database.catalog
+            try:
+                return await use(before)
+            except (InvalidStatement, SchemaChanged) as error:
+                if error.condition not in STALE:
+                    raise
+                await database.refresh_catalog()
+                if database.catalog is before:
+                    raise
+        raise SchemaChanged
+
+    async def _execute(self, plan: Plan, values: Sequence[Value], transaction: Transaction | None) -> Outcome:
+        if plan.facts:
+            values = [*values, *(self._fact(name) for name in plan.facts)]
+        return await self.database.execute(plan, values, transaction)
+
+    def _fact(self, name: str) -> Value:
+        """What a statement asks its session for. A client's clock is UTC, and it has no variables."""
+        kind, _, digits = name.partition(":")
+        now = temporal.from_datetime(datetime.now(UTC).replace(tzinfo=None))
+        match kind:
+            case "now" | "utc_now" | "sysdate":
+                return temporal.round_datetime(now, int(digits or 0))
+            case "today" | "utc_today":
+                return temporal.date_part(now)
+            case "time" | "utc_time":
+                return temporal.time_part(temporal.round_datetime(now, int(digits or 0)))
+            case "unix_timestamp":
+                return int(time.time())
+            case "database":
+                return self.schema
+        raise Unsupported(f"{kind}() in the client library")
+
+
+BATCHES_MAX = 1000
+_BATCHES: dict[int, tuple[Plan, Plan]] = {}
+
+
+def _result(outcome: Outcome) -> Result:
+    if isinstance(outcome, Done):
+        return Result(affected=outcome.affected, last_insert_id=outcome.last_insert_id)
+    assert isinstance(outcome, ResultSet)
+    convert = row_converter([column.type for column in outcome.columns])
+    rows: Rows = outcome.rows if convert is None else convert(outcome.rows)
+    return Result(tuple(column.name for column in outcome.columns), rows)

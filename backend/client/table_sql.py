@@ -1,0 +1,55 @@
+"""The statements behind `Table` and views by name. Values are always parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from controller.catalog import Catalog
+from controller.sql.lexer import split_statements
+from dataflow.errors import Condition, InvalidStatement
+from dataflow.schema import Table
+
+
+def quoted(name: str) -> str:
+    """A column's name, or a table's with or without its database."""
+    return ".".join("`" + part.replace("`", "``") + "`" for part in name.split("."))
+
+
+def find(catalog: Catalog, schema: str | None, name: str) -> Table:
+    database, _, table = name.rpartition(".")
+    return catalog.table(database or schema, table)
+
+
+def primary_key(table: Table) -> list[str]:
+    key = table.primary_key
+    names = {column.id: column.name for column in table.columns if not column.invisible}
+    if key is None or any(part.column_id not in names for part in key.parts):
+        raise InvalidStatement(Condition.UNKNOWN_ERROR, f"table {table.name} has no primary key")
+    return [names[part.column_id] for part in key.parts]
+
+
+def select(catalog: Catalog, schema: str | None, name: str, key: Sequence[str] | None) -> str:
+    """All of a table or view, by these columns or its primary key."""
+    columns = primary_key(find(catalog, schema, name)) if key is None else key
+    return f"SELECT * FROM {quoted(name)}" + _where(columns)
+
+
+def insert(name: str, columns: Iterable[str]) -> str:
+    names = [quoted(each) for each in columns]
+    return f"INSERT INTO {quoted(name)} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+
+
+def update(name: str, columns: Iterable[str], key: Sequence[str]) -> str:
+    return f"UPDATE {quoted(name)} SET {', '.join(f'{quoted(each)} = ?' for each in columns)}" + _where(key)
+
+
+def delete(name: str, key: Sequence[str]) -> str:
+    return f"DELETE FROM {quoted(name)}" + _where(key)
+
+
+def _where(columns: Sequence[str]) -> str:
+    return " WHERE " + " AND ".join(f"{quoted(each)} = ?" for each in columns) if columns else ""
+
+
+def statements(sql: str) -> list[str]:
+    return [each for each in split_statements(sql, True) if each.strip()]

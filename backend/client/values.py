@@ -1,0 +1,71 @@
+"""Python objects of an application, and the values that stand for them here.
+
+Dates and times are `datetime` objects outside (in UTC, without a zone) and packed integers
+inside; everything else is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from controller.sql.parameter_types import code_of
+from dataflow.temporal import from_datetime, from_timedelta, to_datetime
+from dataflow.types import Kind, Row, SqlType, Value
+
+Rows = list[tuple[Any, ...]]
+
+
+def to_value(given: Any) -> Value:
+    """What stands for an application's object."""
+    if isinstance(given, date):
+        return from_datetime(given)
+    if isinstance(given, timedelta):
+        return from_timedelta(given)
+    return int(given) if isinstance(given, bool) else given
+
+
+def type_code(given: Any) -> str:
+    """The type of a parameter, as the planner wants to know it."""
+    if isinstance(given, datetime):
+        return "datetime:6"
+    if isinstance(given, date):
+        return "date"
+    return "time:6" if isinstance(given, timedelta) else code_of(given)
+
+
+def row_converter(types: Sequence[SqlType]) -> Callable[[Sequence[Row]], Rows] | None:
+    """Turns rows into an application's; None where they are the same."""
+    places = {place: _FROM_VALUE[each.kind] for place, each in enumerate(types) if each.kind in _FROM_VALUE}
+    if not places:
+        return None
+
+    def convert(rows: Sequence[Row]) -> Rows:
+        converted = []
+        for row in rows:
+            values: list[Any] = list(row)
+            for place, function in places.items():
+                if values[place] is not None:
+                    values[place] = function(values[place])
+            converted.append(tuple(values))
+        return converted
+
+    return convert
+
+
+def _date(packed: int) -> date | None:
+    found = to_datetime(packed)
+    return None if found is None else found.date()
+
+
+def _time(microseconds: int) -> timedelta:
+    return timedelta(microseconds=microseconds)
+
+
+_FROM_VALUE: dict[Kind, Callable[[int], Any]] = {
+    Kind.DATE: _date,
+    Kind.DATETIME: to_datetime,
+    Kind.TIMESTAMP: to_datetime,
+    Kind.TIME: _time,
+}
