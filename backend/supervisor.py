@@ -23,7 +23,7 @@ from backend.cluster import Cluster
 from backend.java import find_java, java_environment, zookeeper_command
 from backend.messages import ShardStatus
 from backend.settings import Deployment, Settings, cluster_secret, own_address, write_private
-from backend.shared_memory.segment import prefix_of, sweep
+from backend.shared_memory.segment import prefix_of, remove_orphans, remove_stale
 from controller.accounts import shown_name
 from controller.registry import Address, Registry
 from dataflow.errors import MillraceError
@@ -60,7 +60,8 @@ class Supervisor:
         """Until clients can connect; raises CannotStart."""
         settings = self.settings
         self._take_data_directory()
-        sweep(prefix_of(str(self._data)))
+        remove_stale(prefix_of(str(self._data)))
+        remove_orphans()
         java = self._java = find_java(self._data / "java")
         if java is None:
             raise CannotStart(
@@ -247,7 +248,7 @@ class Supervisor:
             self.cluster.close()
         await self._stop_children("zookeeper", 1.0)
         if self.deployment is not None:  # else the directory may be another's
-            sweep(prefix_of(str(self._data)))
+            remove_stale(prefix_of(str(self._data)))
 
     async def _stop_children(self, prefix: str, timeout_s: float) -> None:
         chosen = [child for name, child in self._children.items() if name.startswith(prefix)]

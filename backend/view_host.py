@@ -49,6 +49,7 @@ class ViewHost:
     def __init__(self, store: ShardStore, memory_bytes: int, names: SegmentNames | None = None) -> None:
         """With `names`, views are shared with other processes of this machine."""
         self._store = store
+        self._names = names
         self._publisher = Publisher(names)
         self._rounds = 0
         self._memory_bytes = memory_bytes
@@ -56,7 +57,10 @@ class ViewHost:
         self._start_anew()
 
     def close(self) -> None:
+        """Nothing is shared any more."""
         self._publisher.close()
+        if self._names is not None:
+            self._names.close()
 
     def _start_anew(self) -> None:
         self._publisher.close()

@@ -67,7 +67,7 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     store.prune_transactions(store.epoch - OUTCOME_EPOCHS)
     names = SegmentNames(deployment.data, shard)
     # The store is ours, so a predecessor is dead, and what it has left must not pass for current.
-    names.sweep()
+    names.remove_stale()
     worker = Worker(
         shard, deployment.shard_count, store, deployment.memory_bytes // deployment.shard_count, names
     )

@@ -17,6 +17,7 @@ is closed says so in its header, to all who have it mapped: whoever reads there 
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 import platform
@@ -27,6 +28,9 @@ from typing import Any
 import numpy as np
 
 FOLDER = Path("/dev/shm")
+
+NAME = "millrace"
+LOCK = "lock"
 
 HEADER_BYTES = 4096
 MAGIC = 0x6D696C6C72616301
@@ -154,28 +158,44 @@ def _places(slots: int) -> tuple[int, int, int, int]:
 
 
 class SegmentNames:
-    """The names of one worker's files: those of a predecessor are found by their prefix."""
+    """The names of one worker's files: those of a predecessor are found by their prefix.
+
+    While the process lives it holds the lock of one more file, so that anybody can tell
+    whether what is there has still an owner.
+    """
 
     def __init__(self, deployment: str, shard: int) -> None:
         self.prefix = f"{prefix_of(deployment)}{shard}-"
         self._start = f"{self.prefix}{os.getpid()}-{os.urandom(4).hex()}-"
         self._count = 0
+        self._lock: int | None = None
 
     def new(self) -> str:
         """A name that no file ever had; what follows is the number of its generation."""
+        if self._lock is None:
+            self._lock = os.open(FOLDER / f"{self._start}{LOCK}", os.O_RDWR | os.O_CREAT, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._count += 1
         return f"{self._start}{self._count}"
 
-    def sweep(self) -> int:
-        return sweep(self.prefix)
+    def remove_stale(self) -> int:
+        """Remove what predecessors have left; to be called when there can be none alive."""
+        return remove_stale(self.prefix)
+
+    def close(self) -> None:
+        """All files are closed."""
+        if self._lock is not None:
+            (FOLDER / f"{self._start}{LOCK}").unlink(missing_ok=True)
+            os.close(self._lock)
+            self._lock = None
 
 
 def prefix_of(deployment: str) -> str:
     """How the names of all files of a deployment begin."""
-    return f"millrace-{blake2b(deployment.encode(), digest_size=6).hexdigest()}-"
+    return f"{NAME}-{blake2b(deployment.encode(), digest_size=6).hexdigest()}-"
 
 
-def sweep(prefix: str) -> int:
+def remove_stale(prefix: str) -> int:
     """Close and remove files that a dead process left behind; returns how many.
 
     Whoever still reads there finds them closed: after a restart the old state must not be
@@ -190,6 +210,25 @@ def sweep(prefix: str) -> int:
             segment.close()
         path.unlink(missing_ok=True)
     return len(stale)
+
+
+def remove_orphans() -> int:
+    """Sweep up after every worker of any deployment on this machine that is dead; returns how many."""
+    count = 0
+    for path in FOLDER.glob(f"{NAME}-*-{LOCK}") if is_possible() else ():
+        try:
+            lock = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+        except OSError:  # gone by now, or another user's
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove_stale(path.name.removesuffix(LOCK))
+            count += 1
+        except BlockingIOError:
+            pass
+        finally:
+            os.close(lock)
+    return count
 
 
 def generation_path(name: str, generation: int) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import zlib
@@ -14,12 +15,13 @@ import numpy as np
 from backend.shared_memory.columns import ColumnReader
 from backend.shared_memory.entry import EntryLayout
 from backend.shared_memory.reader import SharedViewReader
-from backend.shared_memory.segment import SegmentNames, prefix_of, sweep
+from backend.shared_memory.segment import SegmentNames, prefix_of, remove_stale
 from backend.shared_memory.writer import SharedViewWriter
 from dataflow.types import BIGINT, Row, text
 
 TYPES = (BIGINT, BIGINT, text(200), BIGINT)
-DEPLOYMENT = "tests of shared views"
+DEPLOYMENT = "tests of shared views " + os.environ.setdefault("MILLRACE_TEST_RUN", str(os.getpid()))
+"""The same in the processes that a test starts, another in tests that run at the same time."""
 
 encode = msgspec.msgpack.Encoder().encode
 decode = msgspec.msgpack.Decoder(list[tuple[int, int, str, int]]).decode
@@ -33,11 +35,12 @@ def writer(exact: bool = True, complete: bool = False) -> Iterator[SharedViewWri
         yield view
     finally:
         view.close()
+        names.close()
 
 
 def left_behind() -> int:
     """How many files of these tests are there, all of which are removed."""
-    return sweep(prefix_of(DEPLOYMENT))
+    return remove_stale(prefix_of(DEPLOYMENT))
 
 
 def checked_row(key: int, version: int) -> Row:

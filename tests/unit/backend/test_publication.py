@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from backend.execution.embedded import open_embedded
 from backend.execution.local_store import LocalStore
 from backend.shared_memory.publication import LARGE_BYTES, LOOKUPS_BEFORE_SHARING
-from backend.shared_memory.segment import Segment, SegmentNames, prefix_of, sweep
+from backend.shared_memory.segment import Segment, SegmentNames, prefix_of, remove_stale
 from backend.shared_view import SharedViews
 from backend.view_definition import ViewDefinition
 from backend.view_host import ViewHost
@@ -24,7 +25,7 @@ from dataflow.node import Aggregate, AggregateFunction, Base, Join
 from dataflow.schema import Table
 from dataflow.types import BIGINT, Row
 
-DEPLOYMENT = "tests of publication"
+DEPLOYMENT = f"tests of publication {os.getpid()}"
 
 encode = msgspec.msgpack.Encoder().encode
 
@@ -88,7 +89,7 @@ def shop(folder: Path) -> Iterator[Shop]:
 @pytest.fixture(autouse=True)
 def nothing_is_left() -> Iterator[None]:
     yield
-    assert sweep(prefix_of(DEPLOYMENT)) == 0
+    assert remove_stale(prefix_of(DEPLOYMENT)) == 0
 
 
 def sales(shop: Shop) -> Base:

@@ -19,7 +19,14 @@ from backend.shared_memory import segment as segments
 from backend.shared_memory.columns import ColumnReader
 from backend.shared_memory.entry import EntryLayout
 from backend.shared_memory.reader import NO_ROWS, SharedViewReader
-from backend.shared_memory.segment import SegmentNames, number_of, prefix_of, sweep, tag_of
+from backend.shared_memory.segment import (
+    SegmentNames,
+    number_of,
+    prefix_of,
+    remove_orphans,
+    remove_stale,
+    tag_of,
+)
 from backend.shared_memory.shared_key import KeyNaming
 from backend.shared_memory.writer import SharedViewWriter
 from dataflow.types import BIGINT, DOUBLE, INT, Row, decimal, text
@@ -153,7 +160,8 @@ def test_keys_that_share_a_tag_are_told_apart() -> None:
 
 def test_columns_are_those_of_the_rows() -> None:
     types = (BIGINT, DOUBLE, text(100), decimal(10, 2), BIGINT)
-    view = SharedViewWriter(SegmentNames(DEPLOYMENT, 0).new(), EntryLayout(types), True)
+    names = SegmentNames(DEPLOYMENT, 0)
+    view = SharedViewWriter(names.new(), EntryLayout(types), True)
     rows: dict[int, Row] = {
         key: (key, key / 3, "ü" * (key % 300), Decimal(key).scaleb(-2), None if key % 7 == 0 else -key)
         for key in range(500)
@@ -171,6 +179,7 @@ def test_columns_are_those_of_the_rows() -> None:
         assert Decimal(got[3].as_py()) == row[3]
         assert (None if null >> 4 & 1 else int(got[4])) == row[4]
     view.close()
+    names.close()
 
 
 def test_keys_with_several_rows_have_no_columns() -> None:
@@ -303,9 +312,21 @@ def test_readers_keep_a_dead_writers_last_publication_until_its_successor_starts
         assert reader is not None
         found = reader.get_number(1)
         assert found is not None and decode(found) == [checked_row(1, 1)]
-        assert SegmentNames(DEPLOYMENT, 1).sweep() == 0, "another shard's files are not ours"
-        assert SegmentNames(DEPLOYMENT, 0).sweep() == 1
+        assert SegmentNames(DEPLOYMENT, 1).remove_stale() == 0, "another shard's files are not ours"
+        assert SegmentNames(DEPLOYMENT, 0).remove_stale() == 2
         assert reader.get_number(1) is None and reader.is_gone
+    assert left_behind() == 0
+
+
+def test_files_without_an_owner_are_removed_and_others_are_not() -> None:
+    with writer() as view:
+        put(view, 1, 1)
+        view.publish()
+        reader = opened(view)
+        crashed = subprocess.run([sys.executable, "-c", CRASH], capture_output=True, text=True)
+        assert remove_orphans() >= 1
+        assert SharedViewReader.open(crashed.stdout.strip()) is None
+        assert reader.get_number(1) is not None
     assert left_behind() == 0
 
 
@@ -315,5 +336,5 @@ def test_what_is_no_view_of_ours_is_not_opened() -> None:
     assert SharedViewReader.open(path.name) is None
     path.write_bytes(bytes(10_000))
     assert SharedViewReader.open(path.name) is None
-    assert sweep(prefix_of(DEPLOYMENT)) == 1
+    assert remove_stale(prefix_of(DEPLOYMENT)) == 1
     assert not path.exists()
