@@ -13,6 +13,7 @@ import signal
 import sys
 from typing import Any
 
+from backend.execution.alteration import abandon_copies
 from backend.execution.definition import carry_out, finish_builds, unfinished_builds
 from backend.messages import ChangeAccounts, Define, Defined, Message, NotLeading
 from backend.node import Node
@@ -122,7 +123,7 @@ class Controller:
     async def _take_over(self) -> None:
         """Finish what a predecessor left half done."""
         log.info("controller %d leads", os.getpid())
-        catalog = await self._catalog.load()
+        catalog = await abandon_copies(self._catalog)
         builds = unfinished_builds(catalog)
         if builds:
             task = asyncio.ensure_future(self._finish(builds, catalog))

@@ -59,6 +59,19 @@ class Note:
     message: str
 
 
+HIDDEN_NAME_PREFIX = "#sql-alter-"
+"""Names of tables that are being filled to take the place of others; shown to nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """The rows of a table are to be stored anew, as `table`, which then takes its place."""
+
+    table_id: int
+    table: Table
+    sql_mode: frozenset[str]
+
+
 @dataclass(frozen=True, slots=True)
 class CatalogChange:
     """The effect of one DDL statement, all or nothing.
@@ -74,6 +87,7 @@ class CatalogChange:
     tables_dropped: tuple[int, ...] = ()
     builds: tuple[tuple[int, int], ...] = ()
     checks: tuple[tuple[int, str], ...] = ()
+    copies: tuple[Copy, ...] = ()
     notes: tuple[Note, ...] = ()
     views_put: tuple[View, ...] = ()
     views_dropped: tuple[ViewName, ...] = ()
@@ -82,7 +96,7 @@ class CatalogChange:
 
     @property
     def is_empty(self) -> bool:
-        tables = self.tables_put or self.tables_dropped
+        tables = self.tables_put or self.tables_dropped or self.copies
         views = self.views_put or self.views_dropped
         accounts = self.accounts_put or self.accounts_dropped
         return not (self.databases_put or self.databases_dropped or tables or views or accounts)
@@ -152,7 +166,7 @@ class Catalog:
 
     def tables_of(self, database: str) -> list[Table]:
         """The tables of `database` by name."""
-        found = [table for table in self.tables.values() if table.database == database]
+        found = [table for table in self.tables.values() if table.database == database and not table.name.startswith(HIDDEN_NAME_PREFIX)]
         return sorted(found, key=lambda table: table.name)
 
     def references_to(self, database: str, name: str) -> Iterator[tuple[Table, schema.ForeignKey]]:

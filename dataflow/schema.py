@@ -90,7 +90,7 @@ class Table:
     `primary_key` always exists: a table declared without one gets the hidden column
     `ROW_ID_NAME` (BIGINT UNSIGNED, numbered by the system, last in `columns`, invisible).
     `formats[n]` lists the column ids, in order, of a row stored in format n; rows are
-    written in the last format.
+    written in the last format. While `altering`, it is read but not written.
     """
 
     id: int
@@ -110,6 +110,7 @@ class Table:
     collation: str = "utf8mb4_0900_ai_ci"
     comment: str = ""
     options: tuple[tuple[str, str], ...] = field(default=())
+    altering: bool = False
 
 
 ROW_ID_NAME = "millrace_row_id"

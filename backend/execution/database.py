@@ -12,6 +12,7 @@ import random
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import count
 
 from backend.execution.directed import CompiledDirected
 from backend.execution.execution import Execution
@@ -20,7 +21,7 @@ from backend.execution.numbers import Numbers
 from backend.execution.outcome import Done, Outcome, ResultSet
 from backend.execution.query import CompiledQuery, compile_select
 from backend.execution.select import CompiledSelect
-from backend.execution.transaction import SchemaChanged, Transaction
+from backend.execution.transaction import SchemaChanged, TableAltering, Transaction
 from backend.execution.update import CompiledDelete, CompiledUpdate
 from backend.store import Committed, Conflict, Store
 from controller.account_changes import AccountStatement
@@ -29,6 +30,7 @@ from controller.sql.plan import Delete, Directed, Insert, Plan, Query, Select, U
 from controller.sql.settings import Settings
 from dataflow.errors import Condition, MillraceError, Retryable, Unsupported
 from dataflow.modes import DEFAULT_MODES, Modes
+from dataflow.schema import Table
 from dataflow.temporal import from_datetime
 from dataflow.types import Row, Value
 
@@ -37,6 +39,8 @@ TRIES_MAX = 50
 PAUSE_SECONDS = 0.001
 PAUSE_SECONDS_MAX = 0.1
 PATIENCE_SECONDS = 10.0
+ALTERATION_LOOK_SECONDS = 0.2
+"""How often a writer asks whether ALTER TABLE is done with its table."""
 
 Compiled = CompiledSelect | CompiledQuery | CompiledInsert | CompiledUpdate | CompiledDelete | CompiledDirected
 LoadCatalog = Callable[[], Awaitable[Catalog]]
@@ -98,6 +102,10 @@ class Database:
     def begin(self) -> Transaction:
         return Transaction(self.store)
 
+    async def next_auto_increment(self, table: Table) -> int:
+        """The number that the table's next row gets, if nothing comes in between."""
+        return await self._numbers.next_auto_increment(table)
+
     async def execute(
         self,
         plan: Plan,
@@ -113,6 +121,13 @@ class Database:
         `SchemaChanged` asks the caller to plan again with a fresh catalog.
         """
         run = _Run(self._compile(plan), self._vectors(plan, parameters), modes, self._numbers, memory or {})
+        try:
+            return await self._run(run, transaction)
+        except TableAltering:
+            await self._wait_for_alteration()
+            raise SchemaChanged from None
+
+    async def _run(self, run: _Run, transaction: Transaction | None) -> Outcome:
         if transaction is None:
             return await self._run_alone(run)
         mark = transaction.mark()
@@ -121,6 +136,15 @@ class Database:
         except BaseException:
             transaction.rollback_to_mark(mark)
             raise
+
+    async def _wait_for_alteration(self) -> None:
+        """Until no table of the statement's catalog is being altered any more, as far as can be known."""
+        waiting = {table.id for table in self._catalog.tables.values() if table.altering}
+        for attempt in count():
+            await asyncio.sleep(min(0.01 * 2**attempt, ALTERATION_LOOK_SECONDS))
+            await self.refresh_catalog()
+            if not any(table.altering for table in self._catalog.tables.values() if table.id in waiting):
+                return
 
     def evaluate(
         self, plan: Plan, parameters: Sequence[Value], rows: Sequence[Row], modes: Modes = DEFAULT_MODES

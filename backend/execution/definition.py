@@ -20,6 +20,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from backend.execution.access import Bound, Path
+from backend.execution.alteration import carry_out_copy
 from backend.execution.duplicates import duplicate_entry
 from backend.execution.reading import Found, find_bound, row_address, row_decoder
 from backend.execution.references import Reference, Values
@@ -57,6 +58,12 @@ async def carry_out(change: CatalogChange, catalog_store: CatalogStore, store: S
     before = await catalog_store.load()
     if change.is_empty:
         return before
+    if change.copies:
+        [copy] = change.copies
+        catalog = await carry_out_copy(copy, change, catalog_store, store)
+        if change.checks:
+            await _check_copied(change, catalog, catalog_store, store)
+        return catalog
     catalog = await catalog_store.replace(before.version, change)
     try:
         if change.builds:
@@ -89,6 +96,21 @@ async def finish_builds(builds: Sequence[Build], catalog_store: CatalogStore, st
         indexes = tuple(replace(index, building=index.building and index.id not in done) for index in table.indexes)
         ready.append(replace(table, indexes=indexes, version=table.version + 1))
     return await catalog_store.replace(catalog.version, CatalogChange(tables_put=tuple(ready)))
+
+
+async def _check_copied(
+    change: CatalogChange, catalog: Catalog, catalog_store: CatalogStore, store: Store
+) -> None:
+    """A foreign key that the stored rows do not fulfil goes again; the rest of the statement stays."""
+    for table_id, name in change.checks:
+        try:
+            await check_foreign_key(store, catalog, table_id, name)
+        except MillraceError:
+            table = catalog.tables[table_id]
+            keys = tuple(key for key in table.foreign_keys if key.name != name)
+            without = replace(table, foreign_keys=keys, version=table.version + 1)
+            await catalog_store.replace(catalog.version, CatalogChange(tables_put=(without,)))
+            raise
 
 
 async def _undo(change: CatalogChange, before: Catalog, catalog_store: CatalogStore) -> None:

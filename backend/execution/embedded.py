@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from backend.execution.alteration import abandon_copies
 from backend.execution.database import Database
 from backend.execution.definition import carry_out, finish_builds, unfinished_builds
 from backend.execution.local_store import LocalStore
@@ -89,7 +90,7 @@ async def open_embedded(folder: Path, shard_count: int = 1, durability: Durabili
     """Open or create a database under `folder`; close it with `database.store.close()`."""
     store = LocalStore(folder, shard_count, durability)
     catalogs = LocalCatalogStore(store)
-    builds = unfinished_builds(await catalogs.load())
+    builds = unfinished_builds(await abandon_copies(catalogs))
     if builds:
         await finish_builds(builds, catalogs, store)
 

@@ -38,6 +38,10 @@ class SchemaChanged(Retryable):
         super().__init__(Condition.TABLE_DEFINITION_CHANGED)
 
 
+class TableAltering(SchemaChanged):
+    """The table cannot be written to until ALTER TABLE is done with it."""
+
+
 class State(Enum):
     OPEN = "open"
     COMMITTED = "committed"

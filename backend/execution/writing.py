@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from backend.execution.reading import Found, table_writer
-from backend.execution.transaction import OWN, Address, Transaction
+from backend.execution.transaction import OWN, Address, TableAltering, Transaction
 from backend.store import ABSENT, ANY, Stored
 from dataflow.schema import Index, Table
 from dataflow.types import Row
@@ -38,6 +38,8 @@ class RowWriter:
         self._shard_of = transaction.store.shard_of
         self._known: dict[Address, Stored | None] = {}
         self._indexes = {index.id: index for index in table.indexes}
+        if table.altering:
+            raise TableAltering
         transaction.use_table(table.id, table.version)
 
     # Reads

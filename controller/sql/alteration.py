@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from controller.catalog import Catalog, CatalogChange
+from controller.catalog import Catalog, CatalogChange, Copy
 from controller.sql.column_values import column_of, with_default
 from controller.sql.cursor import Cursor
 from controller.sql.foreign_keys import check_parents, touched_parents
@@ -30,6 +30,20 @@ from dataflow.schema import Column, ForeignKey, Table
 def alter_table(cursor: Cursor, table: Table, catalog: Catalog, settings: Settings, now: int) -> CatalogChange:
     alteration = _Alteration(cursor, table, catalog, settings, now)
     return alteration.plan()
+
+
+def copied(old: Table, new: Table, catalog: Catalog, settings: Settings) -> CatalogChange:
+    """The change that stores all rows of `old` anew, as `new`."""
+    columns = tuple(replace(column, missing=None) for column in new.columns)
+    table = replace(
+        new,
+        id=catalog.next_table_id,
+        version=1,
+        columns=columns,
+        indexes=tuple(replace(index, building=False) for index in new.indexes),
+        formats=(tuple(column.id for column in columns),),
+    )
+    return CatalogChange(copies=(Copy(old.id, table, settings.sql_mode),))
 
 
 class _Alteration:
@@ -66,6 +80,10 @@ class _Alteration:
         changed = {each.id: each for each in touched_parents(keys, table, self.catalog)}
         changed |= {each.id: each for each in self._children(table)}
         checks = tuple((table.id, key.name) for key in keys if self.settings.foreign_key_checks)
+        if self.draft.copies:
+            change = copied(self.old, table, self.catalog, self.settings)
+            new_id = change.copies[0].table.id
+            return replace(change, tables_put=tuple(changed.values()), checks=tuple((new_id, name) for _, name in checks))
         return CatalogChange(tables_put=(table, *changed.values()), builds=builds, checks=checks)
 
     def _children(self, table: Table) -> list[Table]:
@@ -197,7 +215,7 @@ class _Alteration:
         if cursor.accept_any("INDEX", "KEY"):
             draft.drop_index(cursor.identifier())
         elif cursor.accept("PRIMARY", "KEY"):
-            raise Unsupported("DROP PRIMARY KEY")
+            draft.drop_primary_key()
         elif cursor.accept("FOREIGN", "KEY"):
             self._drop_foreign_key(cursor.identifier(), Condition.CANT_DROP_FIELD_OR_KEY)
         elif cursor.accept("CHECK"):
@@ -308,7 +326,7 @@ class _Alteration:
             raise cursor.error()
 
     def _change(self, renames: bool) -> None:
-        """CHANGE and MODIFY: a new definition, as long as stored values mean the same in it."""
+        """CHANGE and MODIFY: a new definition; rows are stored anew if their values mean something else in it."""
         cursor = self.cursor
         cursor.accept("COLUMN")
         old_name = cursor.identifier()
@@ -340,16 +358,27 @@ class _Alteration:
         if bool(old.generated_sql) != bool(new.generated_sql) or (
             old.generated_sql and old.generated_sql.replace("`", "") != new.generated_sql.replace("`", "")
         ):
-            raise Unsupported("changing a generated column")
-        if not keeps_stored_values(old.type, new.type, indexed):
-            raise Unsupported("changing a column to a type with other stored values")
-        if old.nullable and not new.nullable:
-            raise Unsupported("changing a column to NOT NULL")
+            self.draft.copies = True
+        if not keeps_stored_values(old.type, new.type, indexed) and self.settings.foreign_key_checks:
+            self._check_keys(old.name)
+        if not keeps_stored_values(old.type, new.type, indexed) or (old.nullable and not new.nullable):
+            self.draft.copies = True
+        if new.auto_increment and not old.auto_increment:
+            self.draft.copies = True
         if new.auto_increment and not old.auto_increment and not indexed:
             raise InvalidStatement(Condition.WRONG_AUTO_KEY)
 
+    def _check_keys(self, name: str) -> None:
+        """Both ends of a foreign key keep their type."""
+        for key in self.draft.foreign_keys:
+            if name.lower() in (each.lower() for each in key.columns):
+                raise InvalidStatement(Condition.COLUMN_IN_FOREIGN_KEY, name, key.name)
+        for child, key in self.catalog.references_to(self.old.database, self.old.name):
+            if name.lower() in (each.lower() for each in key.parent_columns):
+                raise InvalidStatement(Condition.COLUMN_IN_CHILD_KEY, name, key.name, f"{child.database}.{child.name}")
+
     def _convert(self) -> None:
-        """CONVERT TO CHARACTER SET: allowed where no column's collation would change."""
+        """CONVERT TO CHARACTER SET."""
         cursor = self.cursor
         cursor.expect("CONVERT", "TO")
         options = read_option(cursor, TableOptions())

@@ -14,7 +14,7 @@ from controller.sql.table_elements import (
     LiteralDefault,
     NowDefault,
 )
-from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.modes import Modes
 from dataflow.schema import Column
 from dataflow.storing import WARNING, Report, store
@@ -103,8 +103,6 @@ def _stored(column: Column, value: Value, settings: Settings) -> Value:
 
 def missing_value(column: Column, now: int) -> Value:
     """What rows stored before the column was added read as; `now` is the packed time in UTC."""
-    if column.default_sql:
-        raise Unsupported("ALTER TABLE … ADD of a column with DEFAULT (expression)")
     if column.default_now:
         return round_datetime(now, column.type.scale)
     if column.has_default or column.nullable:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from controller.catalog import Catalog, CatalogChange, Database, Note
-from controller.sql.alteration import alter_table
+from controller.sql.alteration import alter_table, copied
 from controller.sql.column_types import column_collation
 from controller.sql.cursor import Cursor
 from controller.sql.foreign_keys import (
@@ -107,7 +107,9 @@ class _Definition:
             cursor.expect("ON")
             draft = self._draft(self._table(self._name()))
             if name.upper() == "PRIMARY":
-                raise Unsupported("DROP PRIMARY KEY")
+                draft.drop_primary_key()
+                self._algorithm()
+                return copied(draft.table, draft.finish(), self.catalog, self.settings)
             draft.drop_index(name)
             self._algorithm()
             return CatalogChange(tables_put=(draft.finish(),))

@@ -2,7 +2,7 @@
 
 Columns and indexes get their ids here. Stored rows are never touched: when the columns or
 their order change, `finish` appends a format, and a column added to a table that may have rows
-says in `missing` what the old rows read as.
+says in `missing` what the old rows read as. What cannot be done so sets `copies`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from controller.sql.table_elements import (
     KeyElement,
     PartElement,
 )
-from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.schema import ROW_ID_NAME, Check, Column, ForeignKey, Index, KeyPart, Table
 from dataflow.types import BIGINT_UNSIGNED, BLOBS, TEXTS, Kind
 
@@ -51,6 +51,8 @@ class TableDraft:
         self.next_column_id = table.next_column_id
         self.next_index_id = table.next_index_id
         self.explicit_nulls: set[int] = set()
+        self.copies = False
+        """Whether rows have to be stored anew."""
 
     # -- columns
 
@@ -74,9 +76,10 @@ class TableDraft:
         if element.nullable is True:
             self.explicit_nulls.add(column.id)
         if not self.created:
-            if column.auto_increment or column.generated_sql:
-                raise Unsupported("ALTER TABLE … ADD of a generated or AUTO_INCREMENT column")
-            column = replace(column, missing=missing_value(column, self.now))
+            if column.auto_increment or column.generated_sql or column.default_sql:
+                self.copies = True
+            else:
+                column = replace(column, missing=missing_value(column, self.now))
         self.next_column_id += 1
         self.columns.insert(len(self.columns) if position is None else position, column)
         return column
@@ -98,7 +101,9 @@ class TableDraft:
             if lowered in (each.lower() for each in key.columns):
                 raise InvalidStatement(Condition.COLUMN_NEEDED_BY_FOREIGN_KEY, column.name, key.name)
         if self.primary_key is not None and any(part.column_id == column.id for part in self.primary_key.parts):
-            raise Unsupported("dropping a column of the primary key")
+            parts = tuple(part for part in self.primary_key.parts if part.column_id != column.id)
+            self.primary_key = replace(self.primary_key, parts=parts) if parts else None
+            self.copies = True
         self.columns.remove(column)
         if not self.columns:
             raise InvalidStatement(Condition.CANT_REMOVE_ALL_COLUMNS)
@@ -135,8 +140,7 @@ class TableDraft:
     def _set_primary_key(self, parts: tuple[KeyPart, ...]) -> Index:
         if self.primary_key is not None:
             raise InvalidStatement(Condition.MULTIPLE_PRIMARY_KEY)
-        if not self.created:
-            raise Unsupported("ALTER TABLE … ADD PRIMARY KEY")
+        self.copies = not self.created
         for part in parts:
             column = self.by_id(part.column_id)
             if column.id in self.explicit_nulls:
@@ -172,6 +176,12 @@ class TableDraft:
         while self.index(name) is not None or name.upper() == "PRIMARY":
             name, number = f"{base}_{number}", number + 1
         return name
+
+    def drop_primary_key(self) -> None:
+        if self.primary_key is None:
+            raise InvalidStatement(Condition.CANT_DROP_FIELD_OR_KEY, "PRIMARY")
+        self.primary_key = None
+        self.copies = True
 
     def drop_index(self, name: str) -> None:
         index = self.index(name)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from controller.catalog import HIDDEN_NAME_PREFIX
 from controller.sql.show_create import type_text
 from dataflow.schema import ROW_ID_NAME, Table
 from dataflow.types import Row
@@ -28,7 +30,9 @@ PRIVILEGES = "select,insert,update,references"
 
 def tables_seen(session: Session) -> list[Table]:
     """Every table by database and name, those of information_schema included."""
-    return sorted(session.environment.visible_catalog(session).tables.values(), key=lambda table: (table.database, table.name))
+    tables = session.environment.visible_catalog(session).tables.values()
+    shown = (table for table in tables if not table.name.startswith(HIDDEN_NAME_PREFIX))
+    return sorted(shown, key=lambda table: (table.database, table.name))
 
 
 def base_tables(session: Session) -> Iterator[Table]:
@@ -73,7 +77,13 @@ def schemata(session: Session) -> Iterator[Row]:
     CREATE_OPTIONS 256?
     TABLE_COMMENT longtext?
 """)
-def tables(session: Session) -> Iterator[Row]:
+async def tables(session: Session) -> list[Row]:
+    counted = [table for table in base_tables(session) if any(column.auto_increment for column in table.columns)]
+    next_numbers = await asyncio.gather(*map(session.environment.database.next_auto_increment, counted))
+    return list(_tables(session, {table.id: number for table, number in zip(counted, next_numbers)}))
+
+
+def _tables(session: Session, next_numbers: Mapping[int, int]) -> Iterator[Row]:
     for table in tables_seen(session):
         if table.id < 0:
             yield (
@@ -81,10 +91,9 @@ def tables(session: Session) -> Iterator[Row]:
                 None, None, "", "",
             )  # fmt: skip
             continue
-        counted = any(column.auto_increment for column in table.columns)
         yield (
             "def", table.database, table.name, "BASE TABLE", table.engine, 10, "Dynamic", 0, 0, 16384, 0, 0, 0,
-            table.auto_increment_start if counted else None, None, None, None, table.collation, None,
+            next_numbers.get(table.id), None, None, None, table.collation, None,
             " ".join(f"{name.lower()}={value}" for name, value in table.options), table.comment,
         )  # fmt: skip
     for database, name in sorted(session.environment.visible_catalog(session).views):

@@ -65,7 +65,7 @@ def test_no_child_is_left_without_its_parent_whatever_meets(tmp_path: Path) -> N
     async def scenario(engine: Engine) -> None:
         await engine.define(PARENT, CASCADING)
         for round_ in range(15):
-            statements = []
+            statements: list[str] = []
             for key in range(3):
                 statements += (
                     f"INSERT INTO p VALUES ({key}, NULL, 0)",

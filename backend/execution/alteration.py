@@ -1,0 +1,182 @@
+"""ALTER TABLE that changes stored values: every row is stored anew, in a table that takes the old one's place.
+
+1. The table is marked `altering`: commits planned before are refused, and statements that
+   write to it wait (`Database.execute`). Reads go on. The new table is published under a
+   name that no statement can have said, so its id is taken whatever happens.
+2. The rows are copied in order of the primary key, converted as INSERT converts them. The first that
+   does not fit ends it all: the mark goes, and so does the new table.
+3. In one change of the catalog the old table goes and the new one takes its name.
+
+So writers are held up for as long as the copy takes, a few seconds for 100,000 rows, and nobody
+else. A controller that takes over from one that died here undoes step 1 (`abandon_copies`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import count
+from typing import Protocol
+
+from backend.execution.access import Bound, Path
+from backend.execution.columns import Columns, implicit_default
+from backend.execution.duplicates import duplicate_entry
+from backend.execution.execution import Execution
+from backend.execution.numbers import Numbers
+from backend.execution.reading import find_bound, row_decoder
+from backend.execution.transaction import Transaction
+from backend.execution.writing import RowWriter
+from backend.store import Store
+from controller.catalog import HIDDEN_NAME_PREFIX, Catalog, CatalogChange, Copy
+from dataflow.errors import Condition, InvalidStatement, MillraceError
+from dataflow.modes import Modes
+from dataflow.schema import Table
+from dataflow.temporal import from_datetime
+from dataflow.types import Row, Value
+from persistence.layout import auto_increment_counter
+
+BATCH_ROWS = 400
+
+
+class CatalogStore(Protocol):
+    async def load(self) -> Catalog: ...
+
+    async def replace(self, old_version: int, change: CatalogChange) -> Catalog: ...
+
+
+async def carry_out_copy(copy: Copy, change: CatalogChange, catalog_store: CatalogStore, store: Store) -> Catalog:
+    """Copy the rows and publish `change` with the new table in it; on failure nothing of it remains."""
+    catalog = await catalog_store.load()
+    old = catalog.tables[copy.table_id]
+    frozen = replace(old, altering=True, version=old.version + 1)
+    new = replace(copy.table, name=f"{HIDDEN_NAME_PREFIX}{copy.table.id}", foreign_keys=())
+    catalog = await catalog_store.replace(catalog.version, CatalogChange(tables_put=(frozen, new)))
+    try:
+        await _Copier(store, frozen, new, copy.sql_mode).copy()
+        final = replace(copy.table, version=new.version + 1)
+        return await catalog_store.replace(
+            catalog.version,
+            replace(change, copies=(), tables_put=(final, *change.tables_put), tables_dropped=(old.id,)),
+        )
+    except MillraceError:
+        await abandon_copies(catalog_store)
+        raise
+
+
+async def abandon_copies(catalog_store: CatalogStore) -> Catalog:
+    """Undo whatever copies are under way."""
+    catalog = await catalog_store.load()
+    frozen = [table for table in catalog.tables.values() if table.altering]
+    hidden = [table.id for table in catalog.tables.values() if table.name.startswith(HIDDEN_NAME_PREFIX)]
+    if not frozen and not hidden:
+        return catalog
+    thawed = tuple(replace(table, altering=False, version=table.version + 1) for table in frozen)
+    return await catalog_store.replace(
+        catalog.version, CatalogChange(tables_put=thawed, tables_dropped=tuple(hidden))
+    )
+
+
+class _Copier:
+    def __init__(self, store: Store, old: Table, new: Table, sql_mode: frozenset[str]) -> None:
+        self._store = store
+        self._old = old
+        self._new = new
+        self._numbers = Numbers(store)
+        self._columns = Columns(new)
+        modes = Modes.parse(",".join(sql_mode))
+        self._execution = Execution(Transaction(store), (), modes, from_datetime(datetime.now(UTC)), self._numbers)
+        self._sources = {column.id: position for position, column in enumerate(old.columns)}
+        self._next_number = 1
+
+    async def copy(self) -> None:
+        await self._start_numbers()
+        async for rows in self._rows():
+            transaction = Transaction(self._store)
+            writer = RowWriter(transaction, self._new)
+            await writer.prefetch_inserts(rows)
+            for row in rows:
+                duplicate = await writer.insert(row)
+                if duplicate is not None:
+                    raise duplicate_entry(self._shown, duplicate.index, row)
+            await transaction.commit()
+        if self._columns.auto_increment is not None:
+            await self._numbers.raise_above(self._new, self._next_number - 1)
+
+    @property
+    def _shown(self) -> Table:
+        return replace(self._new, name=self._old.name)
+
+    async def _rows(self) -> AsyncIterator[list[Row]]:
+        """The new rows in batches."""
+        decode = row_decoder(self._old)
+        numbers = count(1)
+        path = Bound(Path(self._old.primary_key), [()], [])
+        async for chunk in find_bound(Transaction(self._store), self._old, path):
+            for first in range(0, len(chunk), BATCH_ROWS):
+                batch = [decode(value) for _, _, value in chunk[first : first + BATCH_ROWS]]
+                row_ids = range(0)
+                if self._columns.row_id is not None:
+                    row_ids = await self._numbers.row_ids(self._new.id, len(batch))
+                rows = []
+                for position, row in enumerate(batch):
+                    self._execution.report.row_number = next(numbers)
+                    rows.append(self._converted(row, row_ids[position] if row_ids else 0))
+                yield rows
+
+    async def _start_numbers(self) -> None:
+        """A column that was AUTO_INCREMENT before goes on where it was."""
+        if any(column.auto_increment for column in self._old.columns):
+            self._next_number = await self._store.allocate(auto_increment_counter(self._old.id), 0)
+        self._next_number = max(self._next_number, self._new.auto_increment_start)
+
+    def _converted(self, old: Row, row_id: int) -> Row:
+        row: list[Value] = []
+        for position, target in enumerate(self._columns.targets):
+            column = target.column
+            source = self._sources.get(column.id)
+            if position == self._columns.row_id:
+                value: Value = row_id
+            elif source is None:
+                value = self._added(position, tuple(row))
+            else:
+                value, before = old[source], self._old.columns[source].type
+                if before != column.type:
+                    value = target.store(value, before, self._execution)
+            if position == self._columns.auto_increment:
+                value = self._number(value)
+            if value is None and not column.nullable and column.generated is None:
+                value = self._without_null(position, source)
+            row.append(value)
+        new = self._columns.complete(row, self._execution)
+        violated = self._columns.violated(new)
+        if violated is not None:
+            raise InvalidStatement(Condition.CHECK_VIOLATED, violated)
+        return new
+
+    def _added(self, position: int, row: Row) -> Value:
+        target = self._columns.targets[position]
+        column = target.column
+        if column.generated is not None or column.auto_increment:
+            return None
+        if column.default_now or column.default_expression is not None or column.has_default:
+            return target.default(self._execution, row + (None,) * (len(self._columns.targets) - len(row)))
+        return None if column.nullable else implicit_default(column.type)
+
+    def _number(self, value: Value) -> Value:
+        if value is None or (value == 0 and not self._execution.modes.no_auto_value_on_zero):
+            value = self._next_number
+        assert isinstance(value, int)
+        self._next_number = max(self._next_number, value + 1)
+        return value
+
+    def _without_null(self, position: int, source: int | None) -> Value:
+        """NULL in a column that is NOT NULL from now on."""
+        column = self._columns.targets[position].column
+        if self._execution.modes.strict:
+            same = source is not None and self._old.columns[source].type == column.type
+            if same:
+                raise InvalidStatement(Condition.INVALID_USE_OF_NULL)
+            raise InvalidStatement(Condition.DATA_TRUNCATED, column.name, self._execution.report.row_number)
+        self._execution.warn(Condition.DATA_TRUNCATED, column.name, self._execution.report.row_number)
+        return implicit_default(column.type)
