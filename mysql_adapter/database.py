@@ -15,6 +15,7 @@ from controller.catalog import Catalog
 from controller.sql.plan import Plan
 from controller.sql.settings import Settings
 from dataflow.modes import Modes
+from dataflow.schema import Table
 from dataflow.types import Row, Value
 
 
@@ -43,6 +44,10 @@ class Database(Protocol):
 
     def evaluate(self, plan: Plan, parameters: Sequence[Value], rows: Sequence[Row], modes: Modes) -> ResultSet:
         """Run a SELECT over `rows` in place of its table's."""
+        ...
+
+    async def next_auto_increment(self, table: Table) -> int:
+        """The number that the table's next row gets, if nothing comes in between."""
         ...
 
     async def define(self, sql: str, database: str | None, settings: Settings) -> Done:

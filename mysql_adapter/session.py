@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 from backend.execution.outcome import Done, Outcome, ResultSet, Warning
@@ -19,11 +18,8 @@ from controller.catalog import Catalog, Database
 from controller.sql.lexer import leading_words, split_statements
 from controller.sql.plan import OutputColumn, Plan, Query, Select
 from controller.sql.planner import tables_of
-from controller.sql.settings import Settings
 from dataflow import types
-from dataflow.collation.names import canonical
 from dataflow.errors import Condition, InvalidStatement, MillraceError
-from dataflow.modes import Modes
 from dataflow.types import Row, Value
 from mysql_adapter import dispatch, packets
 from mysql_adapter.charsets import CollationEntry, charset_of, collation_by_id, collation_of
@@ -33,7 +29,7 @@ from mysql_adapter.prepared import Prepared
 from mysql_adapter.privileges import check_plan, check_sees_database, check_text
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.waiting import is_waiting_function, waiting_statement
-from mysql_adapter.variables import Variables
+from mysql_adapter.variables import Variables, settings_of
 
 if TYPE_CHECKING:
     from mysql_adapter.answers import ResultFormat
@@ -57,6 +53,7 @@ class Session:
         self.statement = ""
         self.statement_started = time.time()
         self.transaction: Transaction | None = None
+        self._read_only = False
         self.prepared: dict[int, Prepared] = {}
         self.named_prepared: dict[str, Prepared] = {}
         self._next_prepared_id = 1
@@ -74,6 +71,8 @@ class Session:
         self.last_insert_id = 0
         self.row_count = -1
         self.found_rows = 0
+        self.next_read_only: bool | None = None
+        """What SET TRANSACTION said of the next transaction alone."""
         collation = collation_by_id(self._initial_collation_id)
         self.set_names(collation.charset.name, collation.name)
         self.settings_changed()
@@ -92,7 +91,7 @@ class Session:
         get = self.variables.get
         zone = str(get("time_zone"))
         self.time_zone = "UTC" if zone.upper() == "SYSTEM" else zone
-        self.settings, self.modes = _settings(
+        self.settings, self.modes = settings_of(
             str(get("sql_mode")), str(get("collation_connection")), bool(get("foreign_key_checks")), self.time_zone
         )
         self.backslash_escapes = self.settings.backslash_escapes
@@ -232,6 +231,8 @@ class Session:
         tables = tables_of(plan)
         memory = {each.id: await environment.virtual_rows(self, each) for each in tables if each.id < 0}
         transaction = self.statement_transaction() if len(memory) < len(tables) else None
+        if not isinstance(plan.statement, Select | Query):
+            self._check_writable()
         return await environment.database.execute(plan, values, transaction, self.modes, memory)
 
     def evaluate_plan(self, plan: Plan, values: Sequence[Value], rows: list[Row]) -> Outcome:
@@ -333,12 +334,26 @@ class Session:
 
     def statement_transaction(self) -> Transaction | None:
         """The transaction of the next statement; None where it is one of its own."""
-        if self.transaction is None and not self.autocommit:
-            self.transaction = self.environment.database.begin()
+        if self.transaction is None:
+            self._read_only = self._next_characteristics()
+            if not self.autocommit:
+                self.transaction = self.environment.database.begin()
         return self.transaction
 
-    async def begin(self) -> None:
+    def _next_characteristics(self) -> bool:
+        """Whether the transaction that begins now is READ ONLY."""
+        given, self.next_read_only = self.next_read_only, None
+        return bool(self.variables.get("transaction_read_only")) if given is None else given
+
+    def _check_writable(self) -> None:
+        if self._read_only:
+            raise InvalidStatement(Condition.READ_ONLY_TRANSACTION)
+
+    async def begin(self, read_only: bool | None = None) -> None:
         await self.commit()
+        self._read_only = self._next_characteristics()
+        if read_only is not None:
+            self._read_only = read_only
         self.transaction = self.environment.database.begin()
 
     async def commit(self) -> None:
@@ -379,14 +394,3 @@ class Session:
             target.kill_query()
         else:
             target.kill()
-
-
-@lru_cache(maxsize=256)
-def _settings(sql_mode: str, collation: str, foreign_key_checks: bool, time_zone: str) -> tuple[Settings, Modes]:
-    try:
-        collation = canonical(collation)
-    except InvalidStatement:
-        # A character set that only the connection knows: compare by the default.
-        collation = types.DEFAULT_COLLATION
-    names = frozenset(name for name in sql_mode.split(",") if name)
-    return Settings(names, collation, foreign_key_checks, time_zone), Modes.parse(sql_mode, time_zone)

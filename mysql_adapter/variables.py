@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
+from functools import lru_cache
 
+from controller.sql.settings import Settings
+from dataflow.collation.names import canonical
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.modes import DEFAULT_SQL_MODE
-from dataflow.types import Value
+from dataflow.modes import DEFAULT_SQL_MODE, Modes
+from dataflow.types import DEFAULT_COLLATION, Value
 from mysql_adapter.charsets import charset_of, collation_of
 
 VERSION = "8.0.36-millrace"
@@ -296,3 +299,15 @@ def sql_mode(value: Value) -> str:
             names.update(dict.fromkeys(_TRADITIONAL))
         names[name] = None
     return ",".join(name for name in SQL_MODES if name in names)
+
+
+@lru_cache(maxsize=256)
+def settings_of(sql_mode: str, collation: str, foreign_key_checks: bool, time_zone: str) -> tuple[Settings, Modes]:
+    """What statements are planned and run with."""
+    try:
+        collation = canonical(collation)
+    except InvalidStatement:
+        # A character set that only the connection knows: compare by the default.
+        collation = DEFAULT_COLLATION
+    names = frozenset(name for name in sql_mode.split(",") if name)
+    return Settings(names, collation, foreign_key_checks, time_zone), Modes.parse(sql_mode, time_zone)

@@ -40,6 +40,10 @@ class Numbers:
         self._raised[table.id] = first + count
         return first
 
+    async def next_auto_increment(self, table: Table) -> int:
+        """The value that would be handed out next."""
+        return max(await self._store.allocate(auto_increment_counter(table.id), 0), table.auto_increment_start)
+
     def is_above(self, table: Table, value: int) -> bool:
         """Whether all values up to this one are known to be used up."""
         return value < self._raised.get(table.id, 1)

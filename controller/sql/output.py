@@ -50,8 +50,6 @@ def type_flags(found: SqlType) -> int:
         flags |= ENUM
     if kind is Kind.SET:
         flags |= SET
-    if kind is Kind.TIMESTAMP:
-        flags |= TIMESTAMP
     return flags
 
 
@@ -65,6 +63,8 @@ def column_flags(table: Table, column: Column) -> int:
         flags |= AUTO_INCREMENT
     if column.on_update_now:
         flags |= ON_UPDATE_NOW
+    if column.type.kind is Kind.TIMESTAMP and (column.default_now or column.on_update_now):
+        flags |= TIMESTAMP
     if _contains(table.primary_key, column):
         flags |= PRIMARY_KEY
     if any(_contains(index, column) for index in (table.primary_key, *table.indexes)):

@@ -69,9 +69,17 @@ class _Parser(MySQLParser):  # type: ignore[misc]
     }
 
     def parse(self, raw_tokens: Any, sql: str) -> Any:
+        self._check_names(raw_tokens)
         placeholders = (token for token in raw_tokens if token.token_type == TokenType.PLACEHOLDER)
         self.marks = {token.start: number for number, token in enumerate(placeholders)}
         return super().parse(raw_tokens, sql)
+
+    def _check_names(self, raw_tokens: Any) -> None:
+        """A name has three parts at most; a longer one is refused before it costs anything."""
+        dots = [index for index, token in enumerate(raw_tokens) if token.token_type == TokenType.DOT]
+        for first, last in zip(dots, dots[2:]):
+            if last == first + 4:
+                self.raise_error("Too many parts in a name", raw_tokens[last])
 
     def raise_error(self, message: str, token: Any = None) -> None:
         token = token or self._curr
@@ -222,6 +230,11 @@ _DIALECT = _Dialect()
 
 def parse(sql: str) -> Any:
     """The tree of one statement; error 1064 where MySQL has it, or close to it."""
+    if "\0" in sql:
+        sql = sql.removesuffix("\0")  # some clients send the end of their string
+        zero = next((token.start for token in tokens(sql) if token.text == "\0"), None)
+        if zero is not None:
+            raise syntax_error(sql[:zero], zero)
     try:
         found = _DIALECT.parse(sql)
     except ParseError as error:

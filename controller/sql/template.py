@@ -32,6 +32,7 @@ from controller.sql.lexer import (
     without_comments,
 )
 from controller.sql.literals import parameters_of
+from controller.sql.parse import syntax_error
 from controller.sql.settings import Settings
 from dataflow.types import Value
 
@@ -119,6 +120,8 @@ class TemplateReader:
         introduced = "'" in sql and any(each in sql for each in INTRODUCERS)
         pieces = self._splitters[inserting + 2 * introduced].split(sql)
         literals = pieces[1::2]
+        if MARK in sql:
+            self._refuse_mark(pieces)
         skeleton = MARK.join(pieces[::2])
         if inserting and fold:
             rows = _ROWS.search(skeleton)
@@ -135,6 +138,14 @@ class TemplateReader:
         backslash = self._backslash
         values = [literal_value(literal, backslash) for literal in literals]
         return Reading(template, _padded(values, known.lists) if known.lists else values)
+
+    def _refuse_mark(self, pieces: list[str]) -> None:
+        """A zero byte is an error anywhere but in a literal, or at the end, where some clients send one."""
+        pieces[-1] = pieces[-1].removesuffix(MARK)
+        for index in range(0, len(pieces), 2):
+            if MARK in pieces[index]:
+                before = "".join([*pieces[:index], pieces[index].partition(MARK)[0]])
+                raise syntax_error(before, len(before))
 
     def _read_rows(self, skeleton: str, literals: list[str], rows: re.Match[str], width: int) -> Reading | None:
         """Fold the rows of VALUES into one, if nothing that has to stay is inside a row."""

@@ -106,12 +106,19 @@ class Translator:
     # -- leaves
 
     def visit_placeholder(self, node: Any, hint: SqlType | None) -> Expression:
+        if not node.this.isdigit():  # :name
+            raise syntax_error(f":{node.this}", 0)
         return self.parameters.parameter(int(node.this), hint)
 
     def visit_literal(self, node: Any, hint: SqlType | None) -> Expression:
         if node.is_string:
             return self.text(node.this)
-        return number(node.this)
+        try:
+            return number(node.this)
+        except ValueError:
+            if node.this[:-1].isdigit():  # 1E is a name
+                raise InvalidStatement(Condition.UNKNOWN_COLUMN, node.this, self.clause) from None
+            raise syntax_error(node.this, 0) from None
 
     def visit_null(self, node: Any, hint: SqlType | None) -> Expression:
         return Literal(None, NULL)

@@ -182,6 +182,8 @@ def _character_set(session: Session, cursor: TokenCursor) -> Change:
 def _transaction(session: Session, cursor: TokenCursor, scope: str) -> list[Change]:
     if scope == "global":
         check_global(session, "SUPER", "SYSTEM_VARIABLES_ADMIN")
+    if not scope and session.in_transaction:
+        raise InvalidStatement(Condition.TRANSACTION_IN_PROGRESS)
     target = session.environment.globals if scope == "global" else session.variables
     changes: list[Change] = []
     while True:
@@ -192,11 +194,15 @@ def _transaction(session: Session, cursor: TokenCursor, scope: str) -> list[Chan
             level = "-".join(words)
             if level not in variables.ISOLATION_LEVELS:
                 raise cursor.error()
-            changes.append(lambda level=level: target.put("transaction_isolation", level))  # type: ignore[misc]
-        elif cursor.accept("READ", "ONLY"):
-            changes.append(lambda: target.put("transaction_read_only", 1))
-        elif cursor.accept("READ", "WRITE"):
-            changes.append(lambda: target.put("transaction_read_only", 0))
+            if scope:  # for the next transaction alone it changes nothing: all run the same way
+                changes.append(lambda level=level: target.put("transaction_isolation", level))  # type: ignore[misc]
+        elif cursor.at("READ", "ONLY") or cursor.at("READ", "WRITE"):
+            cursor.next()
+            read_only = cursor.next().upper == "ONLY"
+            if scope:
+                changes.append(lambda value=read_only: target.put("transaction_read_only", int(value)))  # type: ignore[misc]
+            else:
+                changes.append(lambda value=read_only: setattr(session, "next_read_only", value))  # type: ignore[misc]
         else:
             raise cursor.error()
         if not cursor.accept(","):

@@ -172,7 +172,7 @@ async def table_status(session: Session, cursor: TokenCursor, full: bool) -> Res
     wanted = _from(cursor) or session.database
     check_sees_database(session, wanted or "")
     database = await session.environment.with_catalog(lambda catalog: catalog.database(wanted))
-    rows: list[Row] = [(row[2], *row[4:]) for row in all_tables(session) if row[1] == database.name]
+    rows: list[Row] = [(row[2], *row[4:]) for row in await all_tables(session) if row[1] == database.name]
     return await filtered(session, cursor, outputs_of(_TABLE_STATUS), rows)
 
 
@@ -183,8 +183,11 @@ async def create_table(session: Session, cursor: TokenCursor, full: bool) -> Res
     if (database or session.database, name) in session.environment.catalog().views:
         return await _create_view(session, database, name)
     table = await session.environment.with_catalog(lambda catalog: catalog.table(database or session.database, name))
+    number = None
+    if any(column.auto_increment for column in table.columns):
+        number = await session.environment.database.next_auto_increment(table)
     columns = (OutputColumn("Table", text(64), False), OutputColumn("Create Table", text(1024), False))
-    return ResultSet(columns, [(table.name, show_create_table(table))])
+    return ResultSet(columns, [(table.name, show_create_table(table, number))])
 
 
 async def create_view(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:

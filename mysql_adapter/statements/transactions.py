@@ -14,15 +14,16 @@ if TYPE_CHECKING:
 
 
 async def begin(session: Session, cursor: TokenCursor) -> Done:
+    read_only: bool | None = None
     if cursor.accept("START"):
         if not cursor.accept("TRANSACTION"):
             raise Unsupported("START " + cursor.rest().split(" ")[0].upper()) if not cursor.at_end else cursor.error()
         while not cursor.at_end:
-            if not (
-                cursor.accept("WITH", "CONSISTENT", "SNAPSHOT")
-                or cursor.accept("READ", "ONLY")
-                or cursor.accept("READ", "WRITE")
-            ):
+            if cursor.accept("READ", "ONLY"):
+                read_only = True
+            elif cursor.accept("READ", "WRITE"):
+                read_only = False
+            elif not cursor.accept("WITH", "CONSISTENT", "SNAPSHOT"):
                 raise cursor.error()
             if not cursor.accept(","):
                 break
@@ -30,7 +31,7 @@ async def begin(session: Session, cursor: TokenCursor) -> Done:
         cursor.expect("BEGIN")
         cursor.accept("WORK")
     cursor.expect_end()
-    await session.begin()
+    await session.begin(read_only)
     return Done()
 
 

@@ -230,3 +230,35 @@ def test_catalog_of_another_adapter_is_found(millrace: ServerThread, ask: Any) -
     with pytest.raises(pymysql.err.MySQLError) as raised:
         ask("SELECT * FROM fresh")
     assert raised.value.args == (1146, "Table 'shop.fresh' doesn't exist")
+
+
+def test_auto_increment_is_shown_with_its_next_number(run: Any) -> None:
+    run("CREATE TABLE counted (id INT PRIMARY KEY AUTO_INCREMENT, a INT)")
+    assert "AUTO_INCREMENT=" not in run("SHOW CREATE TABLE counted")[0][1]
+    run("INSERT INTO counted (a) VALUES (1), (2)")
+    run("INSERT INTO counted VALUES (10, 1)")
+    assert ") ENGINE=InnoDB AUTO_INCREMENT=11 DEFAULT" in run("SHOW CREATE TABLE counted")[0][1]
+    status = "SELECT AUTO_INCREMENT FROM information_schema.TABLES WHERE TABLE_NAME = 'counted'"
+    assert run(status) == [(11,)]
+    assert run("SHOW TABLE STATUS LIKE 'counted'")[0][10] == 11
+    run("DROP TABLE counted")
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("SELECT 1E", 1054),
+        ("SELECT 1.5E", 1064),
+        ("SELECT :x", 1064),
+        ("SELECT \0 1", 1064),
+        ("SELECT 5 + \0", 1064),
+        ("SELECT 5\0\0", 1064),
+        ("SELECT " + ".".join(["a"] * 50_000), 1064),
+    ],
+)
+def test_odd_texts_are_errors_of_the_client(run: Any, sql: str, code: int) -> None:
+    run("SELECT 5 + 6")
+    with pytest.raises(pymysql.err.MySQLError) as raised:
+        run(sql)
+    assert raised.value.args[0] == code
+    assert run("SELECT '\0', 5\0") == [("\0", 5)]

@@ -140,3 +140,26 @@ def test_lock_tables_is_accepted(two: tuple[Any, Any]) -> None:
     with pytest.raises(pymysql.err.ProgrammingError) as raised:
         do(one, "LOCK TABLES nowhere READ")
     assert raised.value.args[0] == 1146
+
+
+def test_set_transaction_is_for_the_next_one_alone(run: Any) -> None:
+    run("CREATE TABLE once (id INT PRIMARY KEY)")
+    run("SET TRANSACTION READ ONLY")
+    run("BEGIN")
+    with pytest.raises(pymysql.err.MySQLError, match="1792"):
+        run("INSERT INTO once VALUES (1)")
+    with pytest.raises(pymysql.err.MySQLError, match="1568"):
+        run("SET TRANSACTION READ WRITE")
+    run("COMMIT")
+    run("INSERT INTO once VALUES (1)")
+    run("SET TRANSACTION READ ONLY, ISOLATION LEVEL SERIALIZABLE")
+    assert run("SELECT @@transaction_read_only, @@transaction_isolation") == [(0, "READ-COMMITTED")]
+    run("START TRANSACTION READ ONLY")
+    with pytest.raises(pymysql.err.MySQLError, match="1792"):
+        run("DELETE FROM once")
+    run("ROLLBACK")
+    run("SET SESSION TRANSACTION READ ONLY")
+    with pytest.raises(pymysql.err.MySQLError, match="1792"):
+        run("DELETE FROM once")
+    run("SET SESSION TRANSACTION READ WRITE")
+    run("DROP TABLE once")
