@@ -95,6 +95,9 @@ class EchoDatabase:
             return ResultSet(columns, [(number, "x" * TEXT_LENGTH) for number in range(int(first.value[7:]))])
         return await self._engine.execute(plan, parameters, None, modes)
 
+    async def next_auto_increment(self, table: Any) -> int:
+        return 1
+
     async def define(self, sql: str, database: str | None, settings: Settings) -> Done:
         self.note(sql)
         return Done()
