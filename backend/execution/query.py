@@ -42,7 +42,9 @@ class CompiledQuery:
             tuple(range(len(self._key_columns))), [types[each] for each in self._key_columns]
         )
         self._views = QueryViews(query, self._key_columns)
-        self._reader = readers.reader(query.node, self._key_columns, conditions_of(query.filter))
+        # Whether there is a row at all decides on the default, before the filter does.
+        conditions = conditions_of(query.filter) if query.default is None else ()
+        self._reader = readers.reader(query.node, self._key_columns, conditions)
         self._filter = None if query.filter is None else compile_predicate(query.filter)
         self._windows = [CompiledWindow(each) for each in query.windows]
         self._project = compile_row(query.outputs)
@@ -62,9 +64,9 @@ class CompiledQuery:
             for table, query in self._prior:
                 memory[table], _ = await query._rows(execution, memory)
         rows = await self._found(Run(execution, memory, self.query.for_update))
-        if not rows and self.query.default is not None:
-            default = self.query.default
-            rows = [default] if self._filter is None or self._filter(default, parameters) else []
+        if self.query.default is not None:
+            rows = rows or [self.query.default]
+            rows = [row for row in rows if self._filter is None or self._filter(row, parameters)]
         if self._windows:
             columns = [each.values(rows, parameters) for each in self._windows]
             rows = [row + values for row, values in zip(rows, zip(*columns))]

@@ -52,9 +52,11 @@ class QueryViews:
     def __init__(self, query: Query, key_columns: tuple[int, ...]) -> None:
         self._query = query
         self._key_columns = key_columns
-        filter_parameters = set() if query.filter is None else set(_parameters(query.filter))
-        self._folds_filter = query.filter is not None and not filter_parameters
-        self._filter = None if query.filter is None or self._folds_filter else compile_predicate(query.filter)
+        # With a default, whether there is a row at all counts first: its reader applies the filter.
+        filter_ = query.filter if query.default is None else None
+        filter_parameters = set() if filter_ is None else set(_parameters(filter_))
+        self._folds_filter = filter_ is not None and not filter_parameters
+        self._filter = None if filter_ is None or self._folds_filter else compile_predicate(filter_)
         self._limit = None if query.limit is None else compile_scalar(query.limit)
         self._offset = None if query.offset is None else compile_scalar(query.offset)
         inside = {parameter for each in _expressions(query.node) for parameter in _parameters(each)}

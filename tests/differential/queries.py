@@ -88,11 +88,45 @@ class QueryGenerator:
         self._random = random
         self._tables = tables
         self._aliases = 0
+        self._common: list[tuple[str, list[Item]]] = []
 
     def statements(self, count: int) -> Iterator[Generated]:
+        random = self._random
         for _ in range(count):
-            sql, _, ordered = self.query(self._random.choice((0, 1, 1, 2, 2, 3)), [], top=True)
-            yield Generated(sql, ordered=ordered, approximate=True)
+            draw = random.random()
+            depth = random.choice((0, 1, 1, 2, 2, 3))
+            if draw < 0.06:
+                yield Generated(self._windowed(depth), approximate=True)
+            elif draw < 0.12:
+                yield self._with_common_tables(depth)
+            else:
+                sql, _, ordered = self.query(depth, [], top=True)
+                yield Generated(sql, ordered=ordered, approximate=True)
+
+    def _windowed(self, depth: int) -> str:
+        """One window over one FROM: MariaDB has its troubles with several."""
+        random = self._random
+        source, columns = self._from(depth, [])
+        shown = [each for each in columns if each.is_shown] or [Item("1", "int")]
+        partition = f"PARTITION BY {random.choice(shown).sql} " if random.random() < 0.6 else ""
+        order = random.choice(shown).sql
+        number = self._of_family(columns, "int").sql
+        functions = [f"RANK() OVER ({partition}ORDER BY {order})", f"DENSE_RANK() OVER ({partition}ORDER BY {order} DESC)"]
+        functions += [f"{name}({number}) OVER ({partition}ORDER BY {order})" for name in ("SUM", "COUNT", "MIN", "MAX")]
+        functions += [f"COUNT(*) OVER ({partition.strip()})", f"SUM({number}) OVER ({partition.strip()})"]
+        where = f" WHERE {self._condition(depth, columns, [])}" if random.random() < 0.5 else ""
+        return f"SELECT {random.choice(shown).sql} AS o0, {random.choice(functions)} AS o1 FROM {source}{where}"
+
+    def _with_common_tables(self, depth: int) -> Generated:
+        """A query over common table expressions; the second may use the first."""
+        clauses: list[str] = []
+        for number in range(self._random.randint(1, 2)):
+            sql, columns, _ = self.query(max(depth - 1, 0), [])
+            clauses.append(f"w{number} AS ({sql})")
+            self._common.append((f"w{number}", columns))
+        sql, _, ordered = self.query(depth, [], top=True)
+        self._common.clear()
+        return Generated(f"WITH {', '.join(clauses)} {sql}", ordered=ordered, approximate=True)
 
     # -- whole queries
 
@@ -117,7 +151,7 @@ class QueryGenerator:
         named = [f"{each.sql} AS o{number}" for number, each in enumerate(outputs)]
         sql = f"SELECT {'DISTINCT ' if distinct else ''}{', '.join(named)} FROM {source}{where}{tail}"
         ordered = False
-        decided = all(each.is_shown and each.family != "double" for each in outputs)
+        decided = all(each.is_shown and each.family != "double" for each in outputs) and "ROLLUP" not in tail
         if (top and random.random() < 0.4 and decided) or (not top and wanted is None and decided and random.random() < 0.15):
             items = [f"{number}{random.choice(('', ' DESC'))}" for number in range(1, len(outputs) + 1)]
             sql += f" ORDER BY {', '.join(items)}"
@@ -151,8 +185,12 @@ class QueryGenerator:
         if depth > 0 and self._random.random() < 0.25:
             sql, columns, _ = self.query(depth - 1, [])
             return f"({sql}) AS {alias}", [Item(f"{alias}.{each.sql}", each.family) for each in columns]
-        table = self._random.choice(TABLES)
-        return f"{table} AS {alias}", [Item(f"{alias}.{each.sql}", each.family) for each in self._tables[table]]
+        if self._common and self._random.random() < 0.5:
+            table, found = self._random.choice(self._common)
+        else:
+            table = self._random.choice(TABLES)
+            found = self._tables[table]
+        return f"{table} AS {alias}", [Item(f"{alias}.{each.sql}", each.family) for each in found]
 
     def _from(self, depth: int, outer: list[Item]) -> tuple[str, list[Item]]:
         random = self._random
@@ -229,8 +267,10 @@ class QueryGenerator:
         if draw < 0.25:
             return Item("COUNT(*)", "int")
         column = random.choice(columns)
-        if draw < 0.4:
+        if draw < 0.37:
             return Item(f"COUNT({random.choice(('', 'DISTINCT '))}{column.sql})", "int")
+        if draw < 0.4:
+            return Item(f"COUNT(DISTINCT {column.sql}, {random.choice(columns).sql})", "int")
         number = next((each for each in random.sample(columns, len(columns)) if each.family in _NUMBERS), None)
         if draw < 0.65 and number is not None:
             function = random.choice(("SUM", "AVG", "SUM"))
@@ -267,6 +307,8 @@ class QueryGenerator:
             elif draw < 0.8 and depth > 0 and keys:
                 having = self._subquery_predicate(depth, keys, [])
             tail += f" HAVING {having}"
+        elif keys and random.random() < 0.08:
+            tail += " WITH ROLLUP"
         return outputs, tail
 
     # -- conditions

@@ -36,6 +36,8 @@ def compare(mariadb: MariaDB, folder: Path, seed: int) -> None:
     with mariadb.connect(mariadb.fresh_database()) as connection, EmbeddedPeer(folder) as found:
         expected = DriverPeer(connection)
         expected.run("SET SESSION max_statement_time = 10")
+        # Merged into an outer join, MariaDB's computed columns are sometimes not NULL where they have to be.
+        expected.run("SET SESSION optimizer_switch = 'derived_merge=off'")
         for sql in statements:
             assert not expected.run(sql).error and not found.run(sql).error, sql
         for statement in QueryGenerator(random, tables).statements(QUERIES_PER_SCHEMA):

@@ -35,3 +35,6 @@ SELECT SUM(DISTINCT s.points), AVG(DISTINCT s.points) FROM stories s JOIN votes 
 SELECT s.title, COUNT(*) + 1 AS c FROM stories s JOIN votes v ON v.story = s.id WHERE v.vote IS NOT NULL GROUP BY s.id, s.title HAVING SUM(v.vote) >= 0 ORDER BY c, s.title
 SELECT COUNT(*) FROM (SELECT DISTINCT title FROM stories) d
 SELECT ABS(SUM(s.points)) FROM stories s JOIN users u ON u.id = s.author WHERE u.team = 1
+SELECT COUNT(*) AS c FROM users u JOIN stories s ON s.author = u.id WHERE u.id = 1 HAVING c = 0
+SELECT COUNT(*) AS c FROM users u JOIN stories s ON s.author = u.id WHERE u.id = 4 HAVING c = 0
+SELECT COUNT(*) AS c FROM users u JOIN stories s ON s.author = u.id WHERE u.id = 4 HAVING c > 0
