@@ -143,8 +143,6 @@ def test_wrong_statements_have_mysql_s_error(sql: str, code: int, message: str) 
 @pytest.mark.parametrize(
     "sql",
     [
-        "update t join u on t.a = u.x set t.b = 1",
-        "delete t from t join u on t.a = u.x",
         "select @n := 1",
         "select match(b) against ('x') from t",
     ],
