@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-BENCHMARKS = ("insert", "dataflow", "sharing")
+BENCHMARKS = ("insert", "dataflow", "sharing", "reads")
 
 Advance = Callable[[str, float], None]
 """advance(what is being measured, fraction done)"""

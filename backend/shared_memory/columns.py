@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,11 @@ _LENGTH_BITS, _LENGTH_MASK = np.uint64(LENGTH_BITS), np.uint64(LENGTH_MASK)
 
 
 _HEADER_WORDS = HEADER_BYTES // 8
+
+
+@lru_cache(maxsize=64)
+def _odd(count: int) -> Any:
+    return pa.array(np.arange(1, 2 * count, 2))
 
 
 class _TornRead(Exception):
@@ -75,7 +81,7 @@ class ColumnReader:
         self._indexes = (segment.index_array(0), segment.index_array(1))
         self._touched = segment.touched_array()
         self._numbers = segment.array(np.int64)
-        self._bytes = segment.array(np.uint8)
+        self._buffer = pa.py_buffer(segment.memory)
         self._has_cells = segment.words[WIDTH] == len(self._codes)
         self._words = segment.words  # last: see SharedViewReader
 
@@ -155,10 +161,14 @@ class ColumnReader:
         places = spans >> 32
         if (places + lengths > (locations & _LENGTH_MASK).view(np.int64)).any():
             raise _TornRead
-        ends = np.zeros(len(spans) + 1, np.int64)
-        np.cumsum(lengths, out=ends[1:])
         places += starts << 3
-        places -= ends[:-1]
-        content = self._bytes[np.repeat(places, lengths) + np.arange(ends[-1])]
+        # An array over the whole file, with the texts at odd places and anything between them,
+        # is never looked at but for those that are taken.
+        count = len(spans)
+        offsets = np.zeros(2 * count + 2, np.int64)
+        offsets[1:-1:2] = places
+        offsets[2:-1:2] = places + lengths
+        offsets[-1] = lengths.sum()
         kind = pa.large_binary() if binary else pa.large_string()
-        return pa.Array.from_buffers(kind, len(spans), [None, pa.py_buffer(ends), pa.py_buffer(content)])
+        buffers = [None, pa.py_buffer(offsets), self._buffer]
+        return pa.Array.from_buffers(kind, 2 * count + 1, buffers).take(_odd(count))

@@ -51,6 +51,15 @@ class Publication:
         elif self.writer.complete:
             self.writer.give_up_completeness()
 
+    def show_new(self, keys: Sequence[Row], found: Sequence[Hit], payloads: Sequence[bytes]) -> None:
+        """Have these keys, too. Those that are there already are as they should be: see `follow`."""
+        writer, naming, view = self.writer, self._naming, self.view
+        for values, hit, payload in zip(keys, found, payloads):
+            name = naming.name(values)
+            if name is not None and name not in writer:
+                writer.put(name, hit.rows, payload)
+                view.arrangement.touched.discard(view.index_key(values))
+
     def follow(self, engine: Engine, keys: Iterable[Key]) -> None:
         """These keys were filled, changed or evicted; those that are shown are to be shown as they are now."""
         writer = self.writer
@@ -98,10 +107,7 @@ class Publisher:
                 publication = self._begun(engine, view, len(keys))
                 if publication is None:
                     return ""
-            for values, hit, payload in zip(keys, found, payloads):
-                key = view.index_key(values)
-                publication.show(key, hit.rows, payload)
-                view.arrangement.touched.discard(key)
+            publication.show_new(keys, found, payloads)
             publication.writer.publish()
         except OSError as error:
             self._fail(view, error)
