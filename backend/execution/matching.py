@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from controller.sql.query.product import is_key_equality
 from dataflow.comparison import equality_key
 from dataflow.compile import compile_row
 from dataflow.expression import Call, Column, Expression, columns_of
-from dataflow.join_shape import key_class
 from dataflow.node import Columns
 from dataflow.source import text_key
-from dataflow.types import Kind, Row, SqlType, Value
+from dataflow.types import Row, Value
 
 Pair = tuple[Expression, Expression, bool]
 """(of the rows at hand, of the rows to be found, whether NULL matches NULL)"""
@@ -26,18 +26,12 @@ def pair_of(condition: Expression, here: frozenset[int], there: frozenset[int]) 
     if not isinstance(condition, Call) or condition.function not in ("=", "<=>"):
         return None
     left, right = condition.arguments
-    if not _alike(left.type, right.type):
+    if not is_key_equality(left.type, right.type):
         return None
     for one, other in ((left, right), (right, left)):
         if columns_of(other) and columns_of(one) <= here and columns_of(other) <= there and columns_of(one):
             return one, other, condition.function == "<=>"
     return None
-
-
-def _alike(left: SqlType, right: SqlType) -> bool:
-    if Kind.JSON in (left.kind, right.kind) or Kind.NULL in (left.kind, right.kind):
-        return False
-    return key_class(left) == key_class(right)
 
 
 class Hash:

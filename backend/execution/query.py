@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from backend.execution.execution import Execution
@@ -16,8 +16,9 @@ from backend.execution.viewing import QueryViews
 from backend.execution.window import CompiledWindow
 from controller.sql.plan import Query, Select
 from dataflow.compile import compile_predicate, compile_row, compile_scalar
+from dataflow.expression import Expression, Parameter
 from dataflow.source import key_function
-from dataflow.types import Row
+from dataflow.types import Row, Value
 
 
 class CompiledQuery:
@@ -32,7 +33,7 @@ class CompiledQuery:
         self._keys = [
             (
                 self._key_columns.index(key.column),
-                [compile_scalar(value) for value in key.values],
+                [_value_of(value) for value in key.values],
                 key_function((0,), [types[key.column]]),
             )
             for key in query.keys
@@ -110,6 +111,14 @@ class CompiledQuery:
             combined = [(*row, value) for row in combined for value in choice.values()]
         return {self._key_of_values(values): values for values in combined}
 
+
+
+def _value_of(expression: Expression) -> Callable[[Row, Sequence[Value]], Value]:
+    """As `compile_scalar`; a list of thousands of parameters is not worth compiling."""
+    if isinstance(expression, Parameter):
+        index = expression.index
+        return lambda row, parameters: parameters[index]
+    return compile_scalar(expression)
 
 
 def compile_select(select: Select | Query) -> CompiledSelect | CompiledQuery:

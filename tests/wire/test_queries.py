@@ -114,3 +114,15 @@ def test_views_are_described_like_tables(cursor: Any) -> None:
     cursor.execute("DROP VIEW v")
     with pytest.raises(pymysql.err.ProgrammingError):
         cursor.execute("SELECT * FROM v")
+
+
+def test_a_limit_inside_may_be_a_parameter(millrace: ServerThread, cursor: Any) -> None:
+    connection = mysql.connector.connect(
+        host="127.0.0.1", port=millrace.port, user="root", database="queries", use_pure=True
+    )
+    with connection, connection.cursor(prepared=True) as prepared:
+        sql = "SELECT b.t FROM (SELECT id FROM a WHERE id > ? ORDER BY id LIMIT ?) d JOIN b ON b.id = d.id ORDER BY b.id"
+        prepared.execute(sql, (0, 1))
+        assert prepared.fetchall() == [("one",)]
+        prepared.execute(sql, (1, 5))
+        assert prepared.fetchall() == [("two",), ("three",)]

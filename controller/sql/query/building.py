@@ -47,7 +47,7 @@ from dataflow.node import (
     Union,
     distinct,
 )
-from dataflow.types import BIGINT, DATES, INTEGERS, TEXTS, SqlType, decimal
+from dataflow.types import BIGINT, DATES, INTEGERS, TEXTS, Kind, SqlType, decimal
 
 _REJECTING = frozenset({"=", "<>", "<", "<=", ">", ">=", "like", "not like", "between", "not between", "in", "regexp", "is not null"})
 """Not true if the column they are applied to is NULL."""
@@ -332,7 +332,8 @@ def _same_values(source: SqlType, target: SqlType) -> bool:
         return target.kind in INTEGERS
     if source.kind in TEXTS:
         return target.kind in TEXTS and source.collation == target.collation
-    return source.kind in DATES and target.kind in DATES
+    zoned = (source.kind is Kind.TIMESTAMP) != (target.kind is Kind.TIMESTAMP)
+    return source.kind in DATES and target.kind in DATES and not zoned
 
 
 def _flattened(block: SetBlock) -> list[AnyBlock]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from controller.sql.plan import Key, OrderItem, Query, WindowFunction
 from controller.sql.query.block import AnyBlock, Block, SetBlock
 from controller.sql.query.building import Builder, all_used
-from controller.sql.query.fields import Numbering, Relation
+from controller.sql.query.fields import Numbering, Relation, substituted
 from controller.sql.query.groups import bound_function, group
 from controller.sql.query.product import Product, close, close_exactly, conjunction, is_key_equality
 from controller.sql.query.subqueries import OF_NOTHING, attach_condition
@@ -140,7 +140,7 @@ class _Finish:
         orders = [product.expression(each.expression) for each in block.order_by]
         if unique:
             values = {column.index: value for column, value in block.outputs}
-            orders = [product.expression(values.get(_index(each.expression), each.expression)) for each in block.order_by]
+            orders = [product.expression(substituted(each.expression, values)) for each in block.order_by]
         filters = [product.expression(each) for each in self._filters]
         needed: set[int] = set()
         for each in (*reads, *orders, *filters, *_read_by(block, product)):
@@ -184,10 +184,6 @@ class _Finish:
             column.index: OF_NOTHING.get(function.function) for column, function in self._block.grouping.functions
         }
         return tuple(known.get(number) for number in relation.ids)
-
-
-def _index(expression: Expression) -> int:
-    return expression.index if isinstance(expression, Column) else -1
 
 
 def _read_by(block: Block, product: Product) -> Iterator[Expression]:

@@ -56,8 +56,11 @@ class Product:
 
 def is_key_equality(left: SqlType, right: SqlType) -> bool:
     """Whether `=` of the two types is equality of keys, so that an index can answer it."""
-    if Kind.JSON in (left.kind, right.kind) or Kind.NULL in (left.kind, right.kind):
+    kinds = (left.kind, right.kind)
+    if Kind.JSON in kinds or Kind.NULL in kinds:
         return False
+    if (left.kind is Kind.TIMESTAMP) != (right.kind is Kind.TIMESTAMP):
+        return False  # the session's time zone is in between
     return key_class(left) == key_class(right)
 
 

@@ -73,3 +73,10 @@ SELECT id FROM users u WHERE NOT (id = (SELECT author FROM stories s WHERE s.id 
 SELECT id FROM users u WHERE name = (SELECT name FROM users x WHERE x.name = u.name)
 SELECT id FROM users u WHERE EXISTS (SELECT COUNT(*) FROM empty_table e WHERE e.id = u.id)
 SELECT id FROM users u WHERE u.team IN (SELECT DISTINCT x.team FROM users x WHERE x.id <> u.id)
+SELECT id FROM users u WHERE EXISTS (SELECT 1 FROM stories s WHERE s.author = u.id UNION SELECT 1 FROM votes v WHERE v.user = u.id)
+SELECT id FROM users u WHERE u.team IN (SELECT s.points FROM stories s WHERE s.author = u.id UNION ALL SELECT v.vote FROM votes v WHERE v.user = u.id)
+SELECT id, (SELECT x FROM (SELECT 5 AS x) d WHERE d.x > u.id) FROM users u
+SELECT id, (SELECT MAX(n) FROM (SELECT author, COUNT(*) AS n FROM stories GROUP BY author) d WHERE d.author = u.id) AS m FROM users u
+SELECT u.id FROM users u WHERE EXISTS (SELECT 1 FROM stories s LEFT JOIN votes v ON v.story = s.id AND v.user = u.id WHERE s.author = u.team AND v.vote IS NULL)
+SELECT id FROM stories s WHERE points = (SELECT MAX(points) FROM stories x WHERE x.author <=> s.author)
+SELECT id FROM stories s WHERE created > ALL (SELECT created FROM stories x WHERE x.author = s.author AND x.id <> s.id)
