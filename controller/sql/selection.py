@@ -31,6 +31,8 @@ def is_simple(tree: Any, catalog: Catalog, database: str | None) -> bool:
         tree = tree.this
     if not isinstance(tree, exp.Select) or any(tree.args.get(name) for name in ("joins", "with_", "windows", "laterals")):
         return False
+    if not tree.args.get("locks") and _is_worth_a_view(tree):
+        return False
     group = tree.args.get("group")
     if group is not None and any(value for name, value in group.args.items() if name != "expressions"):
         return False
@@ -43,3 +45,10 @@ def is_simple(tree: Any, catalog: Catalog, database: str | None) -> bool:
             return False
     return not any(each is not tree for each in tree.find_all(exp.Query, exp.Window, exp.Any, exp.All))
 
+
+def _is_worth_a_view(tree: exp.Select) -> bool:
+    """Whether the answer takes more than finding rows: groups, or the first rows of an order."""
+    if tree.args.get("from_") is None:
+        return False
+    grouped = tree.args.get("group") is not None or tree.find(exp.AggFunc) is not None
+    return grouped or (tree.args.get("order") is not None and tree.args.get("limit") is not None)

@@ -32,7 +32,7 @@ PLANS = [
     ("select u.*, x from u", "select #0, #1, #0 from u"),
     ("select z from other.v where v.z = 1", "select #0 from v where =(#0, ?0)"),
     ("select A from t q where q.B = 'x' or a > 1 and a < 5", "select #1 from t where or(=(#2, ?0), and(>(#1, ?1), <(#1, ?2)))"),
-    ("select a as k from t order by k desc, 1, b limit 5, 3", "select #1 from t order by #1 desc, #1, #2 limit ?1 offset ?0"),
+    ("select a as k from t order by k desc, 1, b limit 5, 3 for update", "select #1 from t order by #1 desc, #1, #2 limit ?1 offset ?0 for update"),
     ("select a from t limit 3 offset 5", "select #1 from t limit ?0 offset ?1"),
     ("select distinct a from t for update", "select distinct #1 from t for update"),
     ("select sql_calc_found_rows a from t lock in share mode", "select #1 from t counted"),
@@ -49,13 +49,13 @@ PLANS = [
     ("select if(a, b, 'x') as k, ifnull(a, 0) as l from t", "select if(#1, #2, ?0), ifnull(#1, ?1) from t"),
     ("select trim(both 'x' from b), substring(b from 2), position('a' in b), extract(year from c) from t", "select trim(#2, 'x'), substring(#2, 2), locate('a', #2), extract('YEAR', #3) from t"),
     ("select count(*), count(distinct a, b), sum(a) + 1 from t", "select #0, #1, +(#2, 1) from t aggregates count_star(), count(distinct #1, #2), sum(#1)"),
-    ("select a, max(b) m from t group by a having m > 'x' and count(*) > 1 order by count(*) desc, a", "select #0, #1 from t group by #1 aggregates max(#2), count_star() having and(>(#1, ?0), >(#2, ?1)) order by #2 desc, #0"),
-    ("select a + 1 as k, count(*) from t group by k order by k", "select #0, #1 from t group by +(#1, 1) aggregates count_star() order by #0"),
-    ("select a + 1, count(*) from t group by 1", "select #0, #1 from t group by +(#1, 1) aggregates count_star()"),
-    ("select id, b, count(*) from t group by id", "select #0, #2, #1 from t group by #0 aggregates count_star(), any_value(#2)"),
-    ("select group_concat(distinct b order by a desc separator '|') from t", "select #0 from t aggregates group_concat(distinct #2 order by #1 desc separator '|')"),
+    ("select a, max(b) m from t group by a having m > 'x' and count(*) > 1 order by count(*) desc, a for update", "select #0, #1 from t group by #1 aggregates max(#2), count_star() having and(>(#1, ?0), >(#2, ?1)) order by #2 desc, #0 for update"),
+    ("select a + 1 as k, count(*) from t group by k order by k for update", "select #0, #1 from t group by +(#1, 1) aggregates count_star() order by #0 for update"),
+    ("select a + 1, count(*) from t group by 1 for update", "select #0, #1 from t group by +(#1, 1) aggregates count_star() for update"),
+    ("select id, b, count(*) from t group by id for update", "select #0, #2, #1 from t group by #0 aggregates count_star(), any_value(#2) for update"),
+    ("select group_concat(distinct b order by a desc separator '|') from t for update", "select #0 from t aggregates group_concat(distinct #2 order by #1 desc separator '|') for update"),
     ("select b as x from t having x = 'y'", "select #2 from t where =(#2, ?0)"),
-    ("select a from t group by a having a > 1", "select #0 from t group by #1 having >(#0, ?0)"),
+    ("select a from t group by a having a > 1 for update", "select #0 from t group by #1 having >(#0, ?0) for update"),
     ("select 'b' from t order by b", "select 'b' from t order by #2"),
     ("select a from t where a = default(a) or b = concat('x' 'y', b)", "select #1 from t where or(=(#1, None), =(#2, concat(?0, #2)))"),
     ("insert into u values (1, 2), (3, 4)", "insert u (#0, #1) (?0, ?1)"),
@@ -219,7 +219,7 @@ def test_rows_whose_values_have_no_common_type_are_planned_one_by_one() -> None:
 
 def test_without_only_full_group_by_any_value_is_taken() -> None:
     lenient = Settings(sql_mode=frozenset())
-    assert rendered(plan_of("select a, b from t group by a", lenient)) == "select #0, #1 from t group by #1 aggregates any_value(#2)"
+    assert rendered(plan_of("select a, b from t group by a for update", lenient)) == "select #0, #1 from t group by #1 aggregates any_value(#2) for update"
 
 
 def test_long_statements_are_planned() -> None:
