@@ -80,6 +80,7 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     catalog = await asyncio.to_thread(registry.load_catalog)
     worker.learn_tables(catalog_tables(catalog))
     gc.freeze()
+    gc.set_threshold(50_000, 20, 100)  # state is many small objects that stay
     log.info("shard %d serves on port %d at epoch %d", shard, port, store.epoch)
     limiting = asyncio.ensure_future(_limit_memory(worker))
     sweeping = asyncio.ensure_future(_sweep(worker))
