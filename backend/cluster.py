@@ -9,10 +9,11 @@ at all, and the caller learns which.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import random
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from backend.messages import (
@@ -32,7 +33,7 @@ from backend.messages import (
 )
 from backend.shared_view import SharedViews
 from backend.store import CommitResult, Conflict, Part, Stored
-from backend.transport import Peer, connect
+from backend.transport import Handler, Peer, connect
 from backend.view_definition import ViewDefinition
 from controller.registry import Address
 from dataflow import epoch_messages
@@ -113,6 +114,18 @@ class Cluster:
                 return await peer.ask(message)
             except ConnectionError:
                 continue
+
+    async def open(self, shard: int, handler: Handler, on_lost: Callable[[Peer], None]) -> Peer:
+        """A connection of its own to a shard, on which that may ask as well; waits for the shard."""
+        while True:
+            moved, address = self._moved, self._addresses.get(shard)
+            if address is not None:
+                try:
+                    return await connect(address.host, address.port, self._secret, handler, on_lost=on_lost)
+                except (OSError, TimeoutError) as error:
+                    log.debug("shard %d at %s: %s", shard, address, error)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(moved.wait(), 0.5)
 
     async def status(self, shard: int) -> ShardStatus:
         answer = await self.ask(shard, AskStatus())

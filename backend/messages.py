@@ -206,6 +206,43 @@ class NotLeading:
     """The controller asked does not lead (yet, or any more)."""
 
 
+@dataclass(frozen=True, slots=True)
+class LockRequest:
+    """Of shard 0: GET_LOCK and its family; answered by LockAnswer.
+
+    `action` is acquire, release, release_all, owner or withdraw. `owner` is a connection of the
+    process that asks. `token` numbers its requests, so that it can withdraw one that waits.
+    """
+
+    action: str
+    owner: int
+    name: str = ""
+    timeout_s: float = 0.0
+    token: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LockAnswer:
+    value: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterJoined:
+    """To shard 0: this process answers what adapters ask each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskAdapters:
+    """To shard 0: pass this on to all other adapters; from shard 0: it was passed on."""
+
+    question: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterAnswers:
+    answers: list[bytes]
+
+
 Message = (
     Failed
     | Done
@@ -245,6 +282,11 @@ Message = (
     | OpenEpoch
     | CloseEpoch
     | ForgetDecisions
+    | LockRequest
+    | LockAnswer
+    | AdapterJoined
+    | AskAdapters
+    | AdapterAnswers
 )
 
 MESSAGES: tuple[type[Message], ...] = (
@@ -286,4 +328,9 @@ MESSAGES: tuple[type[Message], ...] = (
     OpenEpoch,
     CloseEpoch,
     ForgetDecisions,
+    LockRequest,
+    LockAnswer,
+    AdapterJoined,
+    AskAdapters,
+    AdapterAnswers,
 )

@@ -20,15 +20,18 @@ from typing import Any
 import psutil
 
 from backend.messages import (
+    AdapterJoined,
     AddView,
     Allocate,
     Allocated,
+    AskAdapters,
     AskEpoch,
     AskStatus,
     Done,
     EndScan,
     Found,
     Get,
+    LockRequest,
     Lookup,
     ReadableEpoch,
     Scan,
@@ -39,6 +42,7 @@ from backend.messages import (
     UnknownView,
     Values,
 )
+from backend.session_services import SessionServices
 from backend.shared_memory.segment import SegmentNames
 from backend.transport import Peer, failure, listen
 from backend.view_host import ViewHost
@@ -108,6 +112,7 @@ class Worker:
                 store.decisions(),
                 store.epoch,
             )
+        self._services = SessionServices()
         self.stopped = asyncio.Event()
         self.catalog_version = 0
         self.next_table_id = 0
@@ -140,6 +145,9 @@ class Worker:
             AskStatus: self._status,
             Stop: self._stop,
         }
+        if shard == 0:
+            for service in (LockRequest, AdapterJoined, AskAdapters):
+                self._handlers[service] = self._services.handle
         for message in (ShardJoined, EpochWanted, TransactionWithdrawn, EpochPrepared, EpochClosed):
             self._handlers[message] = self._from_shard
 
@@ -300,6 +308,7 @@ class Worker:
         self._run(self.coordinator.handle(message))
 
     def _peer_lost(self, peer: Peer) -> None:
+        self._services.peer_lost(peer)
         self._scans = {number: scan for number, scan in self._scans.items() if scan[0] is not peer}
         gone = [t for t, waiters in self._waiting.items() if all(waiter is peer for waiter, _ in waiters)]
         for transaction in gone:

@@ -12,6 +12,7 @@ from pathlib import Path
 import uvloop
 
 from backend.node import Node
+from backend.session_services import ClusterServices
 from backend.settings import Deployment, write_private
 from backend.worker_process import configure_logging
 from controller.registry import Address
@@ -30,6 +31,7 @@ async def main(number: int, deployment: Deployment) -> None:
         address = Address(deployment.host, deployment.mysql_port, os.getpid())
         await node.register_adapter(str(number), address)
 
+    services = ClusterServices(node.cluster) if deployment.adapter_count > 1 else None
     gc.freeze()
     await run_adapter(
         deployment.host,
@@ -38,8 +40,11 @@ async def main(number: int, deployment: Deployment) -> None:
         tls=server_context(certificate, certificate),
         adapter_number=number,
         adapter_count=deployment.adapter_count,
+        services=services,
         on_listening=listening,
     )
+    if services is not None:
+        services.close()
     await node.stop()
 
 

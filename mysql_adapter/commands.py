@@ -19,6 +19,7 @@ from dataflow.errors import Condition, InvalidStatement, MillraceError
 from mysql_adapter import answers, packets
 from mysql_adapter.columns import column_definition
 from mysql_adapter.framing import ConnectionOver, Disconnected
+from mysql_adapter.neighbours import kill
 from mysql_adapter.packets import CAN, MalformedPacket, Reader, parse_change_user
 from mysql_adapter.parameters import Typed, read_parameters
 from mysql_adapter.prepared import Prepared
@@ -248,7 +249,7 @@ class Commands:
         self._ok()
 
     async def process_kill(self, payload: bytes) -> None:
-        self.session.kill(Reader(payload, 1).uint(4), query_only=False)
+        await kill(self.session, Reader(payload, 1).uint(4), query_only=False)
         self._ok()
 
     async def process_info(self, payload: bytes) -> None:

@@ -10,10 +10,12 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from backend.execution.outcome import Outcome
 from backend.execution.transaction import SchemaChanged
+from backend.session_services import LocalServices, Services
 from controller.accounts import Account, find_account
 from controller.catalog import Catalog, View
 from controller.sql.planner import PlanCache
@@ -23,7 +25,7 @@ from dataflow.types import Row
 from mysql_adapter.answers import Formats
 from mysql_adapter.database import Database
 from mysql_adapter.information_schema import DATABASE, extended, rows_of
-from mysql_adapter.locks import LocalLocks
+from mysql_adapter.neighbours import answer
 from mysql_adapter.privileges import PlanNeeds, sees_database
 from mysql_adapter.variables import Variables
 
@@ -50,19 +52,20 @@ STALE = frozenset(
 
 
 class Environment:
-    def __init__(self, database: Database, plans: PlanCache | None = None, alone: bool = True) -> None:
+    def __init__(self, database: Database, services: Services | None = None, plans: PlanCache | None = None) -> None:
         self.database = database
         self.plans = plans or PlanCache()
         self.plan_needs = PlanNeeds()
         self.globals = Variables()
         self.formats = Formats()
-        self.locks = LocalLocks() if alone else None
+        self.services = services or LocalServices()
         self.connections: dict[int, Connection] = {}
         self.started = time.time()
         self._base: Catalog | None = None
         self._extended = Catalog()
         self.described: dict[View, Table] = {}
         """Views as tables, as far as anyone has asked, under the present catalog."""
+        self.services.serve(partial(answer, self), self._locks_lost)
 
     def catalog(self) -> Catalog:
         """The catalog with information_schema in it."""
@@ -90,6 +93,11 @@ class Environment:
             names={(each.database, each.name): each.id for each in tables.values()},
             views={name: each for name, each in catalog.views.items() if rights.sees_table(*name)},
         )
+
+    def _locks_lost(self, owner: int) -> None:
+        """A connection's locks are gone with the process that kept them: so must it be."""
+        if owner in self.connections:
+            self.connections[owner].kill()
 
     # Accounts, for authentication
 

@@ -15,6 +15,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from backend.session_services import Services
 from controller.sql.planner import PlanCache
 from mysql_adapter.authentication import Authenticator
 from mysql_adapter.connection import Connection
@@ -46,11 +47,12 @@ class Server:
         limits: Limits | None = None,
         adapter_number: int = 0,
         adapter_count: int = 1,
+        services: Services | None = None,
         plans: PlanCache | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self.tls = tls
-        self.environment = Environment(database, plans, alone=adapter_count == 1)
+        self.environment = Environment(database, services, plans)
         self.authenticator = Authenticator(self.environment)
         self.environment.globals.put("max_connections", self.limits.connections_max)
         self.environment.globals.put("max_allowed_packet", self.limits.packet_bytes_max)
@@ -146,10 +148,16 @@ async def serve(
     limits: Limits | None = None,
     adapter_number: int = 0,
     adapter_count: int = 1,
+    services: Services | None = None,
 ) -> Server:
     """A listening server; `await server.close()` ends it."""
     server = Server(
-        database, tls=tls, limits=limits, adapter_number=adapter_number, adapter_count=adapter_count
+        database,
+        tls=tls,
+        limits=limits,
+        adapter_number=adapter_number,
+        adapter_count=adapter_count,
+        services=services,
     )
     await server.listen(host, port)
     return server
@@ -164,6 +172,7 @@ async def run_adapter(
     limits: Limits | None = None,
     adapter_number: int = 0,
     adapter_count: int = 1,
+    services: Services | None = None,
     on_listening: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
     """The life of an adapter process: serve until SIGTERM or SIGINT, then drain."""
@@ -179,6 +188,7 @@ async def run_adapter(
         limits=limits,
         adapter_number=adapter_number,
         adapter_count=adapter_count,
+        services=services,
     )
     log.info("listening on %s:%d", host, port)
     if on_listening is not None:

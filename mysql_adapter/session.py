@@ -375,22 +375,9 @@ class Session:
 
     def close(self) -> None:
         self.rollback()
-        if self.environment.locks is not None:
-            self.environment.locks.release_all(self.connection.id)
+        self.environment.services.owner_gone(self.connection.id)
         self.prepared.clear()
         self.named_prepared.clear()
 
     def close_after_answer(self) -> None:
         self.connection.close_soon()
-
-    def kill(self, connection_id: int, query_only: bool) -> None:
-        target = self.environment.connections.get(connection_id)
-        if target is None:
-            raise InvalidStatement(Condition.UNKNOWN_THREAD, connection_id)
-        own = target.account is not None and target.account.user == self.account.user
-        if not own and not self.rights.has_any("SUPER", "CONNECTION_ADMIN"):
-            raise InvalidStatement(Condition.NOT_THREAD_OWNER, connection_id)
-        if query_only:
-            target.kill_query()
-        else:
-            target.kill()

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from dataflow.collation.names import CHARSETS, COLLATIONS
 from dataflow.types import Row
 from mysql_adapter.information_schema.virtual import empty, virtual
+from mysql_adapter.neighbours import all_processes
 
 if TYPE_CHECKING:
+    from mysql_adapter.connection import Connection
     from mysql_adapter.session import Session
 
 ENGINE_COMMENT = "Dataflow over LevelDB: transactions, secondary indexes and materialised views"
@@ -84,21 +86,20 @@ def shown_statement(sql: str) -> str:
     STATE 64?
     INFO longtext?
 """)
-def processlist(session: Session) -> Iterator[Row]:
-    now = time.time()
-    sees_all = session.rights.has_any("PROCESS")
-    for number, connection in sorted(session.environment.connections.items()):
-        other = connection.session
-        if not sees_all and (other is None or other.account.user != session.account.user):
-            continue
-        if other is None:
-            yield (number, "unauthenticated user", connection.host_name, None, "Connect", 0, "login", None)
-            continue
-        running = not connection.is_waiting
-        yield (
-            number, other.user, connection.peer, other.database, "Query" if running else "Sleep",
-            int(now - other.statement_started), "executing" if running else "", shown_statement(other.statement) if running else None,
-        )  # fmt: skip
+async def processlist(session: Session) -> list[Row]:
+    return await all_processes(session)
+
+
+def process_row(number: int, connection: Connection) -> Row:
+    other = connection.session
+    if other is None:
+        return (number, "unauthenticated user", connection.host_name, None, "Connect", 0, "login", None)
+    running = not connection.is_waiting
+    return (
+        number, other.user, connection.peer, other.database, "Query" if running else "Sleep",
+        int(time.time() - other.statement_started), "executing" if running else "",
+        shown_statement(other.statement) if running else None,
+    )  # fmt: skip
 
 
 empty("TRIGGERS", """

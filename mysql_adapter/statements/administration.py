@@ -9,6 +9,7 @@ from controller.sql.lexer import TokenKind
 from controller.sql.plan import OutputColumn
 from dataflow.errors import Condition, InvalidStatement, MillraceError, Unsupported
 from dataflow.types import Row, text
+from mysql_adapter import neighbours
 from mysql_adapter.privileges import check_global, check_sees_table
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.waiting import is_waiting_function, waiting_statement
@@ -35,7 +36,7 @@ async def kill(session: Session, cursor: TokenCursor) -> Done:
     number = await session.evaluate(cursor.rest())
     if not isinstance(number, int):
         raise InvalidStatement(Condition.UNKNOWN_THREAD, number)
-    session.kill(number, query_only=kind == "QUERY")
+    await neighbours.kill(session, number, query_only=kind == "QUERY")
     return Done()
 
 

@@ -6,7 +6,7 @@ fails changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done
@@ -16,13 +16,14 @@ from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.types import Value
 from mysql_adapter import variables
 from mysql_adapter.charsets import NOT_FOR_CLIENTS, charset_of, collation_of
+from mysql_adapter.neighbours import set_global
 from mysql_adapter.privileges import check_global
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
     from mysql_adapter.session import Session
 
-Change = Callable[[], None]
+Change = Callable[[], Awaitable[None] | None]
 _SCOPES = {"GLOBAL": "global", "PERSIST": "global", "PERSIST_ONLY": "global", "SESSION": "session", "LOCAL": "session"}
 
 _SIMPLE = frozenset({TokenKind.WORD, TokenKind.NUMBER, TokenKind.STRING})
@@ -62,7 +63,9 @@ async def set_statement(session: Session, cursor: TokenCursor) -> Done:
     if autocommit is not None and variables.checked(variables.find("autocommit"), autocommit):
         await session.commit()
     for change in changes:
-        change()
+        done = change()
+        if done is not None:
+            await done
     session.settings_changed()
     return Done()
 
@@ -113,7 +116,7 @@ def _assign(session: Session, name: str, scope: str, value: Value) -> Change:
         raise InvalidStatement(Condition.UNKNOWN_TIME_ZONE, checked)
     if scope == "global":
         check_global(session, "SUPER", "SYSTEM_VARIABLES_ADMIN")
-        return lambda: session.environment.globals.put(name, checked)
+        return lambda: set_global(session, name, checked)
 
     def change() -> None:
         session.variables.put(name, checked)
@@ -184,7 +187,6 @@ def _transaction(session: Session, cursor: TokenCursor, scope: str) -> list[Chan
         check_global(session, "SUPER", "SYSTEM_VARIABLES_ADMIN")
     if not scope and session.in_transaction:
         raise InvalidStatement(Condition.TRANSACTION_IN_PROGRESS)
-    target = session.environment.globals if scope == "global" else session.variables
     changes: list[Change] = []
     while True:
         if cursor.accept("ISOLATION", "LEVEL"):
@@ -195,15 +197,21 @@ def _transaction(session: Session, cursor: TokenCursor, scope: str) -> list[Chan
             if level not in variables.ISOLATION_LEVELS:
                 raise cursor.error()
             if scope:  # for the next transaction alone it changes nothing: all run the same way
-                changes.append(lambda level=level: target.put("transaction_isolation", level))  # type: ignore[misc]
+                changes.append(_put(session, scope, "transaction_isolation", level))
         elif cursor.at("READ", "ONLY") or cursor.at("READ", "WRITE"):
             cursor.next()
             read_only = cursor.next().upper == "ONLY"
             if scope:
-                changes.append(lambda value=read_only: target.put("transaction_read_only", int(value)))  # type: ignore[misc]
+                changes.append(_put(session, scope, "transaction_read_only", int(read_only)))
             else:
                 changes.append(lambda value=read_only: setattr(session, "next_read_only", value))  # type: ignore[misc]
         else:
             raise cursor.error()
         if not cursor.accept(","):
             return changes
+
+
+def _put(session: Session, scope: str, name: str, value: Value) -> Change:
+    if scope == "global":
+        return lambda: set_global(session, name, value)
+    return lambda: session.variables.put(name, value)

@@ -151,7 +151,7 @@ async def character_set(session: Session, cursor: TokenCursor, full: bool) -> Re
 async def processlist(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
     cursor.expect_end()
     rows: list[Row] = []
-    for row in tables.processlist(session):
+    for row in await tables.processlist(session):
         info = row[7]
         shown = info[:100] if isinstance(info, str) and not full else info
         rows.append((*row[:7], shown))

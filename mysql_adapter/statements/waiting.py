@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done, Outcome, ResultSet
 from controller.sql.plan import OutputColumn
-from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.types import BIGINT, Value
-from mysql_adapter.locks import LocalLocks
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
@@ -61,12 +60,6 @@ def is_waiting_function(name: str) -> bool:
     return name.upper().rpartition(".")[2] in _FUNCTIONS
 
 
-def _locks(session: Session) -> LocalLocks:
-    if session.environment.locks is None:
-        raise Unsupported("GET_LOCK with several adapters")
-    return session.environment.locks
-
-
 def _name(value: Value) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= NAME_LENGTH_MAX:
         raise InvalidStatement(Condition.WRONG_LOCK_NAME, "NULL" if value is None else value)
@@ -85,24 +78,24 @@ async def _get_lock(session: Session, values: tuple[Value, ...]) -> Value:
     timeout = values[1]
     if timeout is None or isinstance(timeout, str | bytes):
         return None
-    return int(await _locks(session).acquire(_name(values[0]), session.connection.id, float(timeout)))
+    return int(await session.environment.services.acquire(_name(values[0]), session.connection.id, float(timeout)))
 
 
 async def _release_lock(session: Session, values: tuple[Value, ...]) -> Value:
-    released = _locks(session).release(_name(values[0]), session.connection.id)
+    released = await session.environment.services.release(_name(values[0]), session.connection.id)
     return None if released is None else int(released)
 
 
 async def _release_all_locks(session: Session, values: tuple[Value, ...]) -> Value:
-    return _locks(session).release_all(session.connection.id)
+    return await session.environment.services.release_all(session.connection.id)
 
 
 async def _is_free_lock(session: Session, values: tuple[Value, ...]) -> Value:
-    return int(_locks(session).owner(_name(values[0])) is None)
+    return int(await session.environment.services.owner(_name(values[0])) is None)
 
 
 async def _is_used_lock(session: Session, values: tuple[Value, ...]) -> Value:
-    return _locks(session).owner(_name(values[0]))
+    return await session.environment.services.owner(_name(values[0]))
 
 
 _FUNCTIONS: dict[str, tuple[int, int, Callable[[Session, tuple[Value, ...]], Awaitable[Value]]]] = {

@@ -1,29 +1,32 @@
-"""User-level locks (GET_LOCK and its family) among the connections of one process.
+"""User-level locks (GET_LOCK and its family) among whoever asks one process for them.
 
-A lock belongs to a connection, may be taken by it several times, and goes with it. Where
-several adapters serve one database these locks would exclude nobody on another one, so such
-adapters are given no `LocalLocks` and the functions are refused.
+A lock belongs to an owner, may be taken by it several times, and is passed on in the order in
+which others have asked for it. Who owners are, and when they go, is the caller's business.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+Owner = TypeVar("Owner", bound=Hashable)
 
 
 @dataclass(slots=True)
-class _Lock:
-    owner: int
+class _Lock(Generic[Owner]):
+    owner: Owner
     count: int = 1
-    waiters: deque[tuple[int, asyncio.Future[None]]] = field(default_factory=deque)
+    waiters: deque[tuple[Owner, asyncio.Future[None]]] = field(default_factory=deque)
 
 
-class LocalLocks:
+class NamedLocks(Generic[Owner]):
     def __init__(self) -> None:
-        self._locks: dict[str, _Lock] = {}
+        self._locks: dict[str, _Lock[Owner]] = {}
 
-    async def acquire(self, name: str, owner: int, timeout_s: float) -> bool:
+    async def acquire(self, name: str, owner: Owner, timeout_s: float) -> bool:
         """Take the lock, waiting for it; a negative time waits for ever."""
         key = name.lower()
         lock = self._locks.get(key)
@@ -51,7 +54,7 @@ class LocalLocks:
             raise
         return True
 
-    def release(self, name: str, owner: int) -> bool | None:
+    def release(self, name: str, owner: Owner) -> bool | None:
         """True if released, False if it is another's, None if there is no such lock."""
         key = name.lower()
         lock = self._locks.get(key)
@@ -64,7 +67,7 @@ class LocalLocks:
             self._pass_on(key, lock)
         return True
 
-    def release_all(self, owner: int) -> int:
+    def release_all(self, owner: Owner) -> int:
         released = 0
         for key, lock in list(self._locks.items()):
             if lock.owner == owner:
@@ -72,11 +75,11 @@ class LocalLocks:
                 self._pass_on(key, lock)
         return released
 
-    def owner(self, name: str) -> int | None:
+    def owner(self, name: str) -> Owner | None:
         lock = self._locks.get(name.lower())
         return None if lock is None else lock.owner
 
-    def _pass_on(self, key: str, lock: _Lock) -> None:
+    def _pass_on(self, key: str, lock: _Lock[Owner]) -> None:
         while lock.waiters:
             owner, turn = lock.waiters.popleft()
             if not turn.done():

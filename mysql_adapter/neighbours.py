@@ -1,0 +1,89 @@
+"""What the adapters of one cluster ask each other: PROCESSLIST, KILL and SET GLOBAL reach all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from dataflow.errors import Condition, InvalidStatement
+from dataflow.types import Row, Value
+
+if TYPE_CHECKING:
+    from mysql_adapter.environment import Environment
+    from mysql_adapter.session import Session
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder().decode
+
+
+async def answer(environment: Environment, question: bytes) -> bytes:
+    """Answer what another adapter asks."""
+    kind, *arguments = _decode(question)
+    return _encode(_ANSWERS[kind](environment, *arguments))
+
+
+def _processes(environment: Environment) -> list[Any]:
+    return process_rows(environment)
+
+
+def _kill(environment: Environment, number: int, query_only: bool, user: str | None) -> str:
+    """`user` is the only one whose connections may be killed, None for anyone's."""
+    target = environment.connections.get(number)
+    if target is None:
+        return "unknown"
+    if user is not None and (target.account is None or target.account.user != user):
+        return "denied"
+    if query_only:
+        target.kill_query()
+    else:
+        target.kill()
+    return "done"
+
+
+def _set_global(environment: Environment, name: str, value: Value) -> None:
+    environment.globals.put(name, value)
+
+
+_ANSWERS: dict[str, Any] = {"processes": _processes, "kill": _kill, "set_global": _set_global}
+
+
+# --- asking
+
+
+def process_rows(environment: Environment) -> list[Row]:
+    """(id, user, host, database, command, seconds, state, statement) of the connections here."""
+    from mysql_adapter.information_schema.server import process_row
+
+    return [process_row(number, each) for number, each in sorted(environment.connections.items())]
+
+
+async def all_processes(session: Session) -> list[Row]:
+    """Those of all adapters that the session may see."""
+    environment = session.environment
+    rows = process_rows(environment)
+    for other in await environment.services.ask_others(_encode(("processes",))):
+        rows += [tuple(row) for row in _decode(other)]
+    if not session.rights.has_any("PROCESS"):
+        rows = [row for row in rows if row[1] == session.user]
+    return sorted(rows, key=lambda row: int(str(row[0])))
+
+
+async def kill(session: Session, number: int, query_only: bool) -> None:
+    user = None if session.rights.has_any("SUPER", "CONNECTION_ADMIN") else session.account.user
+    environment = session.environment
+    outcomes = {_kill(environment, number, query_only, user)}
+    if outcomes == {"unknown"}:
+        question = _encode(("kill", number, query_only, user))
+        outcomes |= {_decode(each) for each in await environment.services.ask_others(question)}
+    if "denied" in outcomes:
+        raise InvalidStatement(Condition.NOT_THREAD_OWNER, number)
+    if "done" not in outcomes:
+        raise InvalidStatement(Condition.UNKNOWN_THREAD, number)
+
+
+async def set_global(session: Session, name: str, value: Value) -> None:
+    """`value` has been checked."""
+    session.environment.globals.put(name, value)
+    sent = value if value is None or isinstance(value, int | str) else str(value)
+    await session.environment.services.ask_others(_encode(("set_global", name, sent)))

@@ -1,0 +1,97 @@
+"""What sessions at different adapters of one cluster have in common: accounts, locks, KILL, variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pymysql
+import pytest
+
+from tests.serving import MillraceServer
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MillraceServer]:
+    server = MillraceServer(tmp_path_factory.mktemp("sessions") / "data", "--adapters=2")
+    yield server
+    server.kill()
+
+
+def one(connection: Any, sql: str) -> Any:
+    cursor = connection.cursor()
+    cursor.execute(sql)
+    rows = cursor.fetchall()
+    return rows[0][0] if rows else None
+
+
+@pytest.fixture
+def pair(server: MillraceServer) -> Iterator[tuple[Any, Any]]:
+    """Two connections to different adapters: their numbers tell."""
+    opened: dict[int, Any] = {}
+    while len(opened) < 2:
+        connection = server.connect()
+        number = one(connection, "SELECT CONNECTION_ID()") % 2
+        if number in opened:
+            connection.close()
+        else:
+            opened[number] = connection
+    yield opened[0], opened[1]
+    for connection in opened.values():
+        if connection.open:
+            connection.close()
+
+
+def test_start_warns_of_root_without_password(server: MillraceServer) -> None:
+    assert any("root from localhost has no password" in line for line in server.output)
+
+
+def test_an_account_made_at_one_adapter_is_known_at_the_other(server: MillraceServer, pair: tuple[Any, Any]) -> None:
+    first, _ = pair
+    one(first, "CREATE DATABASE d")
+    one(first, "CREATE TABLE d.t (id INT PRIMARY KEY)")
+    for number in range(6):
+        one(first, f"CREATE USER u{number} IDENTIFIED BY 'secret-{number}'")
+        one(first, f"GRANT SELECT ON d.t TO u{number}")
+        for _ in range(3):
+            connection = server.connect(user=f"u{number}", password=f"secret-{number}")
+            assert one(connection, "SELECT COUNT(*) FROM d.t") == 0
+            with pytest.raises(pymysql.err.OperationalError, match="1142"):
+                one(connection, "DELETE FROM d.t")
+            connection.close()
+        one(first, f"ALTER USER u{number} IDENTIFIED BY 'other'")
+        server.connect(user=f"u{number}", password="other").close()
+        with pytest.raises(pymysql.err.OperationalError, match="1045"):
+            server.connect(user=f"u{number}", password=f"secret-{number}")
+
+
+def test_no_log_has_a_password(server: MillraceServer) -> None:
+    for path in (server.data / "logs").iterdir():
+        assert "secret-1" not in path.read_text(errors="replace"), path
+
+
+def test_locks_exclude_across_adapters(pair: tuple[Any, Any]) -> None:
+    first, second = pair
+    assert one(first, "SELECT GET_LOCK('job', 0)") == 1
+    assert one(second, "SELECT GET_LOCK('job', 0.1)") == 0
+    assert one(second, "SELECT IS_USED_LOCK('job')") == one(first, "SELECT CONNECTION_ID()")
+    first.close()
+    assert one(second, "SELECT GET_LOCK('job', 10)") == 1
+    assert one(second, "SELECT RELEASE_LOCK('job')") == 1
+
+
+def test_processes_are_seen_and_killed_across_adapters(pair: tuple[Any, Any]) -> None:
+    first, second = pair
+    number = one(second, "SELECT CONNECTION_ID()")
+    assert one(first, f"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {number}") == 1
+    one(first, f"KILL {number}")
+    with pytest.raises(pymysql.err.MySQLError):
+        one(second, "SELECT 1")
+    with pytest.raises(pymysql.err.MySQLError, match="1094"):
+        one(first, f"KILL {number}")
+
+
+def test_global_variables_are_those_of_all_adapters(pair: tuple[Any, Any]) -> None:
+    first, second = pair
+    one(first, "SET GLOBAL group_concat_max_len = 4321")
+    assert one(second, "SELECT @@GLOBAL.group_concat_max_len") == 4321
