@@ -125,6 +125,8 @@ class Worker:
         self._coordinator_peer: Peer | None = None
         self._held: list[tuple[Peer, int, Any]] = []
         self._tables_waiting: list[tuple[Peer, int]] = []
+        self._views_waiting: list[tuple[Peer, int, AddView]] = []
+        self._persisting = False
         self._epoch_waiting: list[tuple[Peer, int]] = []
         self._scans: dict[int, tuple[Peer, Iterator[list[Entry]]]] = {}
         self._next_scan = 1
@@ -260,6 +262,10 @@ class Worker:
         return self.epochs.set_tables(tables.versions)
 
     def _add_view(self, peer: Peer, request: int, message: AddView) -> None:
+        if self._persisting:
+            # The changes of the epoch being written were collected without this view.
+            self._views_waiting.append((peer, request, message))
+            return
         hosted = self.views.add(message.view, message.node, message.key, message.tables, self.epochs.tables)
         peer.send(Done() if hosted else UnknownView(), request)
 
@@ -372,6 +378,7 @@ class Worker:
 
     def _persist(self, write: Callable[[Any], None], record: object) -> None:
         """Write in the disk's thread and go on when it is done."""
+        self._persisting = True
         loop = asyncio.get_running_loop()
         future = loop.run_in_executor(self._disk, write, record)
         future.add_done_callback(self._persisted)
@@ -384,4 +391,8 @@ class Worker:
             os._exit(1)
         self.views.apply(self.store.epoch, self._changes)
         self._changes = {}
+        self._persisting = False
+        waiting, self._views_waiting = self._views_waiting, []
+        for peer, request, message in waiting:
+            self._handle(peer, request, message)
         self._run(self.epochs.persisted())
