@@ -19,6 +19,7 @@ from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Literal
 from dataflow.functions.registry import Arguments, Fragment, special
 from dataflow.types import BOOLEAN, SqlType
+from dataflow.types import text as text_type
 
 if TYPE_CHECKING:
     from dataflow.compile import Emitter
@@ -134,7 +135,7 @@ def _like(emitter: Emitter, call: Call, negated: bool) -> Fragment:
     domain, key = (Domain.BYTES, _characters) if collation == "binary" else (Domain.TEXT, None)
     text = emitter.convert(call.arguments[0], domain, key)
     outcomes = "0 if {} else 1" if negated else "1 if {} else 0"
-    escape = call.arguments[2] if len(call.arguments) > 2 else Literal("\\", call.arguments[1].type)
+    escape = call.arguments[2] if len(call.arguments) > 2 else Literal("\\", text_type(1))
     pattern = call.arguments[1]
     if isinstance(pattern, Literal) and isinstance(pattern.value, str) and isinstance(escape, Literal) and key is None:
         matcher = emitter.constant(like_matcher(pattern.value, str(escape.value or ""), collation))
