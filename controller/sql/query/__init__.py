@@ -1,6 +1,6 @@
 """Any SELECT as a graph of dataflow nodes and what is left to do with their rows.
 
-The passes, in order: `resolve` (names, types, the query graph), `ordering`, `building` with `correlation`,
+The passes, in order: `resolve` with `selects` (names, types, the query graph), `ordering`, `building` with `correlation`,
 `subqueries` and `groups` (nodes in canonical form), `keys` (parameters apart). Nothing here
 knows how nodes are kept or evaluated.
 """

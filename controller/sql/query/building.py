@@ -31,23 +31,17 @@ from controller.sql.query.block import (
 from controller.sql.query.fields import Numbering, Relation
 from controller.sql.query.groups import group
 from controller.sql.query.product import Product, close, close_exactly, column_equality, conjunction, only
+from controller.sql.query.set_operations import set_operation
 from controller.sql.query.subqueries import attach, attach_condition
 from dataflow.errors import Unsupported
 from dataflow.expression import Call, Column, Expression, Literal, columns_of
-from dataflow.functions import call
 from dataflow.node import (
-    Aggregate,
-    AggregateFunction,
     Base,
-    Join,
     LeftJoin,
-    Node,
     Order,
     TopK,
-    Union,
     distinct,
 )
-from dataflow.types import BIGINT, DATES, INTEGERS, TEXTS, Kind, SqlType, decimal
 
 _REJECTING = frozenset({"=", "<>", "<", "<=", ">", ">=", "like", "not like", "between", "not between", "in", "regexp", "is not null"})
 """Not true if the column they are applied to is NULL."""
@@ -71,7 +65,7 @@ class Builder:
     def build(self, block: AnyBlock, carried: Sequence[int] = ()) -> Relation:
         """The block's rows: its outputs in order, then the carried columns."""
         if isinstance(block, SetBlock):
-            relation = self._set_operation(block, carried)
+            relation = set_operation(self, block, carried)
             limited = Product([relation])
         else:
             if block.windows or _has_unknown_limit(block):
@@ -220,43 +214,7 @@ class Builder:
         found = conjunction(both.bind(each) for each in filters)
         return Relation(LeftJoin(left.node, right.node, equalities, found), both.ids)
 
-    # -- set operations, LIMIT
-
-    def _set_operation(self, block: SetBlock, carried: Sequence[int]) -> Relation:
-        ids = tuple(column.index for column, _ in block.outputs) + tuple(carried)
-        branches = [self._coerced(self.build(branch, carried).node, block) for branch in _flattened(block)]
-        if block.operator == "union":
-            node: Node = branches[0] if len(branches) == 1 else Union(tuple(branches))
-            return Relation(distinct(node) if block.distinct else node, ids)
-        # Both sides counted by row: NULLs are equal here, which they are in no join.
-        tagged = []
-        width = len(ids)
-        for side, branch_node in enumerate(branches):
-            row = tuple(Column(place, type_) for place, type_ in enumerate(branch_node.types))
-            tags = tuple(Literal(int(side == each), BIGINT) for each in (0, 1))
-            tagged.append(Join((branch_node,), outputs=(*row, *tags)))
-        total = decimal(41, 0)
-        counts = tuple(AggregateFunction("sum", (Column(width + each, BIGINT),), total) for each in (0, 1))
-        counted = Aggregate(Union(tuple(tagged)), tuple(range(width)), counts)
-        zero = Literal(0, BIGINT)
-        mine, theirs = Column(width, total), Column(width + 1, total)
-        wanted = call(">" if block.operator == "intersect" else "=", theirs, zero)
-        outputs = tuple(Column(place, counted.types[place]) for place in range(width))
-        return Relation(Join((counted,), (), conjunction([call(">", mine, zero), wanted]), outputs), ids)
-
-    def _coerced(self, node: Node, block: SetBlock) -> Node:
-        """A branch in the types of the whole."""
-        outputs: list[Expression] = [Column(place, type_) for place, type_ in enumerate(node.types)]
-        for place, (column, _) in enumerate(block.outputs):
-            if node.types[place] == column.type:
-                continue
-            if _same_values(node.types[place], column.type):
-                outputs[place] = Column(place, column.type)
-            else:
-                outputs[place] = Call("coalesce", (outputs[place],), column.type)
-        if tuple(each.type for each in outputs) == node.types:
-            return node
-        return Join((node,), outputs=tuple(outputs))
+    # -- LIMIT, and what no node can be
 
     def _first_rows(self, block: AnyBlock, product: Product, wanted: list[int], carried: Sequence[int]) -> Relation:
         limit, offset = _count(block.limit), _count(block.offset)
@@ -323,32 +281,6 @@ def all_used(block: AnyBlock) -> set[int]:
     for leaf in leaves(block.source):
         if leaf.derived is not None:
             found |= all_used(leaf.derived)
-    return found
-
-
-def _same_values(source: SqlType, target: SqlType) -> bool:
-    """Whether values of one type are values of the other as they are, so that keys can be traced."""
-    if source.kind in INTEGERS:
-        return target.kind in INTEGERS
-    if source.kind in TEXTS:
-        return target.kind in TEXTS and source.collation == target.collation
-    zoned = (source.kind is Kind.TIMESTAMP) != (target.kind is Kind.TIMESTAMP)
-    return source.kind in DATES and target.kind in DATES and not zoned
-
-
-def _flattened(block: SetBlock) -> list[AnyBlock]:
-    """The branches of nested UNIONs of one kind."""
-    found: list[AnyBlock] = []
-    for branch in block.branches:
-        if (
-            isinstance(branch, SetBlock)
-            and block.operator == branch.operator == "union"
-            and (block.distinct or not branch.distinct)
-            and branch.limit is None
-        ):
-            found += _flattened(branch)
-        else:
-            found.append(branch)
     return found
 
 

@@ -1,4 +1,4 @@
-"""First pass: sqlglot's tree of a query as a `Block`, every name resolved, every type known."""
+"""First pass: sqlglot's tree of any query as a block, every name resolved, every type known."""
 
 from __future__ import annotations
 
@@ -10,34 +10,23 @@ from typing import Any
 from sqlglot import exp
 
 from controller.catalog import Catalog, View
-from controller.sql.output import default_name
 from controller.sql.plan import OrderItem, OutputColumn
-from controller.sql.query.block import AnyBlock, Block, Inner, SetBlock, Subquery, outer_ids
+from controller.sql.query.block import AnyBlock, Block, Inner, SetBlock, Subquery
 from controller.sql.query.expressions import QueryTranslator
-from controller.sql.query.fields import Field, Numbering, all_columns, computed_output
-from controller.sql.query.grouped import GroupedClauses
+from controller.sql.query.fields import Numbering, computed_output
 from controller.sql.query.names import CommonTable, Names
-from controller.sql.query.sources import FromClause
-from controller.sql.query.windows import WindowClauses
-from controller.sql.scope import FIELD_LIST, GROUP_CLAUSE, HAVING_CLAUSE, ORDER_CLAUSE, WHERE_CLAUSE
+from controller.sql.query.selects import SelectResolver, positional
+from controller.sql.scope import FIELD_LIST, ORDER_CLAUSE
 from controller.sql.select import limits, order_items
 from controller.sql.settings import Settings
 from controller.sql.translate import Parameters
 from controller.sql.zone import localised
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.expression import Call, Column, Expression, columns_of
+from dataflow.expression import Column, Expression
 from dataflow.inference import merged_type
-from dataflow.join_shape import conjuncts
 from dataflow.schema import Table
 from dataflow.types import Kind, SqlType
 
-_UNSUPPORTED = {
-    "laterals": "LATERAL",
-    "into": "SELECT … INTO",
-    "qualify": "QUALIFY",
-    "connect": "CONNECT BY",
-    "sample": "TABLESAMPLE",
-}
 _SET_OPERATORS: dict[Any, str] = {exp.Union: "union", exp.Intersect: "intersect", exp.Except: "except"}
 _MISSING = (Condition.UNKNOWN_TABLE, Condition.UNKNOWN_COLUMN, Condition.UNKNOWN_DATABASE)
 _CLAUSES_AROUND = ("order", "limit", "offset")
@@ -193,197 +182,3 @@ def _union_type(left: Column, right: Column) -> SqlType:
     if Kind.NULL in (left.type.kind, right.type.kind):
         return right.type if left.type.kind is Kind.NULL else left.type
     return merged_type((left, right))
-
-
-def positional(node: Any, outputs: list[Expression], clause: str) -> Expression | None:
-    """ORDER BY 2 is the second output; other constants stand for themselves."""
-    if not isinstance(node, exp.Literal) or node.is_string or not node.this.isdigit():
-        return None
-    number = int(node.this)
-    if not 1 <= number <= len(outputs):
-        raise InvalidStatement(Condition.UNKNOWN_COLUMN, number, clause)
-    return outputs[number - 1]
-
-
-class SelectResolver:
-    """Resolves one SELECT, clause by clause."""
-
-    def __init__(self, resolver: Resolver, node: Any, names: Names) -> None:
-        for name, feature in _UNSUPPORTED.items():
-            if node.args.get(name):
-                raise Unsupported(feature)
-        self._resolver = resolver
-        self._node = node
-        self._names = names
-        self._subqueries: dict[int, Subquery] = {}
-        self._aliases: dict[str, Expression] = {}
-        self._block_outputs: list[tuple[Column, Expression]] = []
-        self._has_keys = False
-
-    def resolve(self) -> Block:
-        node, resolver = self._node, self._resolver
-        clause = node.args.get("from_")
-        block = Block(Inner([], []), [], [], [], subqueries=self._subqueries)
-        if clause is not None:
-            joins = node.args.get("joins") or []
-            block.source = FromClause(resolver, self._names, self._subqueries).resolve(clause.this, joins)
-        self._fields = {each.id: each for each in self._names.fields()}
-        strict = "ONLY_FULL_GROUP_BY" in resolver.settings.sql_mode
-        around = {each.id for names in self._names.around() for each in names.fields()}
-        self._grouped = GroupedClauses(resolver.numbering, block.source, self._fields, around, strict)
-        self._windows = WindowClauses(resolver.numbering, node.args.get("windows") or [])
-        where = node.args.get("where")
-        if where is not None:
-            block.where = list(conjuncts(self._translator(WHERE_CLAUSE).translate(where.this)))
-        self._grouped.where = block.where
-        before = set(self._subqueries)
-        self._block_outputs = block.outputs
-        self._outputs(block)
-        self._group_by()
-        self._having(block)
-        self._order_by(block)
-        block.windows = self._windows.found
-        block.distinct = node.args.get("distinct") is not None
-        if self._grouped.is_grouped:
-            self._over_groups(block, before)
-        elif block.having:
-            # Without groups, HAVING is a second WHERE that may use aliases.
-            if all_columns(block.having) & {window.id for window in block.windows}:
-                raise InvalidStatement(Condition.WINDOW_MISPLACED, "window")
-            block.where += block.having
-            block.having = []
-        if block.distinct:
-            self._order_over_outputs(block, strict)
-        block.limit, block.offset = limits(node, self._translator(FIELD_LIST))
-        return block
-
-    def _translator(self, clause: str, **options: Any) -> QueryTranslator:
-        return self._resolver.translator(self._names, clause, self._subqueries, **options)
-
-    def _outputs(self, block: Block) -> None:
-        translator = self._translator(
-            FIELD_LIST, collect=self._grouped.collect, windows=self._windows.collect, levels=self._level
-        )
-        for item in self._node.expressions:
-            if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
-                table, database = ("", "") if isinstance(item, exp.Star) else (item.table, item.text("db"))
-                for each in self._names.star(table, database):
-                    self._add(block, each.value, each.field.name, each.field)
-                continue
-            value = translator.translate(item)
-            name = item.alias if isinstance(item, exp.Alias) else default_name(item)
-            self._add(block, value, name, self._field(value))
-            self._aliases.setdefault(name.lower(), value)
-
-    def _add(self, block: Block, value: Expression, name: str, found: Field | None) -> None:
-        described = None if found is None else replace(found.output, name=name)
-        self._resolver.add_output(block, value, name, described)
-
-    def _field(self, value: Expression) -> Field | None:
-        """The field that an output is, here or in a query around."""
-        if not isinstance(value, Column):
-            return None
-        for names in (self._names, *self._names.around()):
-            for each in names.fields():
-                if each.id == value.index:
-                    return each
-        return None
-
-    def _level(self, node: Any, translator: QueryTranslator) -> Expression:
-        self._group_by()
-        return self._grouped.level(translator.translate(node))
-
-    def _group_by(self) -> None:
-        """Read once, and early if there is a GROUPING() in the SELECT list, which needs the keys."""
-        clause = self._node.args.get("group")
-        if self._has_keys or clause is None:
-            return
-        self._has_keys = True
-        rollups = [each for each in clause.expressions if isinstance(each, exp.Rollup)]
-        if any(clause.args.get(name) for name in ("cube", "grouping_sets", "totals", "all")) or rollups:
-            raise Unsupported("GROUP BY other than by expressions or WITH ROLLUP")
-        self._grouped.found.rollup = bool(clause.args.get("rollup"))
-        self._grouped.found.explicit = True
-        translator = self._translator(GROUP_CLAUSE, aliases=self._aliases)
-        outputs = [value for _, value in self._block_outputs]
-        for item in clause.expressions:
-            found = positional(item, outputs, GROUP_CLAUSE) or translator.translate(item)
-            if self._grouped.is_aggregate(found):
-                raise InvalidStatement(Condition.CANT_GROUP_ON, item.sql("mysql"))
-            self._grouped.add_key(found)
-
-    def _having(self, block: Block) -> None:
-        clause = self._node.args.get("having")
-        if clause is None:
-            return
-        grouped = {
-            self._fields[known.index].name.lower(): known
-            for _, known in self._grouped.found.keys
-            if isinstance(known, Column) and known.index in self._fields
-        }
-        translator = self._translator(
-            HAVING_CLAUSE, collect=self._grouped.collect, aliases={**self._aliases, **grouped}, aliases_first=True,
-            levels=self._level,
-        )  # fmt: skip
-        block.having = list(conjuncts(translator.translate(clause.this)))
-
-    def _order_by(self, block: Block) -> None:
-        translator = self._translator(
-            ORDER_CLAUSE, collect=self._grouped.collect, aliases=self._aliases, aliases_first=True,
-            windows=self._windows.collect, levels=self._level,
-        )  # fmt: skip
-        outputs = [value for _, value in block.outputs]
-        for item in order_items(self._node):
-            value = positional(item.this, outputs, ORDER_CLAUSE) or translator.translate(item.this)
-            if columns_of(value) or self._subqueries.keys() & columns_of(value):
-                block.order_by.append(OrderItem(value, bool(item.args.get("desc"))))
-
-    def _over_groups(self, block: Block, before: set[int]) -> None:
-        over = self._grouped.over
-        block.grouping = self._grouped.found
-        within = set()
-        for _, function in block.grouping.functions:
-            within |= all_columns((*function.arguments, *(each.expression for each in function.order)))
-        for _, key in block.grouping.keys:
-            within |= columns_of(key)
-        block.outputs = [
-            (column, over(value, (number, "SELECT list"))) for number, (column, value) in enumerate(block.outputs, 1)
-        ]
-        block.having = [over(each, (1, "HAVING clause")) for each in block.having]
-        block.order_by = [
-            OrderItem(over(each.expression, (number, "ORDER BY")), each.descending)
-            for number, each in enumerate(block.order_by, 1)
-        ]
-        for window in block.windows:
-            place = (1, "SELECT list")
-            arguments = tuple(over(each, place) for each in window.function.arguments)
-            window.function = replace(window.function, arguments=arguments)
-            window.partition = tuple(over(each, place) for each in window.partition)
-            window.order = tuple(OrderItem(over(each.expression, place), each.descending) for each in window.order)
-        for number, subquery in self._subqueries.items():
-            if number not in before and number not in within:
-                subquery.operands = tuple(over(each, (1, "SELECT list")) for each in subquery.operands)
-                self._grouped.need(outer_ids(subquery.block), (1, "SELECT list"))
-        if not block.grouping.explicit:
-            block.order_by = []  # one row needs no order
-
-    def _order_over_outputs(self, block: Block, strict: bool) -> None:
-        """ORDER BY of a DISTINCT reads what is selected, nothing else."""
-        known = [(value, column) for column, value in block.outputs]
-        items: list[OrderItem] = []
-        for number, item in enumerate(block.order_by, 1):
-            items.append(OrderItem(self._over_outputs(item.expression, known, number), item.descending))
-        block.order_by = items
-
-    def _over_outputs(self, expression: Expression, known: list[tuple[Expression, Column]], number: int) -> Expression:
-        for value, column in known:
-            if value == expression:
-                return column
-        match expression:
-            case Column(index=index):
-                name = self._fields[index].name if index in self._fields else "?"
-                raise InvalidStatement(Condition.ORDER_NOT_IN_DISTINCT, number, name)
-            case Call(function=function, arguments=arguments, type=found):
-                return Call(function, tuple([self._over_outputs(each, known, number) for each in arguments]), found)
-            case _:
-                return expression
