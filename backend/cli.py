@@ -179,7 +179,7 @@ def status(http: str, as_json: bool) -> None:
     for each in found["processes"]:
         processes.add_row(each["name"], str(each["process"] or "-"), str(each["restarts"]))
     console.print(processes)
-    shards = Table("shard", "pid", "epoch", "transactions", "reads", "on disk", "memory")
+    shards = Table("shard", "pid", "epoch", "transactions", "reads", "views", "on disk", "memory")
     for each in found["shards"]:
         if "error" in each:
             shards.add_row(str(each["shard"]), "-", each["error"])
@@ -190,6 +190,7 @@ def status(http: str, as_json: bool) -> None:
                 f"{each['epoch']:,}",
                 f"{each['transactions']:,}",
                 f"{each['reads']:,}",
+                f"{each['views']:,}",
                 f"{each['stored_bytes'] / 1e6:,.1f} MB",
                 f"{each['resident_bytes'] / 1e6:,.0f} MB",
             )

@@ -13,6 +13,7 @@ _SHARD_METRICS = {
     "epoch": "the last applied epoch",
     "transactions": "transactions answered since the worker started",
     "reads": "read requests since the worker started",
+    "views": "queries that are maintained",
     "stored_bytes": "bytes on disk",
     "resident_bytes": "memory of the worker process",
 }

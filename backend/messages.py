@@ -168,6 +168,7 @@ class ShardStatus:
     resident_bytes: int
     in_doubt: bool
     catalog_version: int
+    views: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -296,6 +296,7 @@ class Worker:
             self._process.memory_info().rss,
             self.epochs.in_doubt,
             self.catalog_version,
+            len(self.views.views),
         )
         peer.send(status, request)
 
