@@ -35,13 +35,8 @@ class SharedViews:
         reader = self.reader(definition.name)
         if reader is None:
             return None
-        named = []
-        for key in definition.decode_keys(keys):
-            name = definition.naming.name(key)
-            if name is None:
-                return None
-            named.append(name)
-        found = reader.get_many(named)
+        named = definition.naming.names(definition.decode_keys(keys))
+        found = None if named is None else reader.get_many(named)
         if found is None or None in found:
             self.misses += 1
             return None

@@ -142,8 +142,11 @@ class ViewHost:
         if hosted is None:
             return None
         wanted = hosted.keys.decode(keys)
-        found = self._engine.upquery(hosted.view, wanted)
         hosted.hits += len(wanted)
+        shown = self._publisher.lookup(hosted.view, wanted)
+        if shown is not None:
+            return shown
+        found = self._engine.upquery(hosted.view, wanted)
         payloads = [_encode(hit.rows) for hit in found]
         return payloads, self._publisher.looked_up(self._engine, hosted.view, wanted, found, payloads)
 

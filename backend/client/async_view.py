@@ -113,13 +113,9 @@ class AsyncView:
         reader = self._find_reader()
         if reader is None:
             return None
-        names = []
-        for key in keys:
-            name = self._naming.name(self.query.key(key))
-            if name is None:
-                return None
-            names.append(name)
-        found = reader.get_many(names)
+        key = self.query.key
+        names = self._naming.names([key(each) for each in keys])
+        found = None if names is None else reader.get_many(names)
         if found is None or None in found:
             return None
         rows = self.query.rows

@@ -15,16 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from backend.shared_memory.entry import cell_code
+from backend.shared_memory.probing import Array, find, tags_of
 from backend.shared_memory.reader import SharedViewReader
 from backend.shared_memory.segment import (
-    ADDEND,
     COMPLETE,
-    EMPTY,
     EPOCH,
     HEADER_BYTES,
     LENGTH_BITS,
     LENGTH_MASK,
-    MULTIPLIER,
     WIDTH,
     Segment,
 )
@@ -32,9 +30,6 @@ from dataflow.types import BLOBS, SqlType
 
 TRIES_MAX = 20
 
-Array = np.ndarray[Any, Any]
-
-_MULTIPLIER, _ADDEND = np.uint64(MULTIPLIER), np.uint64(ADDEND)
 _LENGTH_BITS, _LENGTH_MASK = np.uint64(LENGTH_BITS), np.uint64(LENGTH_MASK)
 
 
@@ -77,7 +72,7 @@ class ColumnReader:
 
     def _map(self, segment: Segment) -> None:
         self._segment = segment
-        self._shift = np.uint64(segment.shift)
+        self._shift = segment.shift
         self._indexes = (segment.index_array(0), segment.index_array(1))
         self._touched = segment.touched_array()
         self._numbers = segment.array(np.int64)
@@ -90,8 +85,7 @@ class ColumnReader:
 
         `wanted` are the columns to take, all if it is not given.
         """
-        tags = keys.view(np.uint64) * _MULTIPLIER
-        tags += _ADDEND
+        tags = tags_of(keys)
         chosen = range(len(self._codes)) if wanted is None else wanted
         for _ in range(TRIES_MAX):
             if self._reader.segment is not self._segment:
@@ -112,12 +106,7 @@ class ColumnReader:
 
     def _columns(self, tags: Array, epoch: int, wanted: Sequence[int]) -> Columns | None:
         index = self._indexes[epoch & 1]
-        positions = (tags >> self._shift).astype(np.int64)
-        positions <<= 1
-        at = index[positions]
-        missing = at != tags
-        if missing.any():
-            self._probe(index, tags, positions, at, missing)
+        positions, missing = find(index, tags, self._shift)
         self._touched[positions] = 1
         locations = index[positions + 1]
         starts = (locations >> _LENGTH_BITS).astype(np.int64)
@@ -143,17 +132,6 @@ class ColumnReader:
             else:
                 cells.append(values.view(np.uint64) if code == "Q" else values)
         return Columns(known, present, cells, self._numbers[starts - 2])
-
-    def _probe(self, index: Array, tags: Array, positions: Array, at: Array, missing: Array) -> None:
-        """Go on where another key was found, until each has its own or an empty slot."""
-        going = np.flatnonzero(missing & (at != EMPTY))
-        while len(going):
-            positions[going] += 2
-            at = index[positions[going]]
-            hit = at == tags[going]
-            missing[going[hit]] = False
-            going = going[~hit & (at != EMPTY)]
-        positions[missing] = len(index) - 2  # the last slot is always empty
 
     def _texts(self, starts: Array, locations: Array, spans: Array, binary: bool) -> Any:
         """Texts, copied out of the entries into one Arrow array."""

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from backend.shared_memory.entry import EntryLayout
+from backend.shared_memory.reader import SharedViewReader
 from backend.shared_memory.segment import SegmentNames, is_possible
 from backend.shared_memory.shared_key import KeyNaming
 from backend.shared_memory.writer import SharedViewWriter
@@ -42,6 +43,7 @@ class Publication:
         self.writer = SharedViewWriter(
             names.new(), EntryLayout(view.node.types), self._naming.is_exact, complete
         )
+        self._reader: SharedViewReader | None = None
 
     def show(self, key: Key, rows: Sequence[Row], payload: bytes) -> None:
         """Have this key, with the rows it has now."""
@@ -50,6 +52,16 @@ class Publication:
             self.writer.put(name, rows, payload)
         elif self.writer.complete:
             self.writer.give_up_completeness()
+
+    def lookup(self, keys: Sequence[Row]) -> list[bytes] | None:
+        """The encoded rows of these keys if all are here: quicker than computing them."""
+        if self._reader is None:
+            self._reader = SharedViewReader.open(self.writer.file_name)
+            if self._reader is None:
+                return None
+        names = self._naming.names(keys)
+        found = None if names is None else self._reader.get_many(names)
+        return None if found is None or None in found else found  # type: ignore[return-value]
 
     def show_new(self, keys: Sequence[Row], found: Sequence[Hit], payloads: Sequence[bytes]) -> None:
         """Have these keys, too. Those that are there already are as they should be: see `follow`."""
@@ -113,6 +125,12 @@ class Publisher:
             self._fail(view, error)
             return ""
         return publication.writer.file_name
+
+    def lookup(self, view: View, keys: Sequence[Row]) -> tuple[list[bytes], str] | None:
+        """The encoded rows of these keys and the file that has them, if all are in shared memory."""
+        publication = self._publications.get(view.number)
+        found = None if publication is None else publication.lookup(keys)
+        return None if found is None or publication is None else (found, publication.writer.file_name)
 
     def _begun(self, engine: Engine, view: View, key_count: int) -> Publication | None:
         """The new publication of a view that is asked for often enough."""

@@ -58,6 +58,21 @@ class KeyNaming:
             parts.append(value)
         return self._name(parts)
 
+    def names(self, keys: Sequence[Sequence[Value]]) -> Sequence[SharedKey] | None:
+        """The names of all these keys; None if the worker has to be asked."""
+        if self.is_exact:
+            numbers: list[Any] = [values[0] for values in keys]
+            if set(map(type, numbers)) <= {int}:
+                inside = not numbers or (min(numbers) >= _INTEGER_MIN and max(numbers) <= _INTEGER_MAX)
+                return numbers if inside else None
+        names = []
+        for values in keys:
+            name = self.name(values)
+            if name is None:
+                return None
+            names.append(name)
+        return names
+
     def name_of_index_key(self, key: Key) -> SharedKey | None:
         return self._name([key] if len(self._order) == 1 else key)
 

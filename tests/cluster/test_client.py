@@ -1,0 +1,189 @@
+"""The client library against a real cluster: shared memory, TCP, other processes, crashes."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from backend import connect
+from backend.client import Database, View
+from backend.shared_memory.segment import FOLDER, prefix_of
+from tests.serving import MillraceServer
+
+COUNT = "SELECT story, COUNT(*) AS votes FROM votes WHERE story = ? GROUP BY story"
+RECOVERY_S = 30.0
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MillraceServer]:
+    server = MillraceServer(tmp_path_factory.mktemp("client"))
+    with connect(server.data) as db:
+        db.execute("CREATE DATABASE vote")
+    with connect(server.data, "vote") as db:
+        db.execute(
+            "CREATE TABLE votes (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, story INT NOT NULL, user INT, KEY (story))"
+        )
+    yield server
+    server.stop()
+    assert shared_files(server) == [], "nothing is left after a clean stop"
+
+
+@pytest.fixture
+def db(server: MillraceServer) -> Iterator[Database]:
+    with connect(f"{server.host}:{server.http_port}", "vote") as database:
+        database.execute("DELETE FROM votes")
+        yield database
+
+
+def shared_files(server: MillraceServer) -> list[str]:
+    return [path.name for path in FOLDER.glob(f"{prefix_of(str(server.data.resolve()))}*")]
+
+
+def shared(view: View, key: int) -> View:
+    """The view, once the key is in shared memory."""
+    while view.lookup(key, block=False) is None:
+        view.lookup(key)
+    return view
+
+
+def test_a_writer_reads_its_own_writes_from_shared_memory(db: Database) -> None:
+    view = shared(db.view(COUNT), 7)
+    for number in range(1, 200):
+        db.table("votes").insert(story=7)
+        assert view.lookup(7, block=False) == [(7, number)]
+    db.execute("DELETE FROM votes WHERE story = ?", [7])
+    assert view.lookup(7, block=False) == []
+
+
+def test_writes_over_mysql_are_seen_once_they_are_answered(db: Database, server: MillraceServer) -> None:
+    view = shared(db.view(COUNT), 3)
+    with server.connect("vote") as connection, connection.cursor() as cursor:
+        for number in range(1, 50):
+            cursor.execute("INSERT INTO votes (story) VALUES (3)")
+            assert view.lookup(3, block=False) == [(3, number)]
+
+
+def test_the_same_query_over_mysql_and_here_is_the_same_view(db: Database, server: MillraceServer) -> None:
+    db.table("votes").insert_many([{"story": story} for story in range(40)])
+    view = db.view(COUNT)
+    with server.connect("vote") as connection, connection.cursor() as cursor:
+        for story in [*range(40)] * 2:
+            cursor.execute("SELECT story, COUNT(*) AS votes FROM votes WHERE story = %s GROUP BY story", (story,))
+            assert cursor.fetchall() == ((story, 1),)
+    view.lookup(1)
+    known = [story for story in range(40) if view.lookup(story, block=False) is not None]
+    assert len(known) > 30
+
+
+def test_a_miss_is_told_and_then_filled(db: Database) -> None:
+    db.table("votes").insert_many([{"story": 5000 + story % 100} for story in range(1000)])
+    one, other, stories = 5005, 5006, np.arange(5000, 5100)
+    view = shared(db.view(COUNT), one)
+    assert view.lookup(other, block=False) is None
+    assert view.lookup_many([one, other], block=False) is None
+    assert view.lookup_columns(stories, block=False) is None
+    assert view.lookup(other) == [(other, 10)]
+    assert view.lookup_many([one, other], block=False) == [[(one, 10)], [(other, 10)]]
+    assert view.lookup_many(stories.tolist()) == view.lookup_many(stories.tolist(), block=False)
+    batch = view.lookup_columns(stories, ["votes"], block=False)
+    assert batch is not None and batch.columns["votes"].tolist() == [10] * 100
+    assert view.lookup(1 << 70) == []
+
+
+READER = """
+import sys
+from backend import connect
+from tests.cluster.test_client import COUNT, shared
+with connect(sys.argv[1], "vote") as db:
+    view = shared(db.view(COUNT), 1)
+    print("ready", flush=True)
+    last, reads = 0, 0
+    while last < int(sys.argv[2]):
+        [(story, votes)] = view.lookup(1) or [(1, 0)]
+        assert story == 1 and votes >= last, (story, votes, last)
+        last, reads = votes, reads + 1
+    print(reads)
+"""
+
+
+def test_many_processes_read_while_one_writes(db: Database, server: MillraceServer) -> None:
+    command = [sys.executable, "-c", READER, str(server.data), "300"]
+    readers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    for reader in readers:
+        assert reader.stdout is not None and reader.stdout.readline() == "ready\n"
+    for _ in range(300):
+        db.table("votes").insert(story=1)
+    for reader in readers:
+        output, _ = reader.communicate(timeout=60)
+        assert reader.returncode == 0 and int(output) > 0
+
+
+def test_threads_share_a_view(db: Database) -> None:
+    db.table("votes").insert_many([{"story": story} for story in range(500)])
+    view = shared(db.view(COUNT), 0)
+    wrong: list[object] = []
+
+    def read(seed: int) -> None:
+        generator = random.Random(seed)
+        for _ in range(2000):
+            story = generator.randrange(500)
+            if view.lookup(story) != [(story, 1)]:
+                wrong.append(story)
+
+    threads = [threading.Thread(target=read, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_lookups_survive_two_crashes_of_the_worker_and_are_never_out_of_date(
+    db: Database, server: MillraceServer
+) -> None:
+    view = shared(db.view(COUNT), 9)
+    for crash in range(2):
+        before = view.lookup(9)
+        [shard] = server.status()["shards"]
+        os.kill(shard["process"], 9)
+        assert view.lookup(9, block=False) == before, "its last publication is still there"
+        db.table("votes").insert(story=9)  # by the worker's successor
+        assert view.lookup(9) == [(9, crash + 1)]
+        shared(view, 9)
+        owners = {name.split("-")[3] for name in shared_files(server)}
+        assert owners == {str(server.status()["shards"][0]["process"])}
+
+
+def test_a_killed_cluster_is_cleaned_up_by_the_next_start(tmp_path: Path) -> None:
+    first = MillraceServer(tmp_path / "data", "--controllers=1")
+    with connect(first.data) as db:
+        db.extend_program("CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, n INT)")
+        db.table("d.t").insert(id=1, n=2)
+        shared(db.view("d.t"), 1)
+        assert shared_files(first)
+        first.kill()
+        assert shared_files(first)
+    second = MillraceServer(tmp_path / "data", "--controllers=1")
+    assert shared_files(second) == []
+    with connect(second.data) as db:
+        assert db.view("d.t").lookup(1) == [(1, 2)]
+    assert second.stop() == 0
+    assert shared_files(second) == []
+
+
+def test_zookeeper_leads_to_the_cluster_too(server: MillraceServer) -> None:
+    zookeeper = server.status()["zookeeper"]
+    with connect(f"zk://{zookeeper}/millrace", "vote", secret=(server.data / "secret").read_text().strip()) as db:
+        started = time.monotonic()
+        db.table("votes").insert(story=1)
+        assert shared(db.view(COUNT), 1).lookup(1) is not None
+        assert time.monotonic() - started < RECOVERY_S
