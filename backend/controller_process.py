@@ -142,7 +142,9 @@ class Controller:
 def _planned(message: Define | ChangeAccounts, catalog: Catalog) -> CatalogChange:
     if isinstance(message, ChangeAccounts):
         return plan_accounts(message.statement, catalog)
-    settings = Settings(frozenset(message.sql_mode), message.collation, message.foreign_key_checks)
+    settings = Settings(
+        frozenset(message.sql_mode), message.collation, message.foreign_key_checks, owner=message.owner
+    )
     return plan_definition(message.sql, catalog, message.database, settings)
 
 

@@ -185,6 +185,7 @@ class Define:
     sql_mode: tuple[str, ...]
     collation: str
     foreign_key_checks: bool
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)

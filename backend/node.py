@@ -85,7 +85,9 @@ class Node:
     async def _define(self, sql: str, database: str | None, settings: Settings) -> tuple[Done, Catalog]:
         """Have the leading controller carry out a DDL statement."""
         mode = tuple(sorted(settings.sql_mode))
-        return await self._change(Define(sql, database, mode, settings.collation, settings.foreign_key_checks))
+        return await self._change(
+            Define(sql, database, mode, settings.collation, settings.foreign_key_checks, settings.owner)
+        )
 
     async def _change_accounts(self, statement: AccountStatement) -> tuple[Done, Catalog]:
         return await self._change(ChangeAccounts(statement))

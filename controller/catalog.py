@@ -59,8 +59,8 @@ class Note:
     message: str
 
 
-HIDDEN_NAME_PREFIX = "#sql-alter-"
-"""Names of tables that are being filled to take the place of others; shown to nobody."""
+HIDDEN_NAME_PREFIX = "#sql-"
+"""Names of temporary tables, and of those that are being filled to take the place of others."""
 
 
 @dataclass(frozen=True, slots=True)

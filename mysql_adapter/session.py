@@ -7,8 +7,11 @@ are answered in `statements`.
 
 from __future__ import annotations
 
+import asyncio
+import secrets
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from backend.execution.outcome import Done, Outcome, ResultSet, Warning
@@ -18,6 +21,7 @@ from controller.catalog import Catalog, Database
 from controller.sql.lexer import leading_words, split_statements
 from controller.sql.plan import OutputColumn, Plan, Query, Select
 from controller.sql.planner import tables_of
+from controller.sql.temporary import temporary_tables, with_temporary
 from dataflow import types
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.types import Row, Value
@@ -39,6 +43,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PREPARED_MAX = 16382
+
+_PROCESS = secrets.token_hex(4)
+"""Tells the sessions of this process from those of others, in the names of temporary tables."""
+_ending: set[asyncio.Task[Done]] = set()
 
 
 class Session:
@@ -66,6 +74,7 @@ class Session:
     def _start(self) -> None:
         """The state of a connection that has just logged in, except for the database."""
         self.variables = Variables(self.environment.globals)
+        self._owner = ""
         self.user_variables: dict[str, Typed] = {}
         self.warnings: tuple[Warning, ...] = ()
         self.last_insert_id = 0
@@ -94,6 +103,8 @@ class Session:
         self.settings, self.modes = settings_of(
             str(get("sql_mode")), str(get("collation_connection")), bool(get("foreign_key_checks")), self.time_zone
         )
+        if self._owner:
+            self.settings = replace(self.settings, owner=self._owner)
         self.backslash_escapes = self.settings.backslash_escapes
         self.autocommit = bool(get("autocommit"))
         client = charset_of(str(get("character_set_client")))
@@ -240,9 +251,29 @@ class Session:
         return self.environment.database.evaluate(plan, values, rows, self.modes)
 
     async def define(self, sql: str) -> Done:
-        """A definition statement commits whatever is open, before it runs."""
-        await self.commit()
+        """A definition statement commits whatever is open, before it runs, unless it is about temporary tables."""
+        if "TEMPORARY" not in [word.upper() for word in leading_words(sql, 2)]:
+            await self.commit()
+        elif not self._owner:
+            self._owner = f"{_PROCESS}-{self.connection.id}"
+            self.settings_changed()
         return await self.environment.database.define(sql, self.database, self.settings)
+
+    def own(self, catalog: Catalog) -> Catalog:
+        """The catalog with the session's temporary tables in it."""
+        return with_temporary(catalog, self.settings.owner)
+
+    def _drop_temporary(self) -> None:
+        """Its temporary tables end with the session."""
+        if not self._owner:
+            return
+        database = self.environment.database
+        names = [f"`{each.database}`.`{each.name}`" for each in temporary_tables(database.catalog, self._owner).values()]
+        if names:
+            sql = f"DROP TEMPORARY TABLE IF EXISTS {', '.join(names)}"
+            task = asyncio.ensure_future(database.define(sql, None, self.settings))
+            _ending.add(task)
+            task.add_done_callback(_ending.discard)
 
     async def evaluate(self, expression: str) -> Value:
         return (await self.evaluate_typed(expression))[0]
@@ -271,6 +302,8 @@ class Session:
         columns: tuple[OutputColumn, ...] = ()
         words = leading_words(statement, 2)
         handler = dispatch.handler_of(words)
+        if words[:1] == ("LOAD",):
+            raise InvalidStatement(Condition.NOT_PREPARABLE)
         if handler is None:
             plan = await self._plan_prepared(statement)
             parameter_types = plan.parameter_types
@@ -376,6 +409,7 @@ class Session:
     def close(self) -> None:
         self.rollback()
         self.environment.services.owner_gone(self.connection.id)
+        self._drop_temporary()
         self.prepared.clear()
         self.named_prepared.clear()
 

@@ -28,7 +28,7 @@ from backend.execution.reading import find_bound, row_decoder
 from backend.execution.transaction import Transaction
 from backend.execution.writing import RowWriter
 from backend.store import Store
-from controller.catalog import HIDDEN_NAME_PREFIX, Catalog, CatalogChange, Copy
+from controller.catalog import Catalog, CatalogChange, Copy
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.modes import Modes
 from dataflow.schema import Table
@@ -37,6 +37,7 @@ from dataflow.types import Row, Value
 from persistence.layout import auto_increment_counter
 
 BATCH_ROWS = 400
+NAME_PREFIX = "#sql-alter-"
 
 
 class CatalogStore(Protocol):
@@ -50,7 +51,7 @@ async def carry_out_copy(copy: Copy, change: CatalogChange, catalog_store: Catal
     catalog = await catalog_store.load()
     old = catalog.tables[copy.table_id]
     frozen = replace(old, altering=True, version=old.version + 1)
-    new = replace(copy.table, name=f"{HIDDEN_NAME_PREFIX}{copy.table.id}", foreign_keys=())
+    new = replace(copy.table, name=f"{NAME_PREFIX}{copy.table.id}", foreign_keys=())
     catalog = await catalog_store.replace(catalog.version, CatalogChange(tables_put=(frozen, new)))
     try:
         await _Copier(store, frozen, new, copy.sql_mode).copy()
@@ -68,7 +69,7 @@ async def abandon_copies(catalog_store: CatalogStore) -> Catalog:
     """Undo whatever copies are under way."""
     catalog = await catalog_store.load()
     frozen = [table for table in catalog.tables.values() if table.altering]
-    hidden = [table.id for table in catalog.tables.values() if table.name.startswith(HIDDEN_NAME_PREFIX)]
+    hidden = [table.id for table in catalog.tables.values() if table.name.startswith(NAME_PREFIX)]
     if not frozen and not hidden:
         return catalog
     thawed = tuple(replace(table, altering=False, version=table.version + 1) for table in frozen)

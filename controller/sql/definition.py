@@ -31,6 +31,7 @@ from controller.sql.table_elements import (
     read_key,
 )
 from controller.sql.table_options import read_options
+from controller.sql.temporary import stored_names, temporary_tables, with_temporary
 from controller.sql.view_definition import at_view, define_view, drop_views
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.schema import Index, Table
@@ -49,7 +50,10 @@ def plan_definition(
     """What a definition statement changes. `now` is the packed time in UTC."""
     if now is None:
         now = from_datetime(datetime.now(UTC))
-    return _Definition(Cursor(sql, settings), catalog, database, settings, now).plan()
+    definition = _Definition(Cursor(sql, settings), with_temporary(catalog, settings.owner), database, settings, now)
+    definition.stored = catalog
+    definition.temporary = set(temporary_tables(catalog, settings.owner)) if settings.owner else set()
+    return stored_names(definition.plan(), settings.owner, definition.temporary)
 
 
 class _Definition:
@@ -59,6 +63,9 @@ class _Definition:
         self.database = database
         self.settings = settings
         self.now = now
+        self.stored = catalog
+        self.temporary: set[int] = set()
+        """The ids of the session's temporary tables."""
 
     def plan(self) -> CatalogChange:
         cursor = self.cursor
@@ -86,8 +93,9 @@ class _Definition:
             return self._create_table()
         if at_view(cursor):
             return define_view(cursor, self.catalog, self.database, self.settings, alter=False)
-        if cursor.at("TEMPORARY"):
-            raise Unsupported("temporary tables")
+        if cursor.accept("TEMPORARY"):
+            cursor.expect("TABLE")
+            return self._create_table(temporary=True)
         kind = cursor.accept_any("UNIQUE", "FULLTEXT", "SPATIAL") or "KEY"
         if cursor.accept("INDEX"):
             return self._create_index(kind)
@@ -99,7 +107,9 @@ class _Definition:
             return self._drop_database()
         if cursor.accept("VIEW"):
             return drop_views(cursor, self.catalog, self.database)
-        cursor.accept("TEMPORARY")
+        if cursor.accept("TEMPORARY"):
+            cursor.expect("TABLE")
+            return self._drop_tables(temporary=True)
         if cursor.accept_any("TABLE", "TABLES"):
             return self._drop_tables()
         if cursor.accept("INDEX"):
@@ -212,17 +222,17 @@ class _Definition:
 
     # -- tables
 
-    def _create_table(self) -> CatalogChange:
+    def _create_table(self, temporary: bool = False) -> CatalogChange:
         cursor = self.cursor
         optional = self._not_exists()
         database, name = self._name()
         owner = self.catalog.database(database)
-        taken = self.catalog.find_table(database, name) is not None or (database, name) in self.catalog.views
+        taken = self._is_taken(database, name, temporary)
         like = self._like()
         if like is not None:
             if taken:
                 return _noted(optional, Condition.TABLE_EXISTS, name)
-            return CatalogChange(tables_put=(self._copied(self._table(like), database, name),))
+            return self._created(self._copied(self._table(like), database, name), temporary)
         if cursor.at_end:
             raise InvalidStatement(Condition.TABLE_WITHOUT_COLUMNS)
         elements = read_elements(cursor, self.settings)
@@ -251,8 +261,21 @@ class _Definition:
                 draft.add_foreign_key(element, database)
         table = draft.finish()
         check_parents(table, table.foreign_keys, self.catalog, self.settings.foreign_key_checks)
+        if temporary:
+            return self._created(replace(table, foreign_keys=()), temporary)
         touched = [*touched_parents(table.foreign_keys, table, self.catalog), *waiting_children(table, self.catalog)]
         return CatalogChange(tables_put=(table, *{each.id: each for each in touched}.values()))
+
+    def _is_taken(self, database: str, name: str, temporary: bool) -> bool:
+        if temporary:
+            found = self.catalog.find_table(database, name)
+            return found is not None and found.id in self.temporary
+        return self.stored.find_table(database, name) is not None or (database, name) in self.stored.views
+
+    def _created(self, table: Table, temporary: bool) -> CatalogChange:
+        if temporary:
+            self.temporary.add(table.id)
+        return CatalogChange(tables_put=(table,))
 
     def _like(self) -> tuple[str, str] | None:
         cursor = self.cursor
@@ -281,7 +304,7 @@ class _Definition:
             auto_increment_start=1,
         )
 
-    def _drop_tables(self) -> CatalogChange:
+    def _drop_tables(self, temporary: bool = False) -> CatalogChange:
         cursor = self.cursor
         optional = self._exists()
         names = [self._name()]
@@ -290,6 +313,8 @@ class _Definition:
         cursor.accept_any("RESTRICT", "CASCADE")
         cursor.expect_end()
         found = [self.catalog.find_table(*name) for name in names]
+        if temporary:
+            found = [table if table is not None and table.id in self.temporary else None for table in found]
         missing = [f"{database}.{name}" for (database, name), table in zip(names, found) if table is None]
         if missing and not optional:
             raise InvalidStatement(Condition.UNKNOWN_TABLE_DROP, ",".join(missing))

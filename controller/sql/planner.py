@@ -20,6 +20,7 @@ from controller.sql.plan import Directed, Insert, Plan, Query, Select, Statement
 from controller.sql.selection import plan_select
 from controller.sql.settings import Settings
 from controller.sql.template import canonical_text, reader
+from controller.sql.temporary import with_temporary
 from controller.sql.writes import WritePlanner
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.schema import Table
@@ -46,6 +47,7 @@ def plan(
     `types` are those of the values, one for each `?`; without them (PREPARE) they are inferred
     from where each parameter stands.
     """
+    catalog = with_temporary(catalog, settings.owner)
     tree = parse_statement(sql)
     count = sum(1 for _ in tree.find_all(exp.Placeholder))
     if types is not None and len(types) != count:

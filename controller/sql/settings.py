@@ -20,12 +20,16 @@ DEFAULT_SQL_MODE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`collation` is collation_connection: what string literals have."""
+    """`collation` is collation_connection: what string literals have.
+
+    `owner` names the session if it has temporary tables (see `controller.sql.temporary`).
+    """
 
     sql_mode: frozenset[str] = DEFAULT_SQL_MODE
     collation: str = DEFAULT_COLLATION
     foreign_key_checks: bool = True
     time_zone: str = "UTC"
+    owner: str = ""
 
     @property
     def ansi_quotes(self) -> bool:

@@ -24,7 +24,7 @@ _STATEMENTS = ("SELECT", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH", "TABLE
 async def field_list(session: Session, name: str, pattern: str) -> list[tuple[OutputColumn, str | None]]:
     """COM_FIELD_LIST: the columns of a table, each with its default."""
     check_sees_table(session, session.database, name)
-    table = await session.environment.with_catalog(lambda catalog: catalog.table(session.database, name))
+    table = await session.environment.with_catalog(lambda catalog: session.own(catalog).table(session.database, name))
     matches = like_pattern(pattern or "%")
     return [
         (output_column(table, column), default_text(column))
@@ -40,7 +40,7 @@ async def describe(session: Session, cursor: TokenCursor) -> ResultSet:
     database, name = cursor.qualified_name()
     database = database or session.database
     check_sees_table(session, database, name)
-    table = await session.environment.with_catalog(lambda catalog: table_or_view(session, catalog, database, name))
+    table = await session.environment.with_catalog(lambda catalog: table_or_view(session, session.own(catalog), database, name))
     rows = column_rows(table, False)
     if not cursor.at_end:
         token = cursor.token

@@ -131,7 +131,7 @@ async def _table(session: Session, cursor: TokenCursor) -> Table:
     database, name = cursor.qualified_name()
     database = _from(cursor) or database or session.database
     check_sees_table(session, database, name)
-    return await session.environment.with_catalog(lambda catalog: table_or_view(session, catalog, database, name))
+    return await session.environment.with_catalog(lambda catalog: table_or_view(session, session.own(catalog), database, name))
 
 
 async def columns(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
@@ -182,7 +182,7 @@ async def create_table(session: Session, cursor: TokenCursor, full: bool) -> Res
     check_sees_table(session, database or session.database, name)
     if (database or session.database, name) in session.environment.catalog().views:
         return await _create_view(session, database, name)
-    table = await session.environment.with_catalog(lambda catalog: catalog.table(database or session.database, name))
+    table = await session.environment.with_catalog(lambda catalog: session.own(catalog).table(database or session.database, name))
     number = None
     if any(column.auto_increment for column in table.columns):
         number = await session.environment.database.next_auto_increment(table)

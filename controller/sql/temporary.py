@@ -1,0 +1,60 @@
+"""Temporary tables: tables of the catalog under names that only their session translates.
+
+The table t of the session `owner` is stored as `#sql-temp-owner-t`. `with_temporary` is the
+catalog as that session sees it, with t in its place before any other table of the name;
+`stored_names` gives what a definition changed its stored names again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+
+from controller.catalog import Catalog, CatalogChange
+from dataflow.schema import Table
+
+PREFIX = "#sql-temp-"
+
+
+def stored_name(owner: str, name: str) -> str:
+    return f"{PREFIX}{owner}-{name}"
+
+
+def temporary_tables(catalog: Catalog, owner: str) -> dict[int, Table]:
+    """The session's own tables, under the names it gave them."""
+    prefix = stored_name(owner, "")
+    return {
+        table.id: replace(table, name=table.name[len(prefix) :])
+        for table in catalog.tables.values()
+        if table.name.startswith(prefix)
+    }
+
+
+def with_temporary(catalog: Catalog, owner: str) -> Catalog:
+    found = temporary_tables(catalog, owner) if owner else {}
+    if not found:
+        return catalog
+    names = {(table.database, table.name): table.id for table in found.values()}
+    return replace(
+        catalog,
+        tables=MappingProxyType({**catalog.tables, **found}),
+        names=MappingProxyType({**catalog.names, **names}),
+        views=MappingProxyType({name: view for name, view in catalog.views.items() if name not in names}),
+    )
+
+
+def stored_names(change: CatalogChange, owner: str, ids: set[int]) -> CatalogChange:
+    """`change` as it is stored, where `ids` are temporary tables."""
+    if not ids:
+        return change
+    put = tuple(
+        replace(table, name=stored_name(owner, table.name)) if table.id in ids else table
+        for table in change.tables_put
+    )
+    copies = tuple(
+        replace(copy, table=replace(copy.table, name=stored_name(owner, copy.table.name)))
+        if copy.table_id in ids
+        else copy
+        for copy in change.copies
+    )
+    return replace(change, tables_put=put, copies=copies)
