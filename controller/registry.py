@@ -21,8 +21,8 @@ import functools
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ParamSpec, TypeVar
+from dataclasses import dataclass, field
+from typing import ParamSpec, TypeVar
 
 import msgspec
 from kazoo.client import KazooClient, KazooState
@@ -36,9 +36,12 @@ from kazoo.exceptions import (
 )
 from kazoo.handlers.threading import KazooTimeoutError
 
+from controller.accounts import Account
 from controller.catalog import (
     Catalog,
     CatalogChange,
+    Database,
+    View,
     decode_account,
     decode_database,
     decode_table,
@@ -49,6 +52,7 @@ from controller.catalog import (
     encode_view,
 )
 from dataflow.errors import Condition, InvalidStatement, Retryable
+from dataflow.schema import Table
 
 SESSION_TIMEOUT_S = 4.0
 Result = TypeVar("Result")
@@ -81,9 +85,17 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class _CatalogHead:
+    """`changes` are (version, nodes changed or gone) of the latest changes, the newest last."""
+
     version: int
     next_table_id: int
+    changes: list[tuple[int, list[str]]] = field(default_factory=list)
 
+
+_Node = Database | Table | View | Account
+
+CHANGES_MAX = 50
+CHANGED_NODES_MAX = 2_000
 
 _decode_address = msgspec.json.Decoder(Address).decode
 _decode_head = msgspec.json.Decoder(_CatalogHead).decode
@@ -100,6 +112,9 @@ class Registry:
         self._root = "/" + root.strip("/")
         self._registered: dict[str, bytes] = {}
         self._lock = threading.Lock()
+        self._loading = threading.Lock()
+        self._seen: tuple[int, dict[str, _Node]] = (0, {})
+        """The catalog's version and nodes as last read."""
         self._session_lost = False
         self._on_new_session: list[Callable[[], None]] = []
         self._client.add_listener(self._state_changed)
@@ -210,35 +225,34 @@ class Registry:
 
     @_answered
     def load_catalog(self) -> Catalog:
-        """The catalog as of now (what was acknowledged to anyone before is in it)."""
+        """The catalog as of now (what was acknowledged to anyone before is in it).
+
+        Only what has changed since the last time is read, as far as the head still says what that is.
+        """
         path = f"{self._root}/catalog"
         self._client.sync(path)
-        while True:
-            head, stat = self._client.get(path)
-            databases, tables, views, accounts = [], [], [], []
-            try:
-                for name in self._client.get_children(path):
-                    data, _ = self._client.get(f"{path}/{name}")
-                    if name[0] == "d":
-                        databases.append(decode_database(data))
-                    elif name[0] == "v":
-                        views.append(decode_view(data))
-                    elif name[0] == "a":
-                        accounts.append(decode_account(data))
-                    else:
-                        tables.append(decode_table(data))
-            except NoNodeError:
-                continue
-            if self._client.get(path)[1].version == stat.version:
+        with self._loading:
+            while True:
+                head, stat = self._client.get(path)
                 known = _decode_head(head) if head else _CatalogHead(0, 1)
-                return Catalog.of(
-                    tuple(databases),
-                    tuple(tables),
-                    known.version,
-                    known.next_table_id,
-                    tuple(views),
-                    tuple(accounts),
-                )
+                seen_version, seen = self._seen
+                if known.version == seen_version and seen_version:
+                    return _catalog_of(known, seen)
+                changes = [names for version, names in known.changes if version > seen_version]
+                if seen_version and len(changes) == known.version - seen_version:
+                    names = {name for each in changes for name in each}
+                else:
+                    names, seen = set(self._client.get_children(path)), {}
+                requests = [(name, self._client.get_async(f"{path}/{name}")) for name in sorted(names)]
+                nodes = dict(seen)
+                for name, request in requests:
+                    try:
+                        nodes[name] = _decode_node(name, request.get()[0])
+                    except NoNodeError:
+                        nodes.pop(name, None)
+                if self._client.get(path)[1].version == stat.version:
+                    self._seen = (known.version, nodes)
+                    return _catalog_of(known, nodes)
 
     @_answered
     def catalog_version(self) -> int:
@@ -255,32 +269,31 @@ class Registry:
         head, stat = self._client.get(path)
         if (_decode_head(head).version if head else 0) != catalog.version:
             raise Retryable(Condition.DEADLOCK)
-        transaction = self._client.transaction()
-        new_head = _CatalogHead(after.version, after.next_table_id)
-        transaction.set_data(path, msgspec.json.encode(new_head), version=stat.version)
+        known = _decode_head(head) if head else _CatalogHead(0, 1)
+        put: dict[str, tuple[bytes, bool]] = {}
         for database in change.databases_put:
-            self._put(
-                transaction,
-                f"{path}/d{_escape(database.name)}",
-                encode_database(database),
-                database.name in catalog.databases,
-            )
-        for name in change.databases_dropped:
-            transaction.delete(f"{path}/d{_escape(name)}")
+            put[f"d{_escape(database.name)}"] = (encode_database(database), database.name in catalog.databases)
         for table in change.tables_put:
-            self._put(transaction, f"{path}/t{table.id}", encode_table(table), table.id in catalog.tables)
-        for table_id in change.tables_dropped:
-            transaction.delete(f"{path}/t{table_id}")
+            put[f"t{table.id}"] = (encode_table(table), table.id in catalog.tables)
         for view in change.views_put:
             view_name = (view.database, view.name)
-            self._put(transaction, f"{path}/{_view_node(view_name)}", encode_view(view), view_name in catalog.views)
-        for view_name in catalog.views.keys() - after.views.keys():
-            transaction.delete(f"{path}/{_view_node(view_name)}")
+            put[_view_node(view_name)] = (encode_view(view), view_name in catalog.views)
         for account in change.accounts_put:
-            node = f"{path}/a{_escape(chr(0).join(account.name))}"
-            self._put(transaction, node, encode_account(account), account.name in catalog.accounts)
-        for account_name in change.accounts_dropped:
-            transaction.delete(f"{path}/a{_escape(chr(0).join(account_name))}")
+            put[_account_node(account.name)] = (encode_account(account), account.name in catalog.accounts)
+        dropped = [f"d{_escape(name)}" for name in change.databases_dropped]
+        dropped += [f"t{table_id}" for table_id in change.tables_dropped]
+        dropped += [_view_node(view_name) for view_name in catalog.views.keys() - after.views.keys()]
+        dropped += [_account_node(account_name) for account_name in change.accounts_dropped]
+        transaction = self._client.transaction()
+        changes = [*known.changes, (after.version, [*put, *dropped])][-CHANGES_MAX:]
+        if sum(len(names) for _, names in changes) > CHANGED_NODES_MAX:
+            changes = []  # everyone reads everything
+        new_head = _CatalogHead(after.version, after.next_table_id, changes)
+        transaction.set_data(path, msgspec.json.encode(new_head), version=stat.version)
+        for name, (data, exists) in put.items():
+            (transaction.set_data if exists else transaction.create)(f"{path}/{name}", data)
+        for name in dropped:
+            transaction.delete(f"{path}/{name}")
         for result in transaction.commit():
             if isinstance(result, BadVersionError):
                 raise Retryable(Condition.DEADLOCK)
@@ -289,12 +302,6 @@ class Registry:
                     Condition.UNKNOWN_ERROR, f"the catalog was not changed: {type(result).__name__}"
                 )
         return after
-
-    def _put(self, transaction: Any, path: str, data: bytes, exists: bool) -> None:
-        if exists:
-            transaction.set_data(path, data)
-        else:
-            transaction.create(path, data)
 
     def watch_catalog(self, callback: Callable[[], None]) -> None:
         """Call back whenever the catalog may have changed."""
@@ -339,3 +346,31 @@ def _escape(name: str) -> str:
 
 def _view_node(name: tuple[str, str]) -> str:
     return f"v{_escape(name[0])}.{_escape(name[1])}"
+
+
+def _account_node(name: tuple[str, str]) -> str:
+    return f"a{_escape(chr(0).join(name))}"
+
+
+def _decode_node(name: str, data: bytes) -> _Node:
+    match name[0]:
+        case "d":
+            return decode_database(data)
+        case "v":
+            return decode_view(data)
+        case "a":
+            return decode_account(data)
+        case _:
+            return decode_table(data)
+
+
+def _catalog_of(head: _CatalogHead, nodes: dict[str, _Node]) -> Catalog:
+    found = list(nodes.values())
+    return Catalog.of(
+        tuple(each for each in found if isinstance(each, Database)),
+        tuple(each for each in found if isinstance(each, Table)),
+        head.version,
+        head.next_table_id,
+        tuple(each for each in found if isinstance(each, View)),
+        tuple(each for each in found if isinstance(each, Account)),
+    )
