@@ -6,7 +6,15 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Outcome
-from mysql_adapter.statements import accounts, administration, assignment, definition, describe, transactions
+from mysql_adapter.statements import (
+    accounts,
+    administration,
+    assignment,
+    definition,
+    describe,
+    load,
+    transactions,
+)
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.show import show
 
@@ -47,7 +55,7 @@ _HANDLERS: dict[str, Handler] = {
     "DROP": definition.define,
     "TRUNCATE": definition.define,
     "RENAME": definition.define,
-    "LOAD": administration.unsupported,
+    "LOAD": load.load_data,
     "CALL": administration.unsupported,
     "HANDLER": administration.unsupported,
     "XA": administration.unsupported,
