@@ -1,7 +1,8 @@
 """UPDATE and DELETE of rows that a query finds, in one table or several.
 
 All rows are found before the first is changed, so the query never sees the statement's own
-changes. Each row is changed once, with the values of the first query row that has its key.
+changes. Each row is changed once, with the values of the first query row that has its key. A
+row that somebody else has changed since the query saw it is a lost race like any other.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from backend.execution.query import CompiledQuery
 from backend.execution.reading import find_bound, row_decoder
 from backend.execution.update import CompiledDelete, CompiledUpdate, Victim
 from controller.sql.plan import Delete, Directed, Update
+from dataflow.errors import Condition, Retryable
 from dataflow.source import key_function
 from dataflow.types import Row
 
@@ -22,7 +24,7 @@ from dataflow.types import Row
 class CompiledDirected:
     def __init__(self, directed: Directed) -> None:
         self._query = CompiledQuery(directed.query)
-        self._changes = [_Change(change, key) for change, key in directed.changes]
+        self._changes = [_Change(change, start) for change, start in directed.changes]
 
     async def run(self, execution: Execution) -> Done:
         selected = (await self._query.run(execution)).rows
@@ -37,31 +39,37 @@ class CompiledDirected:
 
 
 class _Change:
-    def __init__(self, change: Update | Delete, key: tuple[int, ...]) -> None:
+    def __init__(self, change: Update | Delete, start: int) -> None:
         self._table = change.table
         self.compiled = CompiledUpdate(change) if isinstance(change, Update) else CompiledDelete(change)
-        self._key = key
+        self._seen = slice(start, start + len(change.table.columns))
         places = {column.id: place for place, column in enumerate(change.table.columns)}
         columns = tuple(places[part.column_id] for part in change.table.primary_key.parts)
         types = [column.type for column in change.table.columns]
-        self._key_of_row = key_function(columns, types)
-        self._key_of_values = key_function(tuple(range(len(columns))), [types[place] for place in columns])
+        self._key_columns = columns
+        self._key_of = key_function(columns, types)
         self._decode = row_decoder(change.table)
 
     async def victims(self, execution: Execution, selected: list[Row]) -> list[Victim]:
         """The rows of the table with the keys that were selected, in that order."""
         wanted: dict[Any, tuple[Row, Row]] = {}
-        for row in selected:
-            values = tuple([row[place] for place in self._key])
-            if None not in values:
-                wanted.setdefault(self._key_of_values(values), (values, row))
+        for outputs in selected:
+            seen = outputs[self._seen]
+            if seen[self._key_columns[0]] is not None:
+                wanted.setdefault(self._key_of(seen), (seen, outputs))
         if not wanted:
             return []
-        bound = Bound(Path(self._table.primary_key), [values for values, _ in wanted.values()], [])
+        keys = [tuple([seen[place] for place in self._key_columns]) for seen, _ in wanted.values()]
+        bound = Bound(Path(self._table.primary_key), keys, [])
         found: dict[Any, Victim] = {}
         async for chunk in find_bound(execution.transaction, self._table, bound):
             for each in chunk:
                 row = self._decode(each[2])
-                key = self._key_of_row(row)
-                found[key] = (each, row, wanted[key][1])
-        return [found[key] for key in wanted if key in found]
+                key = self._key_of(row)
+                seen, outputs = wanted[key]
+                if row != seen:
+                    raise Retryable(Condition.DEADLOCK)
+                found[key] = (each, row, outputs)
+        if len(found) < len(wanted):
+            raise Retryable(Condition.DEADLOCK)
+        return [found[key] for key in wanted]

@@ -57,6 +57,7 @@ class JoinReader:
         self._places: dict[int, int] = {}
         self._steps: list[Step] = []
         self._columns = columns
+        self._has_inputs = bool(node.inputs)
         remaining = set(range(len(node.inputs)))
         given: Columns = ()
         if node.inputs:
@@ -167,7 +168,7 @@ class JoinReader:
         if self._constant is not None and not self._constant((), parameters):
             return []
         rows: list[Row] = [()]
-        if self._places:
+        if self._has_inputs:
             rows = await self._reader.rows(run, self._start_keys(keys))
             if self._predicate is not None:
                 predicate = self._predicate

@@ -1,7 +1,7 @@
 """UPDATE and DELETE that need a query to find their rows: over several tables, or with subqueries.
 
-The query selects the primary keys of the tables to be changed, and the new values that more
-than the row itself is needed for; what happens to each row is then planned as for one table.
+The query selects the rows of the tables to be changed, and the new values that more than the
+row itself is needed for; what happens to each row is then planned as for one table.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class DirectedPlanner:
             _, _, assigned = targets.setdefault(source.alias, (source, table, []))
             assigned.append((source.fields.index(field), each.expression))
         items: list[Any] = []
-        keys = {alias: self._key(items, source, table) for alias, (source, table, _) in targets.items()}
+        starts = {alias: self._row(items, source, table) for alias, (source, table, _) in targets.items()}
         planned: dict[str, list[tuple[int, Any, int | None]]] = {}
         for alias, (_, _, assigned) in targets.items():
             for position, value in assigned:
@@ -84,7 +84,7 @@ class DirectedPlanner:
             assignments = tuple(self._assignment(source, table, query, *each) for each in planned[alias])
             ignore = bool(node.meta.get("ignore"))
             relations = self._writes.relations(table)
-            changes.append((Update(table, assignments, None, ignore=ignore, relations=relations), keys[alias]))
+            changes.append((Update(table, assignments, None, ignore=ignore, relations=relations), starts[alias]))
         return Directed(query, tuple(changes))
 
     def delete(self, node: Any) -> Directed:
@@ -102,8 +102,8 @@ class DirectedPlanner:
             if source is None:
                 raise InvalidStatement(Condition.UNKNOWN_TABLE_MULTI_DELETE, name)
             table = self._table(source, "DELETE")
-            key = self._key(items, source, table)
-            changes.append((Delete(table, None, relations=self._writes.relations(table)), key))
+            start = self._row(items, source, table)
+            changes.append((Delete(table, None, relations=self._writes.relations(table)), start))
         return Directed(self._query(node, source_node, items), tuple(changes))
 
     # -- parts
@@ -129,16 +129,14 @@ class DirectedPlanner:
             raise InvalidStatement(Condition.NON_UPDATABLE_TABLE, source.alias, verb)
         return table
 
-    def _key(self, items: list[Any], source: Source, table: Table) -> tuple[int, ...]:
-        """Where in the query's outputs the table's primary key is; its columns are added there."""
-        names = {column.id: column.name for column in table.columns}
+    def _row(self, items: list[Any], source: Source, table: Table) -> int:
+        """Where in the query's outputs the table's row begins; its columns are added there."""
         start = len(items)
-        for part in table.primary_key.parts:
-            column = exp.column(
-                exp.to_identifier(names[part.column_id], quoted=True), table=exp.to_identifier(source.alias, quoted=True)
-            )
-            items.append(exp.alias_(column, f"key{len(items)}"))
-        return tuple(range(start, len(items)))
+        for column in table.columns:
+            name = exp.to_identifier(column.name, quoted=True)
+            read = exp.column(name, table=exp.to_identifier(source.alias, quoted=True))
+            items.append(exp.alias_(read, f"column{len(items)}"))
+        return start
 
     def _query(self, node: Any, source: Any, items: list[Any]) -> Query:
         select = exp.Select(expressions=items)

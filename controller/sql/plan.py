@@ -200,13 +200,13 @@ class Query:
 class Directed:
     """UPDATE or DELETE of the rows that a query finds, in one table or several.
 
-    Each change comes with the outputs of `query` that are the primary key of its table; rows
-    without one (of an outer join) are left alone, and each row is changed once. Assignments
-    read the table's row, followed by all outputs of the query.
+    Each change comes with where in the outputs of `query` the row of its table begins; rows
+    that are all NULL (of an outer join) are left alone, and each row is changed once.
+    Assignments read the table's row, followed by all outputs of the query.
     """
 
     query: Query
-    changes: tuple[tuple[Update | Delete, tuple[int, ...]], ...]
+    changes: tuple[tuple[Update | Delete, int], ...]
 
     @property
     def table(self) -> Table:

@@ -80,3 +80,10 @@ SELECT id, (SELECT MAX(n) FROM (SELECT author, COUNT(*) AS n FROM stories GROUP 
 SELECT u.id FROM users u WHERE EXISTS (SELECT 1 FROM stories s LEFT JOIN votes v ON v.story = s.id AND v.user = u.id WHERE s.author = u.team AND v.vote IS NULL)
 SELECT id FROM stories s WHERE points = (SELECT MAX(points) FROM stories x WHERE x.author <=> s.author)
 SELECT id FROM stories s WHERE created > ALL (SELECT created FROM stories x WHERE x.author = s.author AND x.id <> s.id)
+SELECT 5 <= ANY (SELECT NULL UNION SELECT 3), 5 <= ALL (SELECT NULL UNION SELECT 7), 5 = ANY (SELECT NULL UNION SELECT 3)
+SELECT 5 <= ANY (SELECT 7), EXISTS (SELECT 1 FROM users WHERE id > 100), 1 IN (SELECT id FROM users)
+SELECT 1 WHERE EXISTS (SELECT 1 FROM users WHERE id > 100)
+SELECT 1 FROM DUAL WHERE 1 IN (SELECT id FROM users)
+SELECT (SELECT COUNT(*) FROM users) + (SELECT MAX(id) FROM stories), (SELECT name FROM users WHERE id = 2)
+SELECT * FROM (SELECT 1 AS a UNION SELECT 2) x JOIN (SELECT 2 AS a) y ON x.a = y.a
+SELECT COUNT(*) FROM (SELECT 1 AS a) x LEFT JOIN (SELECT 2 AS b) y ON y.b = x.a WHERE y.b IS NULL
