@@ -262,11 +262,20 @@ class Translator:
         arguments: list[Expression] = []
         operand = node.this
         for branch in node.args["ifs"]:
-            condition = exp.EQ(this=operand.copy(), expression=branch.this) if operand is not None else branch.this
-            arguments += [self.translate(condition), self.translate(branch.args["true"], hint)]
+            arguments += [self._case_condition(operand, branch.this), self.translate(branch.args["true"], hint)]
         otherwise = node.args.get("default")
         arguments.append(Literal(None, NULL) if otherwise is None else self.translate(otherwise, hint))
         return call("case", *arguments)
+
+    def _case_condition(self, operand: Any, value: Any) -> Expression:
+        if operand is None:
+            return self.translate(value)
+        found = self.translate(exp.EQ(this=operand.copy(), expression=value))
+        if isinstance(found, Call) and found.function == "=" and len(found.arguments) == 2:
+            left, right = found.arguments
+            if left.type.kind is TypeKind.JSON and right.type.kind is not TypeKind.JSON:
+                return call("=", self.cast(left, "CHAR"), right)  # CASE compares documents as texts
+        return found
 
     # -- functions with a syntax of their own
 
