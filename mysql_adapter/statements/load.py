@@ -17,7 +17,7 @@ from controller.sql.plan import Plan
 from controller.sql.references import Need
 from dataflow.errors import Condition, InvalidStatement, MillraceError, Unsupported
 from dataflow.schema import Table
-from dataflow.types import Value
+from dataflow.types import BLOBS, NUMBERS, STRINGS, Value
 from mysql_adapter.charsets import charset_of
 from mysql_adapter.facts import fact
 from mysql_adapter.infile import FieldReader, Fields, Format
@@ -113,6 +113,11 @@ class _Loading:
                 values.append("?")
                 places.append(place)
                 codes.append("n")
+        for target in self._load.targets[width:]:
+            zero = None if target.startswith("@") or target.lower() in assigned else self._zero(target)
+            if zero is not None:
+                names.append(target)
+                values.append(zero)
         for name, expression in self._load.assignments:
             written, used = self._with_parameters(expression, targets)
             names.append(name)
@@ -130,6 +135,14 @@ class _Loading:
             plan = replace(plan, batch=(0, len(places)))
         self._plans[width] = (plan, places)
         return plan, places
+
+    def _zero(self, name: str) -> str | None:
+        """What MySQL puts into a column whose field is missing; None to leave it out."""
+        column = next((each for each in self._table.columns if each.name.lower() == name.lower()), None)
+        if column is None or (column.nullable and column.default is None):
+            return None
+        kind = column.type.kind
+        return "0" if kind in NUMBERS else "''" if kind in STRINGS | BLOBS else None
 
     def _with_parameters(self, expression: str, targets: list[str]) -> tuple[str, list[int]]:
         """`expression` with a parameter for each variable that is a field; fields that are missing are NULL."""
