@@ -75,7 +75,18 @@ class Node:
             log.warning("the catalog could not be read: %s", task.exception())
 
     async def load_catalog(self) -> Catalog:
-        """A catalog at least as new as any change acknowledged before this call."""
+        """A catalog at least as new as any change acknowledged before this call; waits for ZooKeeper if need be."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + LEADER_PATIENCE_S
+        while True:
+            try:
+                return await self._load_catalog()
+            except Retryable:
+                if loop.time() > deadline:
+                    raise
+                await asyncio.sleep(LEADER_POLL_S)
+
+    async def _load_catalog(self) -> Catalog:
         async with self._loading:
             version = await asyncio.to_thread(self.registry.catalog_version)
             if version == self.database.catalog.version:
