@@ -115,6 +115,7 @@ class Worker:
         self._services = SessionServices()
         self.stopped = asyncio.Event()
         self.catalog_version = 0
+        self._tables_known = False
         self.next_table_id = 0
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="disk")
         self._effects: deque[ShardEffect | Send] = deque()
@@ -189,7 +190,9 @@ class Worker:
         if handler is None:
             log.warning("unexpected message %s", type(message).__name__)
             return
-        if self.epochs.in_doubt and type(message) in (Get, Scan, Lookup, Inquire):
+        if (self.epochs.in_doubt and type(message) in (Get, Scan, Lookup, Inquire)) or (
+            not self._tables_known and type(message) in (Stage, AddView)
+        ):
             self._held.append((peer, request, message))
             return
         try:
@@ -259,7 +262,11 @@ class Worker:
         self.catalog_version = tables.catalog_version
         self.next_table_id = tables.next_table_id
         self.views.tables_changed(tables.versions)
-        return self.epochs.set_tables(tables.versions)
+        in_force = self.epochs.set_tables(tables.versions)
+        if not self._tables_known:
+            self._tables_known = True
+            self._run([])  # what came before is answered now
+        return in_force
 
     def _add_view(self, peer: Peer, request: int, message: AddView) -> None:
         if self._persisting:

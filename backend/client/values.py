@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from controller.sql.parameter_types import code_of
@@ -23,7 +24,9 @@ def to_value(given: Any) -> Value:
         return from_datetime(given)
     if isinstance(given, timedelta):
         return from_timedelta(given)
-    return int(given) if isinstance(given, bool) else given
+    if isinstance(given, int):
+        return int(given) if -(1 << 63) <= given < 1 << 64 else Decimal(given)
+    return given  # type: ignore[no-any-return]
 
 
 def type_code(given: Any) -> str:
