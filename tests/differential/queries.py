@@ -152,6 +152,8 @@ class QueryGenerator:
         sql = f"SELECT {'DISTINCT ' if distinct else ''}{', '.join(named)} FROM {source}{where}{tail}"
         ordered = False
         decided = all(each.is_shown and each.family != "double" for each in outputs) and "ROLLUP" not in tail
+        # MariaDB sorts ANY and ALL as if they were never NULL.
+        decided = decided and not any(word in each.sql for each in outputs for word in ("ANY (", "SOME (", "ALL ("))
         if (top and random.random() < 0.4 and decided) or (not top and wanted is None and decided and random.random() < 0.15):
             items = [f"{number}{random.choice(('', ' DESC'))}" for number in range(1, len(outputs) + 1)]
             sql += f" ORDER BY {', '.join(items)}"

@@ -10,12 +10,15 @@ from controller.catalog import (
     Catalog,
     CatalogChange,
     Database,
+    View,
     decode_database,
     decode_expression,
     decode_table,
+    decode_view,
     encode_database,
     encode_expression,
     encode_table,
+    encode_view,
 )
 from dataflow import expression
 from dataflow.errors import CorruptState, InvalidStatement
@@ -99,3 +102,12 @@ def test_lookup_reports_what_is_missing() -> None:
 def test_references_find_the_children_of_a_table() -> None:
     catalog = Catalog().apply(CatalogChange(databases_put=(Database("db"),), tables_put=(table(),)))
     assert [child.name for child, _ in catalog.references_to("db", "p")] == ["t"]
+
+
+def test_views_come_back_from_bytes_and_go_with_their_database() -> None:
+    view = View("db", "v", "SELECT 1 AS a", ("a",), "db")
+    assert decode_view(encode_view(view)) == view
+    catalog = Catalog().apply(CatalogChange(databases_put=(Database("db"),), views_put=(view,)))
+    assert catalog.views_of("db") == [view]
+    assert not catalog.apply(CatalogChange(views_dropped=(("db", "v"),))).views
+    assert not catalog.apply(CatalogChange(databases_dropped=("db",))).views
