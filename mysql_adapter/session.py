@@ -259,6 +259,16 @@ class Session:
             self.settings_changed()
         return await self.environment.database.define(sql, self.database, self.settings)
 
+    async def columns_of(self, query: str) -> tuple[OutputColumn, ...]:
+        """What a query's result would be made of."""
+        statement = (await self._plan_prepared(query)).statement
+        return statement.columns if isinstance(statement, Select | Query) else ()
+
+    async def run_insert(self, sql: str) -> Done:
+        outcome = await self._run_planned(sql)
+        assert isinstance(outcome, Done)
+        return outcome
+
     def own(self, catalog: Catalog) -> Catalog:
         """The catalog with the session's temporary tables in it."""
         return with_temporary(catalog, self.settings.owner)

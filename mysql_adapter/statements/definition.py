@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from backend.execution.outcome import Done
 from dataflow.errors import Unsupported
 from mysql_adapter.privileges import check_definition
+from mysql_adapter.statements.create_select import create_select, run_create_select
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ async def define(session: Session, cursor: TokenCursor) -> Done:
     verb = cursor.next().upper
     if cursor.token.upper in _UNSUPPORTED:
         raise Unsupported(f"{verb} {cursor.token.upper}")
+    parts = create_select(cursor) if verb == "CREATE" else None
+    if parts is not None:
+        return await run_create_select(session, parts)
     done = await session.define(cursor.sql)
     database = session.database
     if verb == "DROP" and database is not None and database not in session.environment.catalog().databases:

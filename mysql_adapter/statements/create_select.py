@@ -1,0 +1,121 @@
+"""CREATE TABLE … SELECT: a definition made from the query's columns, then an INSERT of its rows.
+
+If the rows cannot be inserted the table goes again. Columns that are declared come first, then
+those of the query that are not among them, as in MySQL.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backend.execution.outcome import Done
+from controller.sql.lexer import TokenKind
+from controller.sql.plan import OutputColumn
+from controller.sql.show_create import type_text
+from dataflow.errors import MillraceError
+from dataflow.types import TEXTS, Kind, SqlType
+from mysql_adapter.statements.cursor import TokenCursor
+
+if TYPE_CHECKING:
+    from mysql_adapter.session import Session
+
+_QUERIES = ("SELECT", "WITH", "VALUES")
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSelect:
+    """`head` is what comes before the column list, `elements` that list, `options` what follows it."""
+
+    head: str
+    name: str
+    elements: str
+    options: str
+    insert: str
+    query: str
+    temporary: bool
+    optional: bool
+
+
+def create_select(cursor: TokenCursor) -> CreateSelect | None:
+    """The parts of a CREATE TABLE … SELECT; None if it is another statement. The cursor stays where it is."""
+    mark = cursor.mark()
+    try:
+        return _read(cursor)
+    finally:
+        cursor.back_to(mark)
+
+
+def _read(cursor: TokenCursor) -> CreateSelect | None:
+    cursor.back_to(0)
+    cursor.expect("CREATE")
+    temporary = cursor.accept("TEMPORARY")
+    if not cursor.accept("TABLE"):
+        return None
+    optional = cursor.accept("IF", "NOT", "EXISTS")
+    start = cursor.token.start
+    cursor.qualified_name()
+    head = cursor.sql[: cursor.token.start] if not cursor.at_end else cursor.sql
+    name = head[start:].strip()
+    elements = ""
+    if cursor.at("(") and cursor.ahead(1).upper not in (*_QUERIES, "LIKE"):
+        elements = cursor.parenthesised()
+    first = None if cursor.at_end else cursor.token.start
+    while not cursor.at_end:
+        at, insert = cursor.token.start, "INSERT"
+        if word := cursor.accept_any("IGNORE", "REPLACE"):
+            insert = "REPLACE" if word == "REPLACE" else "INSERT IGNORE"
+        cursor.accept("AS")
+        if cursor.at_any(*_QUERIES) or (cursor.at("(") and cursor.ahead(1).upper in _QUERIES):
+            assert first is not None
+            options = cursor.sql[first:at].strip()
+            return CreateSelect(head, name, elements, options, insert, cursor.rest(), temporary, optional)
+        if not cursor.at_end:
+            cursor.next()
+    return None
+
+
+async def run_create_select(session: Session, parts: CreateSelect) -> Done:
+    columns = await session.columns_of(parts.query)
+    declared = _declared(TokenCursor(parts.elements, session.settings))
+    added = [_definition(column) for column in columns if column.name.lower() not in declared]
+    elements = ", ".join(([parts.elements] if parts.elements else []) + added)
+    done = await session.define(f"{parts.head} ({elements}) {parts.options}")
+    if done.warnings and parts.optional:
+        return done  # it was there before
+    names = ", ".join(f"`{column.name.replace('`', '``')}`" for column in columns)
+    try:
+        return await session.run_insert(f"{parts.insert} INTO {parts.name} ({names}) {parts.query}")
+    except MillraceError:
+        await session.define(f"DROP {'TEMPORARY ' if parts.temporary else ''}TABLE {parts.name}")
+        raise
+
+
+def _declared(cursor: TokenCursor) -> set[str]:
+    """The first word of each element: the names of columns, and some keywords that no column has."""
+    found: set[str] = set()
+    depth, starts = 0, True
+    while not cursor.at_end:
+        token = cursor.next()
+        if starts and token.kind in (TokenKind.WORD, TokenKind.QUOTED):
+            found.add(token.text.strip("`\"").lower())
+        depth += (token.text == "(") - (token.text == ")")
+        starts = depth == 0 and token.text == ","
+    return found
+
+
+def _definition(column: OutputColumn) -> str:
+    found = column.type
+    text = type_text(_stored(found))
+    if found.kind in TEXTS and found.collation:
+        text += f" COLLATE {found.collation}"
+    return f"`{column.name.replace('`', '``')}` {text}{'' if column.nullable else ' NOT NULL'}"
+
+
+def _stored(found: SqlType) -> SqlType:
+    """The type of a column that holds such values."""
+    if found.kind is Kind.NULL:
+        return SqlType(Kind.BINARY, length=0)
+    if found.kind is Kind.VARCHAR and (found.length is None or found.length > 16_383):
+        return SqlType(Kind.LONGTEXT, collation=found.collation)
+    return found
