@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from dataflow.key_values import ImpossibleKey, key_value
 from dataflow.schema import Index, Table
 from dataflow.source import key_of_values
 from dataflow.types import STRINGS, Kind, Row, Value
@@ -31,6 +32,7 @@ class _Path:
         parts = self.encoding.parts[: len(columns)]
         self.order = [columns.index(part.position) for part in parts]
         self.is_text = [part.type.kind in STRINGS and part.type.kind is not Kind.JSON for part in parts]
+        self.normal = [key_value(part.type) for part in parts]
         primary = index is table.primary_key
         self.prefixes = [TableWriter(table).row_prefix] if primary else [index_prefix(table.id, index.id)]
         self.resolves = not primary
@@ -39,14 +41,17 @@ class _Path:
             self.prefixes.append(unique_prefix(table.id, index.id))
 
     def key(self, values: Sequence[Any]) -> bytes:
-        """The leading parts for `values`, texts being given as what they compare by."""
+        """The leading parts for `values`, texts being given as what they compare by.
+
+        Raises ImpossibleKey where no row can have them.
+        """
         parts = []
         for number, place in enumerate(self.order):
             value = values[place]
             if value is not None and self.is_text[number]:
                 parts.append(escaped_bytes(self.encoding.parts[number], value))
             else:
-                parts.append(self.encoding.value_encoders[number](value))
+                parts.append(self.encoding.value_encoders[number](self.normal[number](value)))
         return b"".join(parts)
 
 
@@ -101,7 +106,11 @@ class TableSource:
         writer = self._writers[table]
         found: list[Iterable[Row]] = []
         for key in keys:
-            encoded = path.key((key,) if len(columns) == 1 else key)
+            try:
+                encoded = path.key((key,) if len(columns) == 1 else key)
+            except ImpossibleKey:
+                found.append([])
+                continue
             if path.is_whole_row_key:
                 row = self._view.get(writer.row_prefix + encoded)
                 found.append([] if row is None else [writer.decode(row[1])])

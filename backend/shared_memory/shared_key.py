@@ -9,24 +9,20 @@ the worker has to be asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from decimal import Context, Decimal
+from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import msgspec
 
+from dataflow.key_values import ImpossibleKey, key_value
 from dataflow.source import Key, text_key
 from dataflow.types import BLOBS, REALS, STRINGS, Kind, SqlType, Value
 
 SharedKey = int | bytes
 
 _encode = msgspec.msgpack.Encoder().encode
-_EXACT = Context(prec=200)
 _INTEGER_MIN, _INTEGER_MAX = -(1 << 63), (1 << 63) - 1
-
-
-class _NoName(Exception):
-    """The value cannot be a key of its column."""
 
 
 class KeyNaming:
@@ -42,7 +38,7 @@ class KeyNaming:
         kinds = [types[column] for column in columns]
         self.is_exact = len(kinds) == 1 and _is_integer(kinds[0])
         self._texts = [text_key(kind) for kind in kinds]
-        self._normal = [_normaliser(kind) for kind in kinds]
+        self._normal = [key_value(kind) for kind in kinds]
         parts = tuple[*(_part_type(kind) for kind in kinds)] if kinds else tuple[()]  # type: ignore[misc]
         self._decode = msgspec.msgpack.Decoder(parts).decode
 
@@ -80,8 +76,8 @@ class KeyNaming:
         try:
             if not self.is_exact:
                 return _encode([normal(part) for normal, part in zip(self._normal, parts)])
-            value = _integer(parts[0])
-        except (_NoName, ValueError, OverflowError):  # msgpack has no integers beyond 64 bits
+            value = self._normal[0](parts[0])
+        except (ImpossibleKey, OverflowError):  # msgpack has no integers beyond 64 bits
             return None
         return value if value is not None and _INTEGER_MIN <= value <= _INTEGER_MAX else None
 
@@ -107,42 +103,3 @@ def _part_type(kind: SqlType) -> Any:
     if kind.kind is Kind.NULL:
         return Any
     return Decimal | None if kind.kind is Kind.DECIMAL else int | None
-
-
-def _normaliser(kind: SqlType) -> Callable[[Any], Any]:
-    if kind.kind in STRINGS | BLOBS | {Kind.NULL}:
-        return _unchanged
-    if kind.kind in REALS:
-        return _real
-    return _decimal if kind.kind is Kind.DECIMAL else _integer
-
-
-def _unchanged(value: Any) -> Any:
-    return value
-
-
-def _integer(value: Any) -> int | None:
-    if value is None or type(value) is int:
-        return value
-    if isinstance(value, int | float | Decimal) and value == (whole := int(value)):
-        return whole
-    raise _NoName
-
-
-def _real(value: Any) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, int | float | Decimal) and (number := float(value)) == value:
-        return number + 0.0  # not -0.0
-    raise _NoName
-
-
-def _decimal(value: Any) -> Decimal | None:
-    if value is None:
-        return None
-    if not isinstance(value, int | float | Decimal):
-        raise _NoName
-    normal = _EXACT.normalize(Decimal(value))
-    if normal != value:
-        raise _NoName
-    return normal or abs(normal)

@@ -172,3 +172,20 @@ def test_what_cannot_be_a_view_is_refused_when_it_is_made(tmp_path: Path) -> Non
         await raises(ValueError, view.lookup((1, 2)))
 
     shop(tmp_path, work)
+
+
+def test_numbers_of_any_kind_ask_for_a_number(tmp_path: Path) -> None:
+    async def work(db: AsyncDatabase) -> None:
+        await db.table("sales").insert(item="tea", price=5)
+        by_id, by_price = await db.view("sales"), await db.view("SELECT item FROM sales WHERE price = ?")
+        for one in (1, 1.0, Decimal("1.00"), True):
+            assert len(await by_id.lookup(one)) == 1
+        for five in (5, 5.0, Decimal("5.000")):
+            assert await by_price.lookup(five) == [("tea",)]
+        for other in (1.5, Decimal("1.5"), 1 << 63, 1 << 70, -(1 << 70)):
+            assert await by_id.lookup(other) == []
+        for _ in range(4):
+            assert len(await db.execute("SELECT id, COUNT(*) FROM sales WHERE id = 1.0 GROUP BY id")) == 1
+            assert len(await db.execute("SELECT id, COUNT(*) FROM sales WHERE id = 1.5 GROUP BY id")) == 0
+
+    shop(tmp_path, work)
