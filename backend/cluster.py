@@ -21,9 +21,11 @@ from backend.messages import (
     Allocate,
     AskEpoch,
     AskStatus,
+    AskViews,
     EndScan,
     Found,
     Get,
+    HostedViews,
     Lookup,
     Message,
     Scan,
@@ -217,6 +219,11 @@ class Cluster:
             return None
         self.shared.learn(definition.name, answer.file)
         return answer.rows
+
+    async def view_status(self) -> list[tuple[int, HostedViews]]:
+        shards = range(self._shard_count)
+        found: list[HostedViews] = await asyncio.gather(*(self.ask(shard, AskViews()) for shard in shards))
+        return list(zip(shards, found))
 
     async def allocate(self, counter: bytes, count: int, floor: int = 0) -> int:
         answer = await self.ask(self.shard_of(counter), Allocate(counter, count, floor))

@@ -245,6 +245,48 @@ class AdapterAnswers:
     answers: list[bytes]
 
 
+@dataclass(frozen=True, slots=True)
+class AskViews:
+    """What is kept in views; answered by HostedViews."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewStatus:
+    """`reason` says why a view is full, empty for a partial one. `tables` are ids, `key` column numbers."""
+
+    name: bytes
+    definition: str
+    tables: tuple[int, ...]
+    key: tuple[int, ...]
+    reason: str
+    keys: int
+    rows: int
+    size_bytes: int
+    hits: int
+    misses: int
+    evictions: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArrangementStatus:
+    """An index of a node's rows; `views` is how many views are made of it directly."""
+
+    node: str
+    operation: str
+    columns: tuple[int, ...]
+    reason: str
+    keys: int
+    size_bytes: int
+    users: int
+    views: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostedViews:
+    views: list[ViewStatus]
+    arrangements: list[ArrangementStatus]
+
+
 Message = (
     Failed
     | Done
@@ -289,6 +331,8 @@ Message = (
     | AdapterJoined
     | AskAdapters
     | AdapterAnswers
+    | AskViews
+    | HostedViews
 )
 
 MESSAGES: tuple[type[Message], ...] = (
@@ -335,4 +379,6 @@ MESSAGES: tuple[type[Message], ...] = (
     AdapterJoined,
     AskAdapters,
     AdapterAnswers,
+    AskViews,
+    HostedViews,
 )

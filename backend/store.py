@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from backend.messages import HostedViews
 from backend.view_definition import ViewDefinition
 from dataflow.epoch_messages import ABSENT, ANY, PRESENT, Check, Committed, StaleSchema, Stored, Write
 
@@ -99,6 +100,10 @@ class Store(Protocol):
 
         None if no view can serve this: there are several shards, or a table has changed.
         """
+        ...
+
+    async def view_status(self) -> list[tuple[int, HostedViews]]:
+        """(shard, what it keeps in views)"""
         ...
 
     async def allocate(self, counter: bytes, count: int, floor: int = 0) -> int:

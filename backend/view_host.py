@@ -14,21 +14,28 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 import msgspec
 
+from backend.messages import ArrangementStatus, HostedViews, ViewStatus
 from backend.shared_memory.publication import Publisher
 from backend.shared_memory.segment import SegmentNames
 from backend.view_definition import keys_decoder
 from controller.catalog import decode_node, decode_table
+from dataflow.arrangement import Arrangement, Hit
 from dataflow.delta import Delta
 from dataflow.engine import Engine, View
+from dataflow.explanation import does, explain
+from dataflow.memory import Meter
 from dataflow.node import Base, Node, inputs_of
+from dataflow.operator import Operator
 from dataflow.types import Row
 from persistence.shard_store import ShardStore
 from persistence.table_source import TableSource
 
 ROW_KEY = ord("r")
+ROWS_SAMPLE_KEYS = 1000
 ROUNDS_REMEMBERED = 10
 """While nothing has to go, what was read longer ago than so many checks of the limit is forgotten."""
 
@@ -43,6 +50,7 @@ class HostedView:
     keys: msgspec.msgpack.Decoder[list[Row]]
     hits: int = 0
     misses: int = 0
+    evictions: int = 0
 
 
 class ViewHost:
@@ -142,11 +150,16 @@ class ViewHost:
         if hosted is None:
             return None
         wanted = hosted.keys.decode(keys)
-        hosted.hits += len(wanted)
+        kept = hosted.view.arrangement.index
         shown = self._publisher.lookup(hosted.view, wanted)
         if shown is not None:
+            hosted.hits += len(wanted)
             return shown
+        before = len(kept)
         found = self._engine.upquery(hosted.view, wanted)
+        filled = max(len(kept) - before, 0)
+        hosted.misses += filled
+        hosted.hits += len(wanted) - filled
         payloads = [_encode(hit.rows) for hit in found]
         return payloads, self._publisher.looked_up(self._engine, hosted.view, wanted, found, payloads)
 
@@ -197,13 +210,64 @@ class ViewHost:
             self._publisher.reference(self._engine)
         elif self._rounds % ROUNDS_REMEMBERED == 0:
             self._publisher.forget_reads()
+        kept = {name: len(hosted.view.arrangement.index) for name, hosted in self.views.items()}
         report = self._engine.enforce(limit_bytes)
+        for name, hosted in self.views.items():
+            hosted.evictions += max(kept[name] - len(hosted.view.arrangement.index), 0)
         self._publisher.publish(self._engine)
         self._publisher.compact()
         if report.only_full_left:
             log.warning(
                 "full views alone take %d bytes, the limit is %d", report.full_bytes, self._memory_bytes
             )
+
+
+    # --- for those who want to know
+
+    def status(self) -> HostedViews:
+        """What is kept, with sizes measured on samples."""
+        meter = Meter()
+        views = [_view_status(name, hosted, meter) for name, hosted in self.views.items()]
+        operators: dict[int, Operator] = {}
+        waiting = [hosted.view.operator for hosted in self.views.values()]
+        while waiting:
+            operator = waiting.pop()
+            if operator.number not in operators:
+                operators[operator.number] = operator
+                waiting.extend(operator.inputs)
+        kept = [(operator, each) for _, operator in sorted(operators.items()) for each in _arrangements(operator)]
+        return HostedViews(views, [_arrangement_status(operator, each, meter) for operator, each in kept])
+
+
+def _arrangements(operator: Operator) -> list[Arrangement]:
+    kept = [] if operator.state is None else [operator.state]
+    return kept + [each for each in operator.stores.values() if each is not operator.state]
+
+
+def _arrangement_status(operator: Operator, arrangement: Arrangement, meter: Meter) -> ArrangementStatus:
+    return ArrangementStatus(
+        operator.label,
+        does(operator),
+        arrangement.columns,
+        arrangement.reason,
+        len(arrangement.index),
+        meter.bytes_of(arrangement),
+        arrangement.users,
+        arrangement.views,
+    )
+
+
+def _view_status(name: bytes, hosted: HostedView, meter: Meter) -> ViewStatus:
+    view, arrangement = hosted.view, hosted.view.arrangement
+    sample = list(islice(arrangement.index, ROWS_SAMPLE_KEYS))
+    rows = sum(len(each.rows) for each in map(arrangement.lookup, sample) if isinstance(each, Hit))
+    if sample:
+        rows = rows * len(arrangement.index) // len(sample)
+    definition = " <- ".join(each.does for each in reversed(explain(view)))
+    return ViewStatus(
+        name, definition, tuple(sorted(hosted.tables)), view.key, view.reason, len(arrangement.index), rows,
+        meter.bytes_of(arrangement), hosted.hits, hosted.misses, hosted.evictions,
+    )  # fmt: skip
 
 
 def _bases(node: Node) -> list[Base]:

@@ -27,6 +27,7 @@ from backend.messages import (
     AskAdapters,
     AskEpoch,
     AskStatus,
+    AskViews,
     Done,
     EndScan,
     Found,
@@ -146,6 +147,7 @@ class Worker:
             Lookup: self._lookup,
             AskEpoch: self._ask_epoch,
             AskStatus: self._status,
+            AskViews: self._ask_views,
             Stop: self._stop,
         }
         if shard == 0:
@@ -306,6 +308,9 @@ class Worker:
             len(self.views.views),
         )
         peer.send(status, request)
+
+    def _ask_views(self, peer: Peer, request: int, message: AskViews) -> None:
+        peer.send(self.views.status(), request)
 
     def _stop(self, peer: Peer, request: int, message: Stop) -> None:
         peer.send(Done(), request)

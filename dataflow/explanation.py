@@ -37,7 +37,7 @@ def _explanation(operator: Operator) -> Explanation:
     state = operator.state
     return Explanation(
         operator.label,
-        _does(operator),
+        does(operator),
         tuple(each.label for each in operator.inputs),
         "" if state is None else _kept(state),
         tuple(f"by {list(each.columns)}: {_kept(each)}, {len(each.index)} keys" for each in operator.stores.values()),
@@ -48,7 +48,8 @@ def _kept(arrangement: Arrangement) -> str:
     return f"full: {arrangement.reason}" if arrangement.full else f"partial by {list(arrangement.columns)}"
 
 
-def _does(operator: Operator) -> str:
+def does(operator: Operator) -> str:
+    """What an operator computes, in a few words."""
     match operator.node:
         case Base(name=name, table=table):
             return f"table {name or table}"

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from backend.execution.explanation import Explained
 from backend.execution.outcome import Done, Outcome, ResultSet
 from backend.execution.transaction import Transaction
+from backend.messages import HostedViews
 from controller.account_changes import AccountStatement
 from controller.catalog import Catalog
 from controller.sql.plan import Plan
@@ -44,6 +46,14 @@ class Database(Protocol):
 
     def evaluate(self, plan: Plan, parameters: Sequence[Value], rows: Sequence[Row], modes: Modes) -> ResultSet:
         """Run a SELECT over `rows` in place of its table's."""
+        ...
+
+    def explain(self, plan: Plan, parameters: Sequence[Value]) -> Explained:
+        """What `execute` would do."""
+        ...
+
+    async def view_status(self) -> list[tuple[int, HostedViews]]:
+        """What each shard keeps in views."""
         ...
 
     async def next_auto_increment(self, table: Table) -> int:

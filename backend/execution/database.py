@@ -16,6 +16,7 @@ from itertools import count
 
 from backend.execution.directed import CompiledDirected
 from backend.execution.execution import Execution
+from backend.execution.explanation import Explained, explain
 from backend.execution.insert import CompiledInsert
 from backend.execution.numbers import Numbers
 from backend.execution.outcome import Done, Outcome, ResultSet
@@ -23,6 +24,7 @@ from backend.execution.query import CompiledQuery, compile_select
 from backend.execution.select import CompiledSelect
 from backend.execution.transaction import SchemaChanged, TableAltering, Transaction
 from backend.execution.update import CompiledDelete, CompiledUpdate
+from backend.messages import HostedViews
 from backend.store import Committed, Conflict, Store
 from controller.account_changes import AccountStatement
 from controller.catalog import Catalog
@@ -101,6 +103,16 @@ class Database:
 
     def begin(self) -> Transaction:
         return Transaction(self.store)
+
+    def explain(self, plan: Plan, parameters: Sequence[Value]) -> Explained:
+        """What `execute` would do."""
+        compiled = self._compile(plan)
+        known = compiled if isinstance(compiled, CompiledQuery) else None
+        return explain(plan, parameters, self.store.shard_count, known)
+
+    async def view_status(self) -> list[tuple[int, HostedViews]]:
+        """What each shard keeps in views."""
+        return await self.store.view_status()
 
     async def next_auto_increment(self, table: Table) -> int:
         """The number that the table's next row gets, if nothing comes in between."""

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
+from backend.messages import HostedViews
 from backend.store import ANY, CommitResult, Committed, Conflict, Part, StaleSchema, Stored
 from backend.view_definition import ViewDefinition
 from backend.view_host import ViewHost
@@ -89,6 +90,9 @@ class LocalStore:
     def hosted_views(self) -> list[bytes]:
         """The names of the views that are maintained now."""
         return list(self._views.views)
+
+    async def view_status(self) -> list[tuple[int, HostedViews]]:
+        return [(0, self._views.status())] if len(self.shards) == 1 else []
 
     async def allocate(self, counter: bytes, count: int, floor: int = 0) -> int:
         return self.shards[self.shard_of(counter)].allocate(counter, count, floor)

@@ -14,9 +14,11 @@ from backend.execution.readers import Readers
 from backend.execution.select import CompiledSelect, Sorter, count_of
 from backend.execution.viewing import QueryViews
 from backend.execution.window import CompiledWindow
+from backend.view_definition import ViewDefinition
 from controller.sql.plan import Query, Select
 from dataflow.compile import compile_predicate, compile_row, compile_scalar
 from dataflow.expression import Expression, Parameter
+from dataflow.node import Node
 from dataflow.source import key_function
 from dataflow.types import Row, Value
 
@@ -53,6 +55,16 @@ class CompiledQuery:
         self._distinct = row_key([each.type for each in query.outputs]) if query.distinct else None
         self._limit = None if query.limit is None else compile_scalar(query.limit)
         self._offset = None if query.offset is None else compile_scalar(query.offset)
+
+    @property
+    def key_columns(self) -> tuple[int, ...]:
+        return self._key_columns
+
+    def explained_view(
+        self, parameters: tuple[Value, ...], shard_count: int, fleeting: frozenset[int]
+    ) -> tuple[ViewDefinition | None, Node, str]:
+        """For EXPLAIN, see `QueryViews.explained`."""
+        return self._views.explained(parameters, shard_count, fleeting)
 
     async def run(self, execution: Execution) -> ResultSet:
         rows, count = await self._rows(execution, execution.memory)

@@ -67,15 +67,8 @@ class QueryViews:
         self._bindings: OrderedDict[tuple[object, ...], _Binding] = OrderedDict()
         self._rows_seen = 0
         self._seconds_taken = 0.0
-        self.possible = (
-            not query.prior
-            and bool(query.tables)
-            and all(table.id >= 0 for table in query.tables)
-            and all(base.table >= 0 for base in _bases(query.node))
-            and _has_inputs(query.node)
-            and _is_deterministic(query.node)
-            and all(_is_deterministic_expression(item.expression) for item in query.order_by)
-        )
+        self.obstacle = _obstacle(query)
+        self.possible = not self.obstacle
 
     def _may_end(self, filter_parameters: set[int]) -> bool:
         """Whether ORDER BY … LIMIT can be part of the view."""
@@ -119,6 +112,29 @@ class QueryViews:
         if any(True for each in limits for _ in _parameters(each)):
             return None
         return ViewDefinition(self._node((), self._end(())), self._key_columns, self._query.tables)
+
+    def explained(
+        self, parameters: tuple[Value, ...], shard_count: int, fleeting: frozenset[int]
+    ) -> tuple[ViewDefinition | None, Node, str]:
+        """The view that answers the query once it repeats, its node, and why there is none.
+
+        `fleeting` are the parameters that have another value each time.
+        """
+        obstacle = self.obstacle
+        if not obstacle and not fleeting.isdisjoint(self._inside):
+            obstacle = "it depends on the moment it is asked"
+        if not obstacle and shard_count != 1:
+            obstacle = "there are several shards"
+        end = self._end(parameters)
+        if not obstacle and not self._key_columns:
+            if end is None and self._rows_seen > KEYLESS_ROWS_MAX:
+                obstacle = f"it has no key and gives more than {KEYLESS_ROWS_MAX} rows"
+            elif self._seconds_taken > KEYLESS_SECONDS_MAX:
+                obstacle = "it has no key and takes long to compute"
+        if obstacle:
+            return None, self._query.node, obstacle
+        node = self._node(parameters, end)
+        return ViewDefinition(node, self._key_columns, self._query.tables), node, ""
 
     def _definition(self, parameters: tuple[Value, ...]) -> ViewDefinition | None:
         """The view for these parameters, once they have been seen often enough."""
@@ -212,6 +228,22 @@ def _bound_fields(value: Any, values: Mapping[int, Value]) -> Any:
 
 
 # --- what a node depends on
+
+
+def _obstacle(query: Query) -> str:
+    """Why no view can answer the query, in words; empty if one can."""
+    if not query.tables:
+        return "it reads no table"
+    if any(table.id < 0 for table in query.tables):
+        return "it reads computed tables"
+    if query.prior or any(base.table < 0 for base in _bases(query.node)):
+        return "parts of it depend on the results of others"
+    if not _has_inputs(query.node):
+        return "it has rows that come from no table"
+    ordered = all(_is_deterministic_expression(item.expression) for item in query.order_by)
+    if not ordered or not _is_deterministic(query.node):
+        return "its result changes while the tables do not"
+    return ""
 
 
 def _bases(node: Node) -> Iterator[Base]:

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 from backend.execution.outcome import ResultSet
 from controller.sql.lexer import TokenKind
 from controller.sql.plan import OutputColumn
-from dataflow.errors import Unsupported
 from mysql_adapter.information_schema.description import default_text, output_column
 from mysql_adapter.information_schema.views import table_or_view
 from mysql_adapter.privileges import check_sees_table
 from mysql_adapter.statements.cursor import TokenCursor
+from mysql_adapter.statements.explain import explain
 from mysql_adapter.statements.filtering import like_pattern
 from mysql_adapter.statements.show_schema import column_rows, describe_columns
 
 if TYPE_CHECKING:
     from mysql_adapter.session import Session
 
-_STATEMENTS = ("SELECT", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH", "TABLE", "FORMAT", "ANALYZE", "EXTENDED", "FOR", "(")
+_STATEMENTS = ("SELECT", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH", "TABLE", "FORMAT", "ANALYZE", "EXTENDED", "PARTITIONS", "FOR", "(")
 
 
 async def field_list(session: Session, name: str, pattern: str) -> list[tuple[OutputColumn, str | None]]:
@@ -36,7 +36,7 @@ async def field_list(session: Session, name: str, pattern: str) -> list[tuple[Ou
 async def describe(session: Session, cursor: TokenCursor) -> ResultSet:
     cursor.next()
     if cursor.at_any(*_STATEMENTS):
-        raise Unsupported("EXPLAIN of a statement")
+        return await explain(session, cursor)
     database, name = cursor.qualified_name()
     database = database or session.database
     check_sees_table(session, database, name)

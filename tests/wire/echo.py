@@ -61,6 +61,7 @@ class EchoDatabase:
         nothing: Any = None
         self._engine = Database(nothing, self.catalog, nothing, nothing)
         self.evaluate = self._engine.evaluate
+        self.explain = self._engine.explain
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
         """Wait in another thread for what happens here: a sleep that begins, a transaction's end."""
@@ -94,6 +95,9 @@ class EchoDatabase:
             columns = (OutputColumn("n", types.BIGINT, False), OutputColumn("s", types.text(TEXT_LENGTH)))
             return ResultSet(columns, [(number, "x" * TEXT_LENGTH) for number in range(int(first.value[7:]))])
         return await self._engine.execute(plan, parameters, None, modes)
+
+    async def view_status(self) -> list[Any]:
+        return []
 
     async def next_auto_increment(self, table: Any) -> int:
         return 1

@@ -1,0 +1,339 @@
+"""EXPLAIN: a plan in words, as a tree of steps, and which table is read how.
+
+For a query that a maintained view can answer, the tree is that of the view, with the state
+each step keeps: partial by which columns, or full and why. For others it says why not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from backend.execution.access import choose
+from backend.execution.query import CompiledQuery
+from backend.execution.rendering import Names, expression_text, names_of
+from backend.view_definition import ViewDefinition
+from controller.sql.plan import Delete, Directed, Insert, Plan, Query, Select, Update
+from dataflow.errors import MillraceError
+from dataflow.expression import Expression
+from dataflow.key_tracing import traced
+from dataflow.node import Aggregate, Base, Join, LeftJoin, Node, SemiJoin, TopK, Union, inputs_of
+from dataflow.placement import COMPUTED_KEY, NO_KEY, Placement, is_stateful, place
+from dataflow.schema import Table
+from dataflow.types import Value
+
+Parameters = Sequence[Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    text: str
+    inputs: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableUse:
+    """A row of the plain EXPLAIN."""
+
+    table: str
+    access: str
+    key: str | None = None
+    reference: str | None = None
+    extra: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """`view` is the maintained view that answers the query, if one may."""
+
+    step: Step
+    tables: tuple[TableUse, ...]
+    view: ViewDefinition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Cluster:
+    """What besides the plan decides on views."""
+
+    shard_count: int
+    fleeting: frozenset[int]
+
+
+_FLEETING = frozenset(
+    {"now", "utc_now", "sysdate", "time", "utc_time", "unix_timestamp", "rand", "uuid", "uuid_short"}
+)
+"""Facts that are another value each time."""
+
+
+def explain(
+    plan: Plan, parameters: Parameters, shard_count: int, compiled: CompiledQuery | None = None
+) -> Explained:
+    """`compiled` is the plan's, where that is a query: it knows how the query has behaved."""
+    first = len(plan.parameter_types)
+    fleeting = frozenset(
+        first + place for place, fact in enumerate(plan.facts) if fact.partition(":")[0] in _FLEETING
+    )
+    where = _Cluster(shard_count, fleeting)
+    match plan.statement:
+        case Select() as select:
+            return _select(select, parameters)
+        case Query() as query:
+            return _query(query, parameters, where, compiled)
+        case Insert() as insert:
+            source = Step(f"Rows: {len(insert.rows)} given")
+            tables: tuple[TableUse, ...] = ()
+            if insert.select is not None:
+                inner = explain(replace(plan, statement=insert.select), parameters, shard_count)
+                source, tables = inner.step, inner.tables
+            return Explained(Step(f"Insert into {insert.table.name}", (source,)), (TableUse(insert.table.name, "ALL"), *tables))
+        case Update() | Delete() as change:
+            step, use = _access(change.table, change.where, parameters)
+            verb = "Update" if isinstance(change, Update) else "Delete from"
+            return Explained(Step(f"{verb} {change.table.name}", (step,)), (use,))
+        case Directed() as directed:
+            inner = _query(directed.query, parameters, where)
+            verbs = ", ".join(
+                f"{'Update' if isinstance(each, Update) else 'Delete from'} {each.table.name}"
+                for each, _ in directed.changes
+            )
+            return Explained(Step(verbs, (inner.step,)), inner.tables)
+
+
+def tree_text(step: Step) -> str:
+    return "\n".join(_lines(step, 0)) + "\n"
+
+
+def _lines(step: Step, depth: int) -> Iterator[str]:
+    yield f"{'    ' * depth}-> {step.text}"
+    for each in step.inputs:
+        yield from _lines(each, depth + 1)
+
+
+def dot_text(step: Step) -> str:
+    """The tree for Graphviz; data flows along the arrows."""
+    lines = ["digraph plan {", "  rankdir=BT;", '  node [shape=box, fontname="monospace"];']
+    numbers = iter(range(1 << 30))
+
+    def add(each: Step) -> int:
+        number = next(numbers)
+        label = each.text.replace("\\", "\\\\").replace('"', '\\"')
+        lines.append(f'  n{number} [label="{label}"];')
+        for source in each.inputs:
+            lines.append(f"  n{add(source)} -> n{number};")
+        return number
+
+    add(step)
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+# --- one table, read directly
+
+
+def _access(table: Table, where: Expression | None, parameters: Parameters) -> tuple[Step, TableUse]:
+    names = [f"{table.name}.{column.name}" for column in table.columns]
+    path = choose(table, where)
+    index = path.index.name or "PRIMARY"
+    key: str | None = index
+    if path.is_complete:
+        text, access, reference = f"Single-row lookup on {table.name} using {index}", "const", "const"
+    elif path.equalities:
+        text, access, reference = f"Index lookup on {table.name} using {index}", "ref", "const"
+    elif path.comparisons:
+        text, access, reference = f"Index range scan on {table.name} using {index}", "range", ""
+    else:
+        text, access, reference, key = f"Table scan on {table.name}", "ALL", "", None
+    step = Step(text)
+    if where is not None:
+        step = Step(f"Filter: {expression_text(where, names, parameters)}", (step,))
+    return step, TableUse(table.name, access, key, reference or None, "Using where" if where is not None else "")
+
+
+def _select(select: Select, parameters: Parameters) -> Explained:
+    if select.table is None:
+        return Explained(Step("Rows fetched before execution"), ())
+    step, use = _access(select.table, select.where, parameters)
+    names: Names = [f"{select.table.name}.{column.name}" for column in select.table.columns]
+    if select.group_by or select.aggregates:
+        grouped = [expression_text(each, names, parameters) for each in select.group_by]
+        names = [*grouped, *(each.function for each in select.aggregates)]
+        functions = ", ".join(each.function for each in select.aggregates) or "distinct"
+        step = Step(f"Aggregate: {functions}" + (f" by {', '.join(grouped)}" if grouped else ""), (step,))
+    step = _ended(step, select, names, parameters)
+    if select.order_by:
+        use = TableUse(use.table, use.access, use.key, use.reference, _joined(use.extra, "Using filesort"))
+    reason = "read from the base table directly"
+    return Explained(Step(f"Evaluated on each read: {reason}", (step,)), (use,))
+
+
+def _ended(step: Step, select: Select | Query, names: Names, parameters: Parameters) -> Step:
+    if select.distinct:
+        step = Step("Distinct", (step,))
+    if select.order_by:
+        items = ", ".join(
+            expression_text(each.expression, names, parameters) + (" DESC" if each.descending else "")
+            for each in select.order_by
+        )
+        step = Step(f"Sort: {items}", (step,))
+    if select.limit is not None:
+        text = f"Limit: {expression_text(select.limit, names, parameters)} row(s)"
+        if select.offset is not None:
+            text += f" after {expression_text(select.offset, names, parameters)}"
+        step = Step(text, (step,))
+    return step
+
+
+# --- queries over nodes
+
+
+def _query(
+    query: Query, parameters: Parameters, where: _Cluster, compiled: CompiledQuery | None = None
+) -> Explained:
+    tables = {table.id: table for table in query.tables}
+    compiled = compiled or CompiledQuery(query)
+    definition, node, obstacle = compiled.explained_view(tuple(parameters), where.shard_count, where.fleeting)
+    key = compiled.key_columns
+    names = names_of(query.node, tables, parameters)
+    shown_key = ", ".join(names[column] for column in key)
+    priors = tuple(
+        Step(f"Computed first, as table {number}", (_query(each, parameters, where).step,)) for number, each in query.prior
+    )
+    placement = None
+    if definition is not None:
+        try:
+            placement, reason = _placed(node, key)
+        except MillraceError as error:
+            definition, obstacle = None, str(error)
+    if definition is not None and placement is not None:
+        kind = f"full: {reason}" if reason else f"partial by {shown_key}"
+        head = f"Maintained view ({kind})" + (f", looked up by {shown_key}" if key else "")
+        step = Step(head, (_placed_step(placement, tables, parameters), *priors))
+        extra = f"Using maintained view ({kind})"
+    else:
+        body = _node_step(query.node, tables, parameters)
+        if shown_key:
+            body = Step(f"Only where {shown_key} is one of the values given", (body,))
+        step = Step(f"Evaluated on each read: {obstacle}", (body, *priors))
+        extra = ""
+    if query.filter is not None:
+        step = Step(f"Filter: {expression_text(query.filter, names, parameters)}", (step,))
+    for window in query.windows:
+        step = Step(f"Window: {window.function.function}", (step,))
+    step = _ended(step, query, [*names, *("window" for _ in query.windows)], parameters)
+    uses = tuple(_use(base, columns, tables, extra) for base, columns in _uses(query.node, frozenset(key)))
+    return Explained(step, uses, definition)
+
+
+def _placed(node: Node, key: tuple[int, ...]) -> tuple[Placement, str]:
+    """How the engine would keep a view of `node` by `key`, and why it is full, as it decides itself."""
+    columns = tuple(sorted(set(key)))
+    lookup = traced(node, columns)
+    reason = "" if lookup else COMPUTED_KEY if columns else NO_KEY
+    return place(node, frozenset({lookup}), reason), reason
+
+
+def _placed_step(placement: Placement, tables: Mapping[int, Table], parameters: Parameters) -> Step:
+    text = _node_text(placement.node, tables, parameters)
+    if is_stateful(placement.node):
+        names = names_of(placement.node, tables, parameters)
+        if placement.key is None:
+            text += f"  [full: {placement.reason or NO_KEY}]"
+        else:
+            text += f"  [partial by {', '.join(names[column] for column in placement.key)}]"
+    return Step(text, tuple(_placed_step(each, tables, parameters) for each in placement.inputs))
+
+
+def _node_step(node: Node, tables: Mapping[int, Table], parameters: Parameters) -> Step:
+    inputs = tuple(_node_step(each, tables, parameters) for each in inputs_of(node))
+    return Step(_node_text(node, tables, parameters), inputs)
+
+
+def _node_text(node: Node, tables: Mapping[int, Table], parameters: Parameters) -> str:
+    match node:
+        case Base():
+            table = tables.get(node.table)
+            return f"Table {table.name if table is not None else node.name or node.table}"
+        case Join():
+            names = [name for each in node.inputs for name in names_of(each, tables, parameters)]
+            conditions = [f"{names[a]} = {names[b]}" for a, b in node.equalities]
+            if node.filter is not None:
+                conditions.append(expression_text(node.filter, names, parameters))
+            shown = " and ".join(conditions)
+            if len(node.inputs) > 1:
+                return f"Inner join: {shown}" if shown else "Cross join"
+            return f"Filter: {shown}" if shown else "Project"
+        case LeftJoin() | SemiJoin():
+            left, right = names_of(node.left, tables, parameters), names_of(node.right, tables, parameters)
+            conditions = [f"{left[a]} = {right[b]}" for a, b in node.equalities]
+            if node.filter is not None:
+                conditions.append(expression_text(node.filter, [*left, *right], parameters))
+            kind = "Left join" if isinstance(node, LeftJoin) else "Anti join" if node.negated else "Semi join"
+            return f"{kind}: {' and '.join(conditions) or 'any row'}"
+        case Aggregate():
+            names = names_of(node, tables, parameters)
+            group = ", ".join(names[: len(node.group)])
+            functions = ", ".join(names[len(node.group) :])
+            if not functions:
+                return f"Distinct: {group}"
+            return f"Aggregate: {functions}" + (f" by {group}" if group else "")
+        case TopK():
+            names = names_of(node.input, tables, parameters)
+            order = ", ".join(
+                expression_text(each.expression, names, parameters) + (" DESC" if each.descending else "")
+                for each in node.order
+            )
+            per = ", ".join(names[column] for column in node.partition)
+            return f"Top {node.limit}{f' after {node.offset}' if node.offset else ''} by {order}" + (f" per {per}" if per else "")
+        case Union():
+            return "Union all"
+
+
+# --- rows of the plain EXPLAIN
+
+
+def _uses(node: Node, looked_up: frozenset[int]) -> Iterator[tuple[Base, frozenset[int]]]:
+    """Every base table with the columns it is looked up by."""
+    match node:
+        case Base():
+            yield node, looked_up
+        case Join(inputs=inputs):
+            start = 0
+            for number, each in enumerate(inputs):
+                width = len(each.types)
+                own = set()
+                if node.outputs is None:
+                    own = {column - start for column in looked_up if start <= column < start + width}
+                for pair in node.equalities:
+                    mine = [column - start for column in pair if start <= column < start + width]
+                    if len(mine) == 1 and number:
+                        own.add(mine[0])
+                yield from _uses(each, frozenset(own))
+                start += width
+        case LeftJoin() | SemiJoin():
+            yield from _uses(node.left, frozenset())
+            yield from _uses(node.right, frozenset(right for _, right in node.equalities))
+        case Aggregate() | TopK():
+            yield from _uses(node.input, frozenset())
+        case Union(inputs=inputs):
+            for each in inputs:
+                yield from _uses(each, frozenset())
+
+
+def _use(base: Base, columns: frozenset[int], tables: Mapping[int, Table], extra: str) -> TableUse:
+    table = tables.get(base.table)
+    if table is None:
+        return TableUse(base.name or str(base.table), "ALL", extra=extra)
+    ids = {table.columns[column].id for column in columns if column < len(table.columns)}
+    for index in (table.primary_key, *table.indexes):
+        covered = 0
+        for part in index.parts:
+            if part.column_id not in ids:
+                break
+            covered += 1
+        if covered:
+            access = "eq_ref" if index.unique and covered == len(index.parts) else "ref"
+            return TableUse(table.name, access, index.name or "PRIMARY", "func", extra)
+    return TableUse(table.name, "ALL", extra=extra)
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)

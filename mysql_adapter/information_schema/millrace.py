@@ -1,0 +1,69 @@
+"""The `millrace` schema: what the workers keep up to date, as tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dataflow.types import Row
+from mysql_adapter.information_schema.virtual import virtual
+
+if TYPE_CHECKING:
+    from mysql_adapter.session import Session
+
+DATABASE = "millrace"
+
+
+@virtual("views", """
+    shard uint
+    name 32
+    definition longtext
+    tables longtext
+    key_columns longtext
+    state 7
+    reason longtext?
+    key_count ubigint
+    row_count ubigint
+    bytes ubigint
+    hits ubigint
+    misses ubigint
+    evictions ubigint
+""", DATABASE)
+async def views(session: Session) -> list[Row]:
+    tables = session.environment.catalog().tables
+    rows: list[Row] = []
+    for shard, hosted in await session.environment.database.view_status():
+        for view in hosted.views:
+            names = ", ".join(f"{tables[each].database}.{tables[each].name}" for each in view.tables if each in tables)
+            rows.append((
+                shard, view.name.hex(), view.definition, names, _numbers(view.key), "full" if view.reason else "partial",
+                view.reason or None, view.keys, view.rows, view.size_bytes, view.hits, view.misses, view.evictions,
+            ))  # fmt: skip
+    return rows
+
+
+@virtual("arrangements", """
+    shard uint
+    node 64
+    operation longtext
+    key_columns longtext
+    state 7
+    reason longtext?
+    key_count ubigint
+    bytes ubigint
+    users ubigint
+    views ubigint
+""", DATABASE)
+async def arrangements(session: Session) -> list[Row]:
+    return [
+        (
+            shard, each.node, each.operation, _numbers(each.columns), "full" if each.reason else "partial",
+            each.reason or None, each.keys, each.size_bytes, each.users, each.views,
+        )
+        for shard, hosted in await session.environment.database.view_status()
+        for each in hosted.arrangements
+    ]  # fmt: skip
+
+
+def _numbers(columns: tuple[int, ...]) -> str:
+    """Columns of a node's rows, counted from 1."""
+    return ", ".join(str(column + 1) for column in columns)

@@ -1,0 +1,81 @@
+"""EXPLAIN of a statement: MySQL's table by default, the plan as a tree or for Graphviz on demand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backend.execution.explanation import Explained, dot_text, tree_text
+from backend.execution.outcome import ResultSet
+from controller.catalog import Catalog
+from controller.sql.plan import OutputColumn
+from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.types import Row, text
+from mysql_adapter.facts import fact
+from mysql_adapter.information_schema.virtual import outputs_of
+from mysql_adapter.privileges import check_plan
+from mysql_adapter.statements.cursor import TokenCursor
+
+if TYPE_CHECKING:
+    from mysql_adapter.session import Session
+
+_TABLE = """
+    id ubigint
+    select_type 19
+    table 64?
+    partitions longtext?
+    type 10?
+    possible_keys 4096?
+    key 64?
+    key_len 4096?
+    ref 1024?
+    rows ubigint?
+    filtered double?
+    Extra 255?
+"""
+_TREE = (OutputColumn("EXPLAIN", text(None), False),)
+
+
+async def explain(session: Session, cursor: TokenCursor) -> ResultSet:
+    """What follows EXPLAIN (or DESCRIBE), where that is a statement."""
+    cursor.accept_any("EXTENDED", "PARTITIONS")
+    if cursor.at("ANALYZE") or cursor.at("FOR", "CONNECTION"):
+        raise Unsupported(f"EXPLAIN {cursor.token.upper}")
+    format = "TRADITIONAL"
+    if cursor.accept("FORMAT"):
+        cursor.expect("=")
+        format = cursor.word_or_string().upper()
+        if format == "JSON":
+            raise Unsupported("EXPLAIN FORMAT=JSON")
+        if format not in ("TRADITIONAL", "TREE", "DOT"):
+            raise InvalidStatement(Condition.UNKNOWN_EXPLAIN_FORMAT, format)
+    sql = cursor.rest()
+
+    def explained(catalog: Catalog) -> Explained:
+        plan, values = session.environment.plans.plan_text(sql, catalog, session.database, session.settings)
+        check_plan(session, plan, sql)
+        facts = [fact(session, name) for name in plan.facts]
+        return session.environment.database.explain(plan, [*values, *facts])
+
+    found = await session.environment.with_catalog(explained)
+    if format == "DOT":
+        return ResultSet(_TREE, [(dot_text(found.step),)])
+    if format == "TREE":
+        return ResultSet(_TREE, [(tree_text(found.step) + await _kept(session, found),)])
+    rows: list[Row] = [
+        (1, "SIMPLE", use.table, None, use.access, use.key, use.key, None, use.reference, None, 100.0, use.extra or None)
+        for use in found.tables
+    ]
+    if not rows:
+        rows = [(1, "SIMPLE", *[None] * 9, "No tables used")]
+    return ResultSet(outputs_of(_TABLE), rows)
+
+
+async def _kept(session: Session, found: Explained) -> str:
+    """Whether the view is there by now, and what it holds."""
+    if found.view is None:
+        return ""
+    for _, hosted in await session.environment.database.view_status():
+        for view in hosted.views:
+            if view.name == found.view.name:
+                return f"view {view.name.hex()}: {view.keys} keys, {view.rows} rows, {view.size_bytes} bytes\n"
+    return "the view is made when the query comes again\n"
