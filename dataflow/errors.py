@@ -181,6 +181,7 @@ class Condition(Enum):
     COLUMN_NEEDED_BY_CHILD = (1829, "HY000", "Cannot drop column '{}': needed in a foreign key constraint '{}' of table '{}'")
     COLUMN_IN_FOREIGN_KEY = (1832, "HY000", "Cannot change column '{}': used in a foreign key constraint '{}'")
     COLUMN_IN_CHILD_KEY = (1833, "HY000", "Cannot change column '{}': used in a foreign key constraint '{}' of table '{}'")
+    FUNCTIONAL_PRIMARY_KEY = (3756, "HY000", "The primary key cannot be a functional index")
     GENERATED_VALUE = (3105, "HY000", "The value specified for generated column '{}' in table '{}' is not allowed.")
     GENERATED_DEPENDENCY = (3108, "HY000", "Column '{}' has a generated column dependency.")
     TABLE_IS_REFERENCED = (3730, "HY000", "Cannot drop table '{}' referenced by a foreign key constraint '{}' on table '{}'.")

@@ -115,3 +115,15 @@ class Table:
 
 ROW_ID_NAME = "millrace_row_id"
 """The hidden primary key of tables that declare none."""
+
+FUNCTIONAL_NAME_PREFIX = "!hidden!"
+"""Names of the columns behind expressions of indexes, as in MySQL."""
+
+
+def is_internal(column: Column) -> bool:
+    """Whether nobody declared the column: it is shown nowhere."""
+    return column.name == ROW_ID_NAME or is_functional(column)
+
+
+def is_functional(column: Column) -> bool:
+    return column.name.startswith(FUNCTIONAL_NAME_PREFIX)

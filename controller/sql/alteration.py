@@ -289,10 +289,14 @@ class _Alteration:
             return
         self.renamed_columns[old.name.lower()] = new.name
         draft.rename_in_expressions(old.name, new.name)
-        draft.foreign_keys = [
-            replace(key, columns=tuple(new.name if c.lower() == old.name.lower() else c for c in key.columns))
-            for key in draft.foreign_keys
-        ]
+        draft.foreign_keys = [self._key_renamed(key, old.name, new.name) for key in draft.foreign_keys]
+
+    def _key_renamed(self, key: ForeignKey, old: str, new: str) -> ForeignKey:
+        columns = tuple(new if each.lower() == old.lower() else each for each in key.columns)
+        parents = key.parent_columns
+        if (key.parent_database, key.parent_table) == (self.old.database, self.old.name):
+            parents = tuple(new if each.lower() == old.lower() else each for each in parents)
+        return replace(key, columns=columns, parent_columns=parents)
 
     def _alter(self) -> None:
         cursor = self.cursor

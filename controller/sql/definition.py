@@ -375,6 +375,8 @@ class _Definition:
         self._algorithm()
         draft = self._draft(table)
         index = draft.add_key(element)
+        if draft.copies:
+            return copied(table, draft.finish(), self.catalog, self.settings)
         builds = ((table.id, index.id),) if index.building else ()
         return CatalogChange(tables_put=(draft.finish(),), builds=builds)
 

@@ -12,7 +12,7 @@ from controller.catalog import Database
 from controller.sql.stored_expressions import quoted, shown
 from controller.sql.table_draft import is_hidden
 from dataflow.collation import CHARSETS, collation
-from dataflow.schema import Column, ForeignKey, Index, KeyPart, Table
+from dataflow.schema import Column, ForeignKey, Index, KeyPart, Table, is_functional, is_internal
 from dataflow.temporal import format_date, format_datetime, format_time
 from dataflow.types import BLOBS, INTEGERS, REALS, TEXTS, Kind, SqlType, Value
 
@@ -23,7 +23,7 @@ _NO_DEFAULT_SHOWN = frozenset(
 
 def show_create_table(table: Table, next_auto_increment: int | None = None) -> str:
     """`next_auto_increment` is the counter's next value, if the table has one and it is known."""
-    lines = [_column(table, column) for column in table.columns if not is_hidden(column)]
+    lines = [_column(table, column) for column in table.columns if not is_internal(column)]
     names = {column.id: column for column in table.columns}
     if not any(is_hidden(names[part.column_id]) for part in table.primary_key.parts):
         lines.append(f"PRIMARY KEY {_parts(table.primary_key, names)}")
@@ -183,8 +183,11 @@ def _parts(index: Index, columns: dict[int, Column]) -> str:
 
 
 def _part(part: KeyPart, columns: dict[int, Column]) -> str:
+    column = columns[part.column_id]
+    if is_functional(column):
+        return f"({shown(column.generated_sql)})" + (" DESC" if part.descending else "")
     prefix = "" if part.prefix is None else f"({part.prefix})"
-    return quoted(columns[part.column_id].name) + prefix + (" DESC" if part.descending else "")
+    return quoted(column.name) + prefix + (" DESC" if part.descending else "")
 
 
 def _index(index: Index, columns: dict[int, Column]) -> str:

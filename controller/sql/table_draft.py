@@ -20,7 +20,17 @@ from controller.sql.table_elements import (
     PartElement,
 )
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.schema import ROW_ID_NAME, Check, Column, ForeignKey, Index, KeyPart, Table
+from dataflow.schema import (
+    FUNCTIONAL_NAME_PREFIX,
+    ROW_ID_NAME,
+    Check,
+    Column,
+    ForeignKey,
+    Index,
+    KeyPart,
+    Table,
+    is_functional,
+)
 from dataflow.types import BIGINT_UNSIGNED, BLOBS, TEXTS, Kind
 
 HIDDEN_KEY_NAME = "GEN_CLUST_INDEX"
@@ -118,6 +128,7 @@ class TableDraft:
 
     def add_key(self, element: KeyElement) -> Index:
         kind = element.kind
+        element = self._with_columns(element)
         parts = tuple(self._part(part, kind) for part in element.parts)
         ids = [part.column_id for part in parts]
         if len(set(ids)) != len(ids):
@@ -136,6 +147,28 @@ class TableDraft:
         self.next_index_id += 1
         self.indexes.append(index)
         return index
+
+    def _with_columns(self, element: KeyElement) -> KeyElement:
+        """A generated column that nobody sees for each expression, as MySQL does it."""
+        if not any(part.expression for part in element.parts):
+            return element
+        if element.kind == "PRIMARY":
+            raise InvalidStatement(Condition.FUNCTIONAL_PRIMARY_KEY)
+        name = element.name or self._index_name("functional_index")
+        parts = []
+        for number, part in enumerate(element.parts):
+            if part.expression:
+                sql = normalised(part.expression, self.settings, self._names())
+                found = bind(sql, replace(self.table, columns=tuple(self.columns)), self.settings, "functional index")
+                hidden = f"{FUNCTIONAL_NAME_PREFIX}{name}!{number}!0"
+                self.columns.append(
+                    Column(self.next_column_id, hidden, found.type, generated_sql=sql, generated_stored=True, invisible=True)
+                )
+                self.next_column_id += 1
+                self.copies = not self.created
+                part = replace(part, column=hidden)
+            parts.append(part)
+        return replace(element, name=name, parts=tuple(parts))
 
     def _set_primary_key(self, parts: tuple[KeyPart, ...]) -> Index:
         if self.primary_key is not None:
@@ -194,6 +227,8 @@ class TableDraft:
             ):
                 raise InvalidStatement(Condition.INDEX_NEEDED_BY_FOREIGN_KEY, name)
         self.indexes = others
+        used = {part.column_id for other in others for part in other.parts}
+        self.columns = [column for column in self.columns if not is_functional(column) or column.id in used]
 
     def _without(self, index: Index, column_id: int) -> Index | None:
         """An index when a column is dropped: built anew without it, or gone if nothing is left."""

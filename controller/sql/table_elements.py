@@ -11,7 +11,7 @@ from decimal import Decimal
 from controller.sql.column_types import TypeDeclaration, read_type
 from controller.sql.cursor import Cursor
 from controller.sql.settings import Settings
-from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.types import Value
 
 
@@ -40,6 +40,7 @@ class PartElement:
     column: str
     prefix: int | None = None
     descending: bool = False
+    expression: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,8 @@ def read_key(cursor: Cursor, kind: str, name: str) -> KeyElement:
 
 def _part(cursor: Cursor) -> PartElement:
     if cursor.at("("):
-        raise Unsupported("functional index parts")
+        expression = cursor.parenthesised()
+        return PartElement("", None, cursor.accept_any("ASC", "DESC") == "DESC", expression)
     name = cursor.identifier()
     prefix = None
     if cursor.accept("("):

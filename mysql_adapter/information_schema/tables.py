@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from controller.catalog import HIDDEN_NAME_PREFIX
 from controller.sql.show_create import type_text
-from dataflow.schema import ROW_ID_NAME, Table
+from dataflow.schema import Table, is_functional, is_internal
 from dataflow.types import Row
 from mysql_adapter.charsets import collation_of
 from mysql_adapter.information_schema.description import (
@@ -128,7 +128,7 @@ def columns(session: Session) -> Iterator[Row]:
     for table in (*tables_seen(session), *view_tables(session)):
         position = 0
         for column in table.columns:
-            if column.name == ROW_ID_NAME:
+            if is_internal(column):
                 continue
             position += 1
             measured = measures(column.type)
@@ -174,8 +174,8 @@ def index_rows(table: Table) -> Iterator[Row]:
             order = None if index.kind == "FULLTEXT" else "D" if part.descending else "A"
             yield (
                 "def", table.database, table.name, 0 if _is_unique(table, index.name, index.unique) else 1, table.database,
-                index.name, position + 1, column.name, order, 0, part.prefix, None, "YES" if column.nullable else "",
-                index.kind, "", index.comment, "YES", None,
+                index.name, position + 1, None if is_functional(column) else column.name, order, 0, part.prefix, None, "YES" if column.nullable else "",
+                index.kind, "", index.comment, "YES", column.generated_sql if is_functional(column) else None,
             )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from backend.execution.outcome import ResultSet
 from controller.sql.plan import OutputColumn
 from controller.sql.show_create import show_create_database, show_create_table, type_text
-from dataflow.schema import ROW_ID_NAME, Table
+from dataflow.schema import Table, is_internal
 from dataflow.types import Row, text
 from mysql_adapter.information_schema.description import (
     default_text,
@@ -146,7 +146,7 @@ def describe_columns() -> tuple[OutputColumn, ...]:
 def column_rows(table: Table, full: bool) -> list[Row]:
     rows: list[Row] = []
     for column in table.columns:
-        if column.name == ROW_ID_NAME:
+        if is_internal(column):
             continue
         null = "YES" if column.nullable else "NO"
         tail: Row = (null, key_text(table, column), default_text(column), extra_text(column))

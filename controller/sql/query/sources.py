@@ -22,7 +22,7 @@ from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Expression
 from dataflow.functions import call
 from dataflow.join_shape import conjuncts
-from dataflow.schema import ROW_ID_NAME, Table
+from dataflow.schema import Table, is_internal
 
 if TYPE_CHECKING:
     from controller.sql.query.resolve import Resolver
@@ -102,7 +102,7 @@ class FromClause:
                 column.name, column.type, column.nullable, alias, table.name, column.name, table.database,
                 column_flags(table, column),
             )  # fmt: skip
-            hidden = column.name == ROW_ID_NAME
+            hidden = is_internal(column)
             fields.append(Field(number.index, column.name, column.type, column.nullable, output, hidden))
         self._names.add(Source(alias, table.database, tuple(fields)))
         visible = [
