@@ -25,6 +25,7 @@ _NO_LITERAL_DEFAULT = frozenset(
     {Kind.TINYTEXT, Kind.TEXT, Kind.MEDIUMTEXT, Kind.LONGTEXT, Kind.JSON} | (BLOBS - {Kind.BINARY, Kind.VARBINARY})
 )
 _MOMENTS = frozenset({Kind.DATETIME, Kind.TIMESTAMP})
+_NOW = frozenset({"now", "current_timestamp", "localtime", "localtimestamp"})
 
 
 def column_of(element: ColumnElement, column_id: int, collation: str, settings: Settings) -> Column:
@@ -75,6 +76,8 @@ def with_default(column: Column, default: Default | None, settings: Settings) ->
         case NowDefault(digits=digits):
             if column.type.kind not in _MOMENTS or digits != column.type.scale:
                 raise InvalidStatement(Condition.INVALID_DEFAULT, column.name)
+            return replace(plain, default_now=True)
+        case ExpressionDefault(sql=sql) if column.type.kind in _MOMENTS and sql.lower().strip("( )") in _NOW:
             return replace(plain, default_now=True)
         case ExpressionDefault(sql=sql):
             return replace(plain, default_sql=normalised(sql, settings, {}))

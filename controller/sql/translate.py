@@ -201,7 +201,12 @@ class Translator:
         if node.args.get("negate"):
             return call(f"not {operator}", *self._alike([left, right]))
         if operator in COMPARISONS:
-            return call(operator, *aligned(self._alike([left, right]), self.settings.time_zone))
+            operands = aligned(self._alike([left, right]), self.settings.time_zone)
+            for this, that in ((0, 1), (1, 0)):
+                literal = (left, right)[this]
+                if isinstance(literal, exp.Boolean) and operands[that].type.kind is TypeKind.JSON:
+                    operands[this] = Literal("true" if literal.this else "false", operands[that].type)
+            return call(operator, *operands)
         if operator in ("+", "-", "*", "/", "%", "div", "like"):
             return call(operator, *self._alike([left, right]))
         if operator in ("and", "or"):

@@ -149,6 +149,8 @@ class WritePlanner:
     # -- UPDATE and DELETE
 
     def update(self, node: Any) -> Update | Directed:
+        if node.args.get("returning"):
+            raise syntax_error(node.args["returning"].sql("mysql"), 0)
         if is_directed(node):
             return DirectedPlanner(self, self._catalog, self._database, self._settings, self._parameters).update(node)
         source = self._single(node, node.this)
