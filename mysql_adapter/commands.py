@@ -23,6 +23,7 @@ from mysql_adapter.neighbours import kill
 from mysql_adapter.packets import CAN, MalformedPacket, Reader, parse_change_user
 from mysql_adapter.parameters import Typed, read_parameters
 from mysql_adapter.prepared import Prepared
+from mysql_adapter.preparing import execute, prepare
 from mysql_adapter.session import Session
 from mysql_adapter.statements.describe import field_list
 
@@ -116,7 +117,7 @@ class Commands:
 
     async def prepare(self, payload: bytes) -> None:
         stream, session = self._stream, self.session
-        statement = await session.prepare(session.decode(payload[1:]))
+        statement = await prepare(session, session.decode(payload[1:]))
         columns = statement.columns
         stream.send(packets.prepared(statement.id, len(columns), statement.parameter_count))
         results_id = session.results_collation_id
@@ -138,7 +139,7 @@ class Commands:
         statement.check_long_data()
         values = self._values(statement, reader, flags)
         statement.cursor = None
-        outcome = await session.execute(statement, values)
+        outcome = await execute(session, statement, values)
         if not isinstance(outcome, ResultSet):
             answers.send_done(stream, outcome, session.status)
             return

@@ -14,6 +14,7 @@ from controller.sql.lexer import TokenKind
 from controller.sql.plan import Plan
 from controller.sql.planner import tables_of
 from controller.sql.references import Need, needs_of
+from controller.sql.temporary import temporary_tables
 from dataflow.errors import Condition, InvalidStatement
 from mysql_adapter.information_schema.virtual import DATABASE
 from mysql_adapter.statements.cursor import TokenCursor
@@ -58,8 +59,10 @@ def check_text(session: Session, sql: str) -> None:
 
 
 def check_needs(session: Session, needs: Iterable[Need]) -> None:
-    rights = session.rights
+    rights, own = session.rights, _temporary_names(session)
     for need in needs:
+        if (need.database, need.table) in own:
+            continue
         if need.database.lower() == DATABASE:
             if need.privilege != "SELECT":
                 raise denied_database(session, need.database)
@@ -69,6 +72,15 @@ def check_needs(session: Session, needs: Iterable[Need]) -> None:
                 raise denied_table(session, need.privilege, need.table)
         elif need.privilege not in rights.on_database(need.database):
             raise denied_database(session, need.database)
+
+
+def _temporary_names(session: Session) -> set[tuple[str, str]]:
+    """A session may do anything with its own temporary tables."""
+    owner = session.settings.owner
+    if not owner:
+        return set()
+    found = temporary_tables(session.environment.database.catalog, owner)
+    return {(table.database, table.name) for table in found.values()}
 
 
 def denied_database(session: Session, database: str) -> InvalidStatement:
@@ -98,6 +110,8 @@ def check_sees_database(session: Session, database: str) -> None:
 def check_sees_table(session: Session, database: str | None, table: str) -> None:
     rights = session.rights
     if rights.everything or not database or database.lower() == DATABASE:
+        return
+    if (database, table) in _temporary_names(session):
         return
     if not rights.sees_table(database, table):
         raise denied_table(session, "SELECT", table)
@@ -137,6 +151,7 @@ def _definition_needs(session: Session, cursor: TokenCursor) -> list[Need]:
 
 def _object_needs(session: Session, cursor: TokenCursor, verb: str) -> list[Need]:
     start = cursor.mark()
+    temporary = cursor.at("TEMPORARY")
     while not cursor.at_end and not cursor.at_any("TABLE", "TABLES", "INDEX", "VIEW"):
         cursor.next()
     kind = cursor.next().upper
@@ -151,6 +166,8 @@ def _object_needs(session: Session, cursor: TokenCursor, verb: str) -> list[Need
         return [Need("INDEX", *_name(session, cursor))]
     _if_exists(cursor)
     if verb == "DROP":
+        if temporary:
+            return []  # it concerns the session's own tables alone
         needs = [Need("DROP", *_name(session, cursor))]
         while cursor.accept(","):
             needs.append(Need("DROP", *_name(session, cursor)))
@@ -165,7 +182,8 @@ def _object_needs(session: Session, cursor: TokenCursor, verb: str) -> list[Need
                 raise cursor.error()
             cursor.next()
         return [*needs, *needs_of(cursor.rest(), session.database, session.settings)]
-    return [Need(verb, *name), *_mentioned(session, cursor, verb, name)]
+    own = Need("CREATE TEMPORARY TABLES", name[0]) if temporary else Need(verb, *name)
+    return [own, *_mentioned(session, cursor, verb, name)]
 
 
 def _mentioned(session: Session, cursor: TokenCursor, verb: str, name: tuple[str, str]) -> list[Need]:
@@ -181,7 +199,7 @@ def _mentioned(session: Session, cursor: TokenCursor, verb: str, name: tuple[str
                 cursor.accept_any("TO", "AS", "=")
                 other = _name(session, cursor)
                 needs += [Need("DROP", *name), Need("CREATE", *other), Need("INSERT", *other)]
-        elif cursor.at("SELECT") or cursor.at("WITH"):
+        elif cursor.at_any("SELECT", "WITH") or (cursor.at("(") and cursor.ahead(1).upper in ("SELECT", "WITH")):
             return [*needs, *needs_of(cursor.rest(), session.database, session.settings)]
         else:
             cursor.next()

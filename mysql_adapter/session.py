@@ -28,7 +28,7 @@ from dataflow.types import Row, Value
 from mysql_adapter import dispatch, packets
 from mysql_adapter.charsets import CollationEntry, charset_of, collation_by_id, collation_of
 from mysql_adapter.facts import fact
-from mysql_adapter.parameters import Typed, type_code
+from mysql_adapter.parameters import Typed
 from mysql_adapter.prepared import Prepared
 from mysql_adapter.privileges import check_plan, check_sees_database, check_text
 from mysql_adapter.statements.cursor import TokenCursor
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from mysql_adapter.environment import Environment
 
 T = TypeVar("T")
-
-PREPARED_MAX = 16382
 
 _PROCESS = secrets.token_hex(4)
 """Tells the sessions of this process from those of others, in the names of temporary tables."""
@@ -181,16 +179,16 @@ class Session:
             words = leading_words(sql, 2)
             handler = dispatch.handler_of(words)
             if handler is not None and dispatch.keeps_warnings(words):
-                return self._ran(await handler(self, TokenCursor(sql, self.settings)))
+                return self.ran(await handler(self, TokenCursor(sql, self.settings)))
         self.warnings = ()
         if handler is not None:
-            return self._ran(await handler(self, TokenCursor(sql, self.settings)))
+            return self.ran(await handler(self, TokenCursor(sql, self.settings)))
         try:
-            return self._ran(await self._run_planned(sql))
+            return self.ran(await self._run_planned(sql))
         except InvalidStatement as error:
-            return self._ran(await self._run_waiting(sql, error))
+            return self.ran(await self._run_waiting(sql, error))
 
-    def _ran(self, outcome: Outcome) -> Outcome:
+    def ran(self, outcome: Outcome) -> Outcome:
         if outcome.warnings:
             self.warnings = outcome.warnings
         if isinstance(outcome, ResultSet):
@@ -220,7 +218,7 @@ class Session:
                 check_text(self, sql)
                 raise
             check_plan(self, plan, sql)
-            return await self._execute(plan, values)
+            return await self.execute_plan(plan, values)
 
         return await self.environment.attempt(attempt)
 
@@ -232,7 +230,7 @@ class Session:
                 return outcome
         raise error
 
-    async def _execute(self, plan: Plan, values: Sequence[Value]) -> Outcome:
+    async def execute_plan(self, plan: Plan, values: Sequence[Value]) -> Outcome:
         if plan.facts:
             values = [*values, *(fact(self, name) for name in plan.facts)]
         table = plan.statement.table
@@ -258,11 +256,6 @@ class Session:
             self._owner = f"{_PROCESS}-{self.connection.id}"
             self.settings_changed()
         return await self.environment.database.define(sql, self.database, self.settings)
-
-    async def columns_of(self, query: str) -> tuple[OutputColumn, ...]:
-        """What a query's result would be made of."""
-        statement = (await self._plan_prepared(query)).statement
-        return statement.columns if isinstance(statement, Select | Query) else ()
 
     async def run_insert(self, sql: str) -> Done:
         outcome = await self._run_planned(sql)
@@ -301,59 +294,13 @@ class Session:
         assert isinstance(outcome, ResultSet)
         return outcome.rows[0] if outcome.rows else (None,) * len(outcome.columns)
 
-    # Prepared statements
-
-    async def prepare(self, sql: str) -> Prepared:
-        if len(self.prepared) >= PREPARED_MAX:
-            raise InvalidStatement(Condition.TOO_MANY_PREPARED, PREPARED_MAX)
-        (statement,) = self.split(sql, False)
-        self.warnings = ()
-        parameter_types: tuple[types.SqlType, ...] = ()
-        columns: tuple[OutputColumn, ...] = ()
-        words = leading_words(statement, 2)
-        handler = dispatch.handler_of(words)
-        if words[:1] == ("LOAD",):
-            raise InvalidStatement(Condition.NOT_PREPARABLE)
-        if handler is None:
-            plan = await self._plan_prepared(statement)
-            parameter_types = plan.parameter_types
-            columns = plan.statement.columns if isinstance(plan.statement, Select | Query) else ()
-        elif dispatch.only_reads(words):
-            outcome = await handler(self, TokenCursor(statement, self.settings))
-            columns = outcome.columns if isinstance(outcome, ResultSet) else ()
-        prepared = Prepared(self._next_prepared_id, statement, parameter_types, columns, handler is None)
+    def keep_prepared(
+        self, sql: str, parameter_types: tuple[types.SqlType, ...], columns: tuple[OutputColumn, ...], planned: bool
+    ) -> Prepared:
+        prepared = Prepared(self._next_prepared_id, sql, parameter_types, columns, planned)
         self._next_prepared_id += 1
         self.prepared[prepared.id] = prepared
         return prepared
-
-    async def execute(self, prepared: Prepared, values: Sequence[Typed]) -> Outcome:
-        if not prepared.planned:
-            return await self.run(prepared.sql)
-        self.statement, self.statement_started = prepared.sql, time.time()
-        self.warnings = ()
-
-        async def attempt(catalog: Catalog) -> Outcome:
-            plan = self.environment.plans.plan_prepared(
-                prepared.sql, catalog, self.database, self.settings, tuple(type_code(typed) for typed in values)
-            )
-            check_plan(self, plan, prepared.sql)
-            return await self._execute(plan, [value for value, _ in values])
-
-        return self._ran(await self.environment.attempt(attempt))
-
-    async def _plan_prepared(self, sql: str) -> Plan:
-        plans = self.environment.plans
-
-        def planned(catalog: Catalog) -> Plan:
-            try:
-                plan = plans.plan_prepared(sql, catalog, self.database, self.settings)
-            except InvalidStatement:
-                check_text(self, sql)
-                raise
-            check_plan(self, plan, sql)
-            return plan
-
-        return await self.environment.with_catalog(planned)
 
     # Catalog
 

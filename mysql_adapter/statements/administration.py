@@ -9,7 +9,7 @@ from controller.sql.lexer import TokenKind
 from controller.sql.plan import OutputColumn
 from dataflow.errors import Condition, InvalidStatement, MillraceError, Unsupported
 from dataflow.types import Row, text
-from mysql_adapter import neighbours
+from mysql_adapter import neighbours, preparing
 from mysql_adapter.privileges import check_global, check_sees_table
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.waiting import is_waiting_function, waiting_statement
@@ -93,7 +93,7 @@ async def prepare(session: Session, cursor: TokenCursor) -> Done:
     old = session.named_prepared.pop(name, None)
     if old is not None:
         session.prepared.pop(old.id, None)
-    session.named_prepared[name] = await session.prepare(sql)
+    session.named_prepared[name] = await preparing.prepare(session, sql)
     return Done(info="Statement prepared")
 
 
@@ -115,7 +115,7 @@ async def execute(session: Session, cursor: TokenCursor) -> Outcome:
     cursor.expect_end()
     if len(values) != statement.parameter_count:
         raise InvalidStatement(Condition.WRONG_ARGUMENTS, "EXECUTE")
-    return await session.execute(statement, values)
+    return await preparing.execute(session, statement, values)
 
 
 async def deallocate(session: Session, cursor: TokenCursor) -> Done:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done
 from controller.sql.lexer import TokenKind
-from controller.sql.plan import OutputColumn
+from controller.sql.plan import OutputColumn, Query, Select
 from controller.sql.show_create import type_text
 from dataflow.errors import MillraceError
 from dataflow.types import TEXTS, Kind, SqlType
+from mysql_adapter import preparing
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ def _read(cursor: TokenCursor) -> CreateSelect | None:
 
 
 async def run_create_select(session: Session, parts: CreateSelect) -> Done:
-    columns = await session.columns_of(parts.query)
+    query = (await preparing.plan_prepared(session, parts.query)).statement
+    columns = query.columns if isinstance(query, Select | Query) else ()
     declared = _declared(TokenCursor(parts.elements, session.settings))
     added = [_definition(column) for column in columns if column.name.lower() not in declared]
     elements = ", ".join(([parts.elements] if parts.elements else []) + added)

@@ -247,6 +247,20 @@ def test_database_patterns(server: ServerThread) -> None:
         bob("DROP DATABASE test_one")
 
 
+def test_temporary_tables_and_tables_from_queries(server: ServerThread) -> None:
+    with user(server) as root, user(server, "bob", "pw") as bob:
+        denied = (1044, "Access denied for user 'bob'@'%' to database 'shop'")
+        assert error(bob, "CREATE TEMPORARY TABLE shop.mine (id INT)") == denied
+        root("GRANT CREATE TEMPORARY TABLES ON shop.* TO bob")
+        bob("CREATE TEMPORARY TABLE shop.mine (id INT)")
+        bob("INSERT INTO shop.mine VALUES (1)")
+        assert bob("SELECT * FROM shop.mine") == [(1,)]
+        for query in ("SELECT * FROM shop.secrets", "(SELECT * FROM shop.secrets)", "AS SELECT * FROM shop.secrets"):
+            assert error(bob, f"CREATE TEMPORARY TABLE shop.copied {query}")[0] == 1142
+        bob("DROP TEMPORARY TABLE shop.mine")
+        assert error(bob, "SELECT * FROM shop.mine")[0] == 1142
+
+
 def test_a_view_shows_what_its_tables_do_not(server: ServerThread) -> None:
     with user(server) as root, user(server, "bob", "pw") as bob:
         root("INSERT INTO shop.secrets VALUES (1), (2)")
