@@ -13,7 +13,7 @@ import asyncio
 import logging
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -36,14 +36,13 @@ from backend.messages import (
     Lookup,
     ReadableEpoch,
     Scan,
-    Scanned,
     SetTables,
     ShardStatus,
     Stop,
     UnknownView,
-    Values,
 )
 from backend.session_services import SessionServices
+from backend.shard_reads import ShardReads
 from backend.shared_memory.segment import SegmentNames
 from backend.transport import Peer, failure, listen
 from backend.view_host import ViewHost
@@ -73,12 +72,10 @@ from dataflow.epoch_messages import (
     TransactionWithdrawn,
 )
 from dataflow.epochs import ShardEpochs
-from dataflow.errors import Condition, InvalidStatement, MillraceError, Retryable
+from dataflow.errors import Condition, InvalidStatement, MillraceError
 from persistence.shard_store import ShardStore
-from persistence.view import Entry, View
 
 EPOCH_COUNTER = b"\0epoch"
-SCANS_PER_PEER_MAX = 1000
 
 log = logging.getLogger(__name__)
 
@@ -130,17 +127,15 @@ class Worker:
         self._views_waiting: list[tuple[Peer, int, AddView]] = []
         self._persisting = False
         self._epoch_waiting: list[tuple[Peer, int]] = []
-        self._scans: dict[int, tuple[Peer, Iterator[list[Entry]]]] = {}
-        self._next_scan = 1
         self._transactions = 0
-        self._reads = 0
+        self._reads = ShardReads(store)
         self._process = psutil.Process()
         self._handlers: dict[type, Callable[[Peer, int, Any], None]] = {
             Stage: self._stage,
             Inquire: self._inquire,
-            Get: self._get,
-            Scan: self._scan,
-            EndScan: self._end_scan,
+            Get: self._reads.get,
+            Scan: self._reads.scan,
+            EndScan: self._reads.end_scan,
             Allocate: self._allocate,
             SetTables: self._set_tables,
             AddView: self._add_view,
@@ -212,42 +207,6 @@ class Worker:
         self._waiting.setdefault(message.transaction, []).append((peer, request))
         self._run(self.epochs.inquire(message))
 
-    def _get(self, peer: Peer, request: int, message: Get) -> None:
-        self._reads += 1
-        get = self._view(message.epoch).get if message.epoch else self.store.get
-        peer.send(Values([get(key) for key in message.keys]), request)
-
-    def _scan(self, peer: Peer, request: int, message: Scan) -> None:
-        self._reads += 1
-        number = message.scan
-        if number:
-            owner, chunks = self._scans.get(number, (None, iter(())))
-            if owner is not peer:
-                raise Retryable(Condition.UNKNOWN_ERROR, "the scan is not open any more")
-        else:
-            if sum(owner is peer for owner, _ in self._scans.values()) >= SCANS_PER_PEER_MAX:
-                raise Retryable(Condition.UNKNOWN_ERROR, "too many scans at once")
-            view = self._view(message.epoch)
-            chunks = view.scan(message.start, message.stop, resolve=message.resolve, reverse=message.reverse)
-            number = self._next_scan
-            self._next_scan += 1
-            self._scans[number] = (peer, chunks)
-        rows = next(chunks, None)
-        if rows is None:
-            self._scans.pop(number, None)
-            number = 0
-        peer.send(Scanned(number, rows or []), request)
-
-    def _view(self, epoch: int) -> View:
-        view = self.store.view_at(epoch) if epoch else self.store.view()
-        if view is None:
-            raise Retryable(Condition.UNKNOWN_ERROR, f"epoch {epoch} is not kept any more")
-        return view
-
-    def _end_scan(self, peer: Peer, request: int, message: EndScan) -> None:
-        if message.scan in self._scans and self._scans[message.scan][0] is peer:
-            del self._scans[message.scan]
-
     def _allocate(self, peer: Peer, request: int, message: Allocate) -> None:
         peer.send(Allocated(self.store.allocate(message.counter, message.count, message.floor)), request)
 
@@ -279,7 +238,7 @@ class Worker:
         peer.send(Done() if hosted else UnknownView(), request)
 
     def _lookup(self, peer: Peer, request: int, message: Lookup) -> None:
-        self._reads += 1
+        self._reads.count += 1
         found = self.views.lookup_shared(message.view, message.keys)
         peer.send(UnknownView() if found is None else Found(*found), request)
 
@@ -300,7 +259,7 @@ class Worker:
             os.getpid(),
             self.store.epoch,
             self._transactions,
-            self._reads,
+            self._reads.count,
             self.store.approximate_bytes(b"\0", b"\xff"),
             self._process.memory_info().rss,
             self.epochs.in_doubt,
@@ -328,7 +287,7 @@ class Worker:
 
     def _peer_lost(self, peer: Peer) -> None:
         self._services.peer_lost(peer)
-        self._scans = {number: scan for number, scan in self._scans.items() if scan[0] is not peer}
+        self._reads.peer_lost(peer)
         gone = [t for t, waiters in self._waiting.items() if all(waiter is peer for waiter, _ in waiters)]
         for transaction in gone:
             del self._waiting[transaction]
