@@ -113,6 +113,8 @@ class Segment:
             if size < HEADER_BYTES:
                 return None
             memory = mmap.mmap(descriptor, size)
+        except OSError:  # the process may not have so much address space
+            return None
         finally:
             os.close(descriptor)
         header = memoryview(memory)[:HEADER_BYTES].cast("Q")
