@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from controller.catalog import Catalog, CatalogChange, Copy
+from controller.catalog import Catalog, CatalogChange
 from controller.sql.column_values import column_of, with_default
 from controller.sql.cursor import Cursor
 from controller.sql.foreign_keys import check_parents, touched_parents
 from controller.sql.settings import Settings
+from controller.sql.table_copies import copied
 from controller.sql.table_draft import TableDraft
 from controller.sql.table_elements import (
     CheckElement,
@@ -30,20 +31,6 @@ from dataflow.schema import Column, ForeignKey, Table
 def alter_table(cursor: Cursor, table: Table, catalog: Catalog, settings: Settings, now: int) -> CatalogChange:
     alteration = _Alteration(cursor, table, catalog, settings, now)
     return alteration.plan()
-
-
-def copied(old: Table, new: Table, catalog: Catalog, settings: Settings) -> CatalogChange:
-    """The change that stores all rows of `old` anew, as `new`."""
-    columns = tuple(replace(column, missing=None) for column in new.columns)
-    table = replace(
-        new,
-        id=catalog.next_table_id,
-        version=1,
-        columns=columns,
-        indexes=tuple(replace(index, building=False) for index in new.indexes),
-        formats=(tuple(column.id for column in columns),),
-    )
-    return CatalogChange(copies=(Copy(old.id, table, settings.sql_mode),))
 
 
 class _Alteration:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from controller.catalog import Catalog, CatalogChange, Database, Note
-from controller.sql.alteration import alter_table, copied
+from controller.sql.alteration import alter_table
 from controller.sql.column_types import column_collation
 from controller.sql.cursor import Cursor
 from controller.sql.foreign_keys import (
@@ -21,6 +21,7 @@ from controller.sql.foreign_keys import (
     waiting_children,
 )
 from controller.sql.settings import Settings
+from controller.sql.table_copies import copied, emptied, repointed
 from controller.sql.table_draft import TableDraft
 from controller.sql.table_elements import (
     CheckElement,
@@ -296,7 +297,7 @@ class _Definition:
             replace(check, name=f"{name}_chk_{number}") for number, check in enumerate(table.checks, 1)
         )
         return replace(
-            _emptied(table, self.catalog.next_table_id),
+            emptied(table, self.catalog.next_table_id),
             database=database,
             name=name,
             foreign_keys=(),
@@ -332,8 +333,8 @@ class _Definition:
             for child, key in self.catalog.references_to(table.database, table.name):
                 if child.id != table.id:
                     raise InvalidStatement(Condition.TRUNCATE_REFERENCED, description(child, key, qualified=True))
-        emptied = _emptied(table, self.catalog.next_table_id)
-        return CatalogChange(tables_put=(replace(emptied, auto_increment_start=1),), tables_dropped=(table.id,))
+        fresh = emptied(table, self.catalog.next_table_id)
+        return CatalogChange(tables_put=(replace(fresh, auto_increment_start=1),), tables_dropped=(table.id,))
 
     def _rename(self) -> CatalogChange:
         cursor = self.cursor
@@ -353,7 +354,7 @@ class _Definition:
                 break
         cursor.expect_end()
         put = tuple(replace(table, version=self.catalog.tables[table.id].version + 1) for table in changed.values())
-        return CatalogChange(tables_put=(*put, *_repointed(self.catalog, put)))
+        return CatalogChange(tables_put=(*put, *repointed(self.catalog, put)))
 
     def _renamed(self, table: Table, new: tuple[str, str], names: dict[tuple[str, str], Table | None]) -> Table:
         taken = names[new] if new in names else self.catalog.find_table(*new)
@@ -386,32 +387,6 @@ class _Definition:
             self.cursor.accept("=")
             self.cursor.next()
         self.cursor.expect_end()
-
-
-def _emptied(table: Table, table_id: int) -> Table:
-    """The same definition for a table of its own, which has no rows yet."""
-    columns = tuple(replace(column, missing=None) for column in table.columns)
-    indexes = tuple(replace(index, building=False) for index in table.indexes)
-    return replace(
-        table, id=table_id, columns=columns, indexes=indexes, formats=(tuple(c.id for c in columns),), version=1
-    )
-
-
-def _repointed(catalog: Catalog, renamed: tuple[Table, ...]) -> list[Table]:
-    """Tables whose foreign keys follow a renamed parent."""
-    moved = {(catalog.tables[table.id].database, catalog.tables[table.id].name): table for table in renamed}
-    skipped = {table.id for table in renamed}
-    changed: list[Table] = []
-    for table in catalog.tables.values():
-        keys = tuple(
-            replace(key, parent_database=target.database, parent_table=target.name)
-            if (target := moved.get((key.parent_database, key.parent_table))) is not None
-            else key
-            for key in table.foreign_keys
-        )
-        if keys != table.foreign_keys and table.id not in skipped:
-            changed.append(replace(table, foreign_keys=keys, version=table.version + 1))
-    return changed
 
 
 def _note(condition: Condition, *arguments: object) -> Note:

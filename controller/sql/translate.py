@@ -15,6 +15,7 @@ from sqlglot import exp
 from controller.sql import facts
 from controller.sql.column_types import type_of_text
 from controller.sql.constants import binary, number, unit
+from controller.sql.operands import flattened, with_json_booleans
 from controller.sql.operators import BINARY, COMPARISONS, NO_PARENTHESES, UNARY
 from controller.sql.parameters import Parameters
 from controller.sql.parse import syntax_error
@@ -202,15 +203,11 @@ class Translator:
             return call(f"not {operator}", *self._alike([left, right]))
         if operator in COMPARISONS:
             operands = aligned(self._alike([left, right]), self.settings.time_zone)
-            for this, that in ((0, 1), (1, 0)):
-                literal = (left, right)[this]
-                if isinstance(literal, exp.Boolean) and operands[that].type.kind is TypeKind.JSON:
-                    operands[this] = Literal("true" if literal.this else "false", operands[that].type)
-            return call(operator, *operands)
+            return call(operator, *with_json_booleans(operands, (left, right)))
         if operator in ("+", "-", "*", "/", "%", "div", "like"):
             return call(operator, *self._alike([left, right]))
         if operator in ("and", "or"):
-            return call(operator, *(self.translate(each) for each in _flattened(node)))
+            return call(operator, *(self.translate(each) for each in flattened(node)))
         return call(operator, self.translate(left), self.translate(right))
 
     def _alike(self, nodes: list[Any]) -> list[Expression]:
@@ -403,17 +400,3 @@ class Translator:
         return Translator(
             self.scope, FIELD_LIST if self.clause == FIELD_LIST else self.clause, self.parameters, self.settings
         )
-
-
-def _flattened(node: Any) -> list[Any]:
-    """The operands of nested calls of the same operator, left to right, however deep."""
-    kind = type(node)
-    found: list[Any] = []
-    pending = [node]
-    while pending:
-        each = pending.pop()
-        if type(each) is kind:
-            pending += (each.expression, each.this)
-        else:
-            found.append(each)
-    return found
