@@ -1,6 +1,6 @@
-"""SQLAlchemy's and Django's own test suites against millrace and MariaDB, side by side.
+"""SQLAlchemy's and Django's own test suites, and two applications, on millrace and on MariaDB.
 
-    python -m tests.compatibility [--suite sqlalchemy|django] [--only millrace|mariadb] [label …]
+    python -m tests.compatibility [--suite apps|sqlalchemy|django] [--only millrace|mariadb] [label …]
 
 The suites come from the projects' source distributions, in the versions of
 requirements-compatibility.lock, and run from a venv of their own under --folder. Nothing in
@@ -43,7 +43,7 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 DEFAULT_AUTO_FIELD = "django.db.models.AutoField"
 USE_TZ = False
 """
-DATABASES = ("test", "test_schema", "django_default", "django_other")
+DATABASES = ("test", "test_schema", "django_default", "django_other", "shop", "library")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,23 @@ def _logged(command: list[object], folder: Path, log: Path) -> str:
     return log.read_text(errors="replace")
 
 
-SUITES = {"sqlalchemy": run_sqlalchemy, "django": run_django}
+def run_apps(python: Path, folder: Path, port: int, log: Path, labels: tuple[str, ...]) -> Score:
+    """The applications under apps/: each tells the same story on both servers."""
+    shop = LOCK.parent / "apps" / "django_shop"
+    commands: tuple[tuple[list[object], Path], ...] = (
+        ([python, "manage.py", "migrate", "--verbosity=0"], shop),
+        ([python, "manage.py", "scenario"], shop),
+        ([python, "-m", "apps.sqlalchemy_library", f"mysql+pymysql://root@127.0.0.1:{port}/library"], LOCK.parent),
+    )
+    os.environ["DATABASE_PORT"] = str(port)
+    story = "".join(_logged(command, place, log) for command, place in commands)
+    log.write_text(story)
+    told = STORIES.setdefault("apps", story)
+    return Score(int(told == story and "Traceback" not in story), int(told != story or "Traceback" in story), 0)
+
+
+STORIES: dict[str, str] = {}
+SUITES = {"apps": run_apps, "sqlalchemy": run_sqlalchemy, "django": run_django}
 
 
 @contextmanager
