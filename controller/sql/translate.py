@@ -21,7 +21,7 @@ from controller.sql.parameters import Parameters
 from controller.sql.parse import syntax_error
 from controller.sql.scope import FIELD_LIST, Scope, read
 from controller.sql.settings import Settings
-from controller.sql.zone import aligned, in_utc, is_utc, localised
+from controller.sql.zone import aligned, called, localised
 from dataflow.collation import canonical
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Expression, Literal
@@ -368,13 +368,7 @@ class Translator:
         if not is_function(name):
             raise InvalidStatement(Condition.UNKNOWN_FUNCTION, node.this if isinstance(node.this, str) else name)
         translated = [self.translate(each) for each in arguments]
-        zone = self.settings.time_zone
-        if name == "unix_timestamp" and translated:
-            return call(name, in_utc(translated[0], zone))
-        if name == "from_unixtime" and not is_utc(zone):
-            moment = call("from_utc", call(name, translated[0]), self.text(zone))
-            return call("date_format", moment, translated[1]) if len(translated) > 1 else moment
-        return call(name, *translated)
+        return called(name, translated, self.settings.time_zone)
 
     def _default_of(self, node: Any) -> Expression:
         """DEFAULT(column)"""

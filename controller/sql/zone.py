@@ -49,6 +49,16 @@ def aligned(operands: Sequence[Expression], zone: str) -> list[Expression]:
     return [in_utc(each, zone) for each in operands]
 
 
+def called(name: str, arguments: Sequence[Expression], zone: str) -> Expression:
+    """A call of a function, among them the two that count seconds since 1970, which are UTC's."""
+    if name == "unix_timestamp" and arguments:
+        return call(name, in_utc(arguments[0], zone))
+    if name == "from_unixtime" and not is_utc(zone):
+        moment = call("from_utc", call(name, arguments[0]), _name(zone))
+        return call("date_format", moment, arguments[1]) if len(arguments) > 1 else moment
+    return call(name, *arguments)
+
+
 def _is_column(expression: Call) -> bool:
     return isinstance(expression.arguments[0], Column)
 
