@@ -121,7 +121,7 @@ class Publisher:
                     return ""
             publication.show_new(keys, found, payloads)
             publication.writer.publish()
-        except OSError as error:
+        except Exception as error:
             self._fail(view, error)
             return ""
         return publication.writer.file_name
@@ -153,12 +153,12 @@ class Publisher:
                 try:
                     publication.follow(engine, keys)
                     publication.writer.publish()
-                except OSError as error:
+                except Exception as error:
                     self._fail(view, error)
 
-    def _fail(self, view: View, error: OSError) -> None:
-        """Memory has run out: the view is not shared for a good while."""
-        log.warning("view %d cannot be shared: %s", view.number, error)
+    def _fail(self, view: View, error: Exception) -> None:
+        """Memory has run out, or worse: the view is not shared for a good while, and no epoch is held up."""
+        log.warning("view %d cannot be shared: %s", view.number, error, exc_info=not isinstance(error, OSError))
         self.end(view)
         self._lookups[view.number] = -1_000_000
 
@@ -189,5 +189,5 @@ class Publisher:
             try:
                 if publication.writer.compact():
                     publication.writer.publish()
-            except OSError as error:
+            except Exception as error:
                 self._fail(publication.view, error)

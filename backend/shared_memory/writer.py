@@ -29,6 +29,7 @@ from backend.shared_memory.segment import (
     LENGTH_MASK,
     PROBE_MAX,
     REMOVED,
+    WORD_MASK,
     WRITING,
     Segment,
     generation_path,
@@ -258,9 +259,10 @@ class SharedViewWriter:
                 new.reserve(0, max(old_heap.reserved_bytes, 1))
                 start, stop = old.heap_start, old.heap_start + old_heap.top
                 new.memory[new.heap_start : new.heap_start + old_heap.top] = memoryview(old.memory)[start:stop]
-                locations += np.uint64((new.heap_start - old.heap_start) >> 3 << LENGTH_BITS)
+                shift = (new.heap_start - old.heap_start) >> 3 << LENGTH_BITS
+                locations += np.uint64(shift & WORD_MASK)  # a smaller index moves the heap back
                 self._heap = old_heap.moved(new.reserve)
-        except OSError:
+        except BaseException:
             self._heap = old_heap
             new.close()
             raise

@@ -104,6 +104,25 @@ def test_readers_see_what_a_dict_has_at_each_publication(
                     assert reader.get_number(each) == published.get(each, missing)
 
 
+def test_an_index_that_shrinks_leads_to_the_same_rows() -> None:
+    for compact in (True, False):
+        with writer() as view:
+            for key in range(5000):
+                put(view, key, 1)
+            view.publish()
+            reader = opened(view)
+            for key in range(4900):
+                view.remove(key)
+            bits = view._segment.bits
+            view._rebuild(compact)
+            assert view._segment.bits < bits
+            view.publish()
+            assert reader.get_number(1) is None
+            for key in range(4900, 5000):
+                found = reader.get_number(key)
+                assert found is not None and decode(found) == [checked_row(key, 1)]
+
+
 def test_known_to_be_empty_is_not_absent() -> None:
     with writer() as view:
         view.put(1, [], encode([]))
