@@ -200,6 +200,10 @@ def shown_name(name: AccountName, quote: str = "`") -> str:
     return f"{quote}{user}{quote}@{quote}{host}{quote}"
 
 
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`" if name else ""
+
+
 def grant_texts(account: Account) -> list[str]:
     """SHOW GRANTS."""
     texts: list[str] = []
@@ -208,9 +212,7 @@ def grant_texts(account: Account) -> list[str]:
         grants = (Grant("", "", ()), *grants)
     for grant in grants:
         held = [each for each in grant.privileges if each != GRANT_OPTION]
-        level = "*.*" if not grant.database else f"`{grant.database}`.*"
-        if grant.table:
-            level = f"`{grant.database}`.`{grant.table}`"
+        level = f"{_quoted(grant.database) or '*'}.{_quoted(grant.table) or '*'}"
         granted = ", ".join(held) or "USAGE"
         every = privileges_at(grant.database, grant.table)
         if set(held).issuperset(every):

@@ -66,10 +66,25 @@ def _targets(tree: Any, tables: list[Any]) -> dict[int, tuple[str, ...]]:
             needed = ["UPDATE", "SELECT"] if reads else ["UPDATE"]
             return {id(each): tuple(needed) for each in tables if _is_joined(each, tree)}
         case exp.Delete():
+            named = tree.args.get("tables") or ([tree.this] if tree.args.get("using") else [])
+            if named:
+                return _deleted(named, [each for each in tables if _is_joined(each, tree)])
             reads = tree.args.get("where") is not None
-            needed = ["DELETE", "SELECT"] if reads else ["DELETE"]
-            return {id(each): tuple(needed) for each in tables if _is_joined(each, tree)}
+            return {id(tree.this): ("DELETE", "SELECT") if reads else ("DELETE",)}
     return {}
+
+
+def _deleted(named: list[Any], joined: list[Any]) -> dict[int, tuple[str, ...]]:
+    """DELETE over several tables: `named` are names or aliases of those that lose rows, no tables themselves."""
+    found: dict[int, tuple[str, ...]] = {id(each): () for each in named}
+    names = {each.name.lower() for each in named}
+    known = {table.alias_or_name.lower() for table in joined if id(table) not in found}
+    if not names <= known:
+        names = known  # not understood: all of them
+    for table in joined:
+        if id(table) not in found:
+            found[id(table)] = ("DELETE", "SELECT") if table.alias_or_name.lower() in names else ("SELECT",)
+    return found
 
 
 def _is_joined(table: Any, tree: Any) -> bool:

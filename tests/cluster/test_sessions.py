@@ -91,6 +91,20 @@ def test_processes_are_seen_and_killed_across_adapters(pair: tuple[Any, Any]) ->
         one(first, f"KILL {number}")
 
 
+def test_views_of_the_worker_are_seen_at_every_adapter(pair: tuple[Any, Any]) -> None:
+    first, second = pair
+    one(first, "CREATE DATABASE viewed")
+    one(first, "CREATE TABLE viewed.t (id INT PRIMARY KEY, g INT)")
+    one(first, "INSERT INTO viewed.t VALUES (1, 1), (2, 1), (3, 2)")
+    query = "SELECT g, COUNT(*) AS n FROM viewed.t WHERE g = {} GROUP BY g"
+    for _ in range(3):
+        one(first, query.format(1))
+    rows = "SELECT CONCAT(state, ' ', key_count) FROM millrace.views WHERE tables = 'viewed.t'"
+    assert one(second, rows) == "partial 1"
+    assert " 1 keys, 1 rows, " in one(second, "EXPLAIN FORMAT=TREE " + query.format(2))
+    assert one(first, "SELECT COUNT(*) > 0 FROM millrace.arrangements") == 1
+
+
 def test_global_variables_are_those_of_all_adapters(pair: tuple[Any, Any]) -> None:
     first, second = pair
     one(first, "SET GLOBAL group_concat_max_len = 4321")
