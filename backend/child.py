@@ -41,6 +41,7 @@ class Child:
         self._environment = environment
         self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
+        self._spawning: asyncio.Future[None] | None = None
         self._stopping = False
 
     @property
@@ -54,6 +55,8 @@ class Child:
     async def stop(self, timeout_s: float) -> None:
         """SIGTERM, and SIGKILL to all of its process group when that took too long."""
         self._stopping = True
+        if self._spawning is not None:
+            await asyncio.wait([self._spawning])
         process = self._process
         if process is not None and process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
@@ -70,6 +73,11 @@ class Child:
             self._task.cancel()
 
     async def _spawn(self) -> None:
+        # To cancel it half-way would leave a process that nobody knows of.
+        self._spawning = asyncio.ensure_future(self._create())
+        await asyncio.shield(self._spawning)
+
+    async def _create(self) -> None:
         self._log_path.parent.mkdir(parents=True, exist_ok=True)
         with self._log_path.open("ab") as output:
             self._process = await asyncio.create_subprocess_exec(

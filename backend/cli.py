@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import shutil
+import signal
 import sys
 import tomllib
 import urllib.error
@@ -21,6 +22,8 @@ from rich.console import Console
 from rich.table import Table
 
 from backend.settings import Settings, parse_bytes
+
+PORT = click.IntRange(0, 65535)
 
 console = Console(highlight=False)
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -63,7 +66,7 @@ def main() -> None:
     expose_value=False,
     help="A TOML file with any of the settings below, e.g. mysql-port = 3306.",
 )
-@_option("--mysql-port", type=int, default=3307, help="Where MySQL clients connect; 0 takes any free port.")
+@_option("--mysql-port", type=PORT, default=3307, help="Where MySQL clients connect; 0 takes any free port.")
 @_option("--host", default="127.0.0.1", help="The address to listen on.")
 @_option("--data", default="./millrace-data", help="The data directory; made if it is not there.")
 @_option(
@@ -92,7 +95,7 @@ def main() -> None:
     default="fsync",
     help="fsync: acknowledged means on disk. os: the operating system writes when it likes.",
 )
-@_option("--http-port", type=int, default=6033, help="Status and metrics over HTTP; 0 takes any free port.")
+@_option("--http-port", type=PORT, default=6033, help="Status and metrics over HTTP; 0 takes any free port.")
 @_option(
     "--internal-host",
     default="127.0.0.1",
@@ -107,21 +110,38 @@ def serve(memory: str, **options: Any) -> None:
     sys.exit(asyncio.run(_serve(Settings(memory_bytes=memory_bytes, **options))))
 
 
+def _first_signal() -> asyncio.Future[str]:
+    """The name of the first signal to stop. More of them change nothing: stopping ends soon anyway."""
+    loop = asyncio.get_running_loop()
+    first: asyncio.Future[str] = loop.create_future()
+
+    def stop(number: signal.Signals) -> None:
+        if not first.done():
+            first.set_result(number.name)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, stop, number)
+    return first
+
+
 async def _serve(settings: Settings) -> int:
+    signalled = _first_signal()  # before anything that would be left behind
+
     from backend.http_status import start_http
-    from backend.supervisor import CannotStart, Supervisor, until_signal
+    from backend.supervisor import CannotStart, Supervisor
 
     logging.getLogger("kazoo").setLevel(logging.ERROR)  # it complains until ZooKeeper is up
     supervisor = Supervisor(settings, lambda line: console.print(f"  {line}", style="dim"))
-    signalled = asyncio.ensure_future(until_signal())
     http = None
     code = 0
     console.print(f"millrace {package_version('millrace')}, data in {settings.data}")
     try:
         starting = asyncio.ensure_future(supervisor.start())
-        await asyncio.wait([starting, signalled], return_when=asyncio.FIRST_COMPLETED)
+        awaited: list[asyncio.Future[Any]] = [starting, signalled]
+        await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
         if not starting.done():
             starting.cancel()
+            await asyncio.wait([starting])
         else:
             starting.result()
             _log_to(settings.data_path / "logs" / "supervisor.log")

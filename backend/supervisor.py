@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import fcntl
 import logging
-import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -253,20 +252,6 @@ class Supervisor:
     async def _stop_children(self, prefix: str, timeout_s: float) -> None:
         chosen = [child for name, child in self._children.items() if name.startswith(prefix)]
         await asyncio.gather(*(child.stop(timeout_s) for child in chosen))
-
-
-async def until_signal() -> str:
-    """Wait for Ctrl-C or SIGTERM; returns its name."""
-    loop = asyncio.get_running_loop()
-    stopped: asyncio.Future[str] = loop.create_future()
-
-    def stop(number: signal.Signals) -> None:
-        if not stopped.done():
-            stopped.set_result(number.name)
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, stop, number)
-    return await stopped
 
 
 def _root(settings: Settings, data: Path) -> str:

@@ -20,6 +20,7 @@ import contextlib
 import functools
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
@@ -118,16 +119,21 @@ class Registry:
         self._session_lost = False
         self._on_new_session: list[Callable[[], None]] = []
         self._client.add_listener(self._state_changed)
+        self._is_stopped = False
 
     def start(self, timeout_s: float = 20.0) -> None:
-        try:
-            self._client.start(timeout=timeout_s)
-        except KazooTimeoutError as error:
-            raise Retryable(Condition.UNKNOWN_ERROR, "no answer from ZooKeeper") from error
+        """Until ZooKeeper answers; raises Retryable if it does not in time, or `stop` is called meanwhile."""
+        deadline = time.monotonic() + timeout_s
+        connected = self._client.start_async()
+        while not connected.wait(0.1):
+            if self._is_stopped or time.monotonic() > deadline:
+                self.stop()
+                raise Retryable(Condition.UNKNOWN_ERROR, "no answer from ZooKeeper")
         for path in ("workers", "adapters", "catalog"):
             self._client.ensure_path(f"{self._root}/{path}")
 
     def stop(self) -> None:
+        self._is_stopped = True
         with contextlib.suppress(KazooException):
             self._client.stop()
         self._client.close()

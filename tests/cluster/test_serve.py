@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 import sys
@@ -41,6 +42,29 @@ def test_port_in_use_is_refused_in_one_line(server: MillraceServer, tmp_path: Pa
         refused = run("serve", f"--data={tmp_path}", f"--mysql-port={port}")
     assert refused.returncode == 1
     assert refused.stderr.count("\n") == 1 and f"cannot listen on 127.0.0.1:{port}" in refused.stderr
+
+
+def test_a_port_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    refused = run("serve", f"--data={tmp_path}", "--mysql-port=65536")
+    assert refused.returncode == 2
+    assert "65536 is not in the range" in refused.stderr
+
+
+@pytest.mark.parametrize("after", ["millrace", "ZooKeeper", "controller", "Spark"])
+def test_ctrl_c_while_starting_ends_every_process_within_ten_seconds(tmp_path: Path, after: str) -> None:
+    command = [sys.executable, "-u", "-m", "backend.cli", "serve", f"--data={tmp_path}", "--mysql-port=0", "--http-port=0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as starting:
+        assert starting.stdout is not None
+        while after not in starting.stdout.readline():
+            pass
+        children = psutil.Process(starting.pid).children(recursive=True)
+        started = time.monotonic()
+        starting.send_signal(signal.SIGINT)
+        assert starting.stdout.read().endswith("stopped\n")
+        assert starting.wait() == 0
+        assert time.monotonic() - started < 10
+    _, alive = psutil.wait_procs(children, timeout=0.5)
+    assert alive == []
 
 
 def test_unusable_data_directory_is_refused_in_one_line(tmp_path: Path) -> None:
