@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dataflow.collation.coercion import merged_collation
 from dataflow.comparison import Basis, basis, common_basis, comparand, operands
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expression import Call, Expression, Literal
+from dataflow.expression import Call, Expression, Literal, Parameter
 from dataflow.functions.registry import Arguments, Fragment, call, special
-from dataflow.types import BOOLEAN, NULL, SqlType
+from dataflow.types import BOOLEAN, NULL, SqlType, Value
 
 if TYPE_CHECKING:
     from dataflow.compile import Emitter
 
 _PYTHON = {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_TUPLE_MAX = 8
+"""Longer lists are looked up in a set."""
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
@@ -193,19 +196,48 @@ def _is_null(expression: Expression) -> bool:
     return isinstance(expression, Literal) and expression.value is None
 
 
-def _members(emitter: Emitter, node: Call) -> tuple[Fragment, str, list[Fragment]]:
-    """The value, source of the collection its key is looked up in, and the members that may be NULL."""
+def _members(emitter: Emitter, node: Call) -> tuple[Fragment, str, bool]:
+    """The value, source of the collection its key is looked up in, and whether NULL may be in there."""
     value, *items = node.arguments
     known = [item for item in items if not _is_null(item)]
     chosen = basis(value.type, known[0].type)
     collation = merged_collation((value, known[0]), "in")
     left = comparand(emitter, value, chosen, collation)
+    if len(known) > _TUPLE_MAX and all(isinstance(item, Literal | Parameter) for item in known):
+        members = _Members(type(emitter)(), known, chosen, collation)
+        return left, f"{emitter.constant(members)}({emitter.parameters})", members.is_nullable
     keys = [comparand(emitter, item, chosen, collation) for item in known]
-    nullable = [key for key in keys if key.nullable]
-    if not nullable and all(isinstance(item, Literal) for item in items):
+    is_nullable = any(key.nullable for key in keys)
+    if not is_nullable and all(isinstance(item, Literal) for item in items):
         constants = frozenset(eval(key.source, emitter.namespace) for key in keys)
-        return left, emitter.constant(constants), nullable
-    return left, f"({', '.join(key.source for key in keys)},)", nullable
+        return left, emitter.constant(constants), is_nullable
+    return left, f"({', '.join(key.source for key in keys)},)", is_nullable
+
+
+class _Members:
+    """The keys of a long list of parameters and literals, computed once for the same parameters."""
+
+    def __init__(self, emitter: Emitter, items: Sequence[Expression], chosen: Basis, collation: str) -> None:
+        def key_of(item: Expression) -> Callable[[tuple[Value]], Any]:
+            source = comparand(emitter, item, chosen, collation).source
+            key: Callable[[tuple[Value]], Any] = eval(f"lambda {emitter.parameters}: {source}", emitter.namespace)
+            return key
+
+        parameters = [item for item in items if isinstance(item, Parameter)]
+        keys = {type_: key_of(Parameter(0, type_)) for type_ in {item.type for item in parameters}}
+        self.is_nullable = bool(parameters)
+        self._keys = [(item.index, keys[item.type]) for item in parameters]
+        self._constants = [key_of(item)((None,)) for item in items if isinstance(item, Literal)]
+        self._known: tuple[Sequence[Value], frozenset[Any]] | None = None
+
+    def __call__(self, parameters: Sequence[Value]) -> frozenset[Any]:
+        known = self._known
+        if known is not None and known[0] is parameters:
+            return known[1]
+        members = frozenset([*self._constants, *(key((parameters[index],)) for index, key in self._keys)])
+        if isinstance(parameters, tuple):  # else they may change
+            self._known = parameters, members
+        return members
 
 
 def _in_as_or(node: Call) -> Call:

@@ -183,3 +183,20 @@ def test_rows_compare_part_by_part() -> None:
     with pytest.raises(InvalidStatement) as raised:
         call("=", pair, literal(1))
     assert raised.value.condition is Condition.OPERAND_COLUMNS
+
+
+def test_a_long_list_of_parameters_is_looked_up_as_a_short_one() -> None:
+    def listed(count: int) -> Expression:
+        return call("in", S, *(Parameter(index, text(20)) for index in range(count)), Literal("Last", text(4)))
+
+    names = tuple(f"n{index}" for index in range(20))
+    for count in (3, 20):
+        test = compile_scalar(listed(count))
+        for parameters in (names[:count], (*names[: count - 1], None), list(names[:count])):
+            found = [test((0, 0, value), parameters) for value in ("n0", "N1", "last", "other", None)]
+            assert found == [1, 1, 1, None if None in parameters else 0, None]
+    changing = [f"n{index}" for index in range(20)]
+    test = compile_scalar(listed(20))
+    assert test((0, 0, "n3"), changing) == 1
+    changing[3] = "x"
+    assert test((0, 0, "n3"), changing) == 0
