@@ -40,6 +40,11 @@ class Modes:
             time_zone=time_zone,
         )
 
+    @property
+    def refuses_division_by_zero(self) -> bool:
+        """Whether a value that is to be stored may not come from a division by zero."""
+        return self.strict and self.error_for_division_by_zero
+
     def ignoring(self) -> Modes:
         """As under INSERT IGNORE: what does not fit is made to fit, with a warning."""
         return replace(self, strict=False)

@@ -24,6 +24,7 @@ from dataflow.temporal import date_part, from_utc
 from dataflow.types import BLOBS, REALS, STRINGS, Kind, Row, SqlType, Value
 
 Scalar = Callable[[Row, Sequence[Value]], Value]
+_DIVISIONS = frozenset({"/", "div", "%", "mod"})
 
 
 class Target:
@@ -136,7 +137,7 @@ class Columns:
         return next((name for name, violates in self._checks if violates(row, ())), None)
 
 
-def scalar_of(expression: Expression) -> Scalar:
+def scalar_of(expression: Expression, division_errors: bool = False) -> Scalar:
     """As `compile_scalar`, without compiling what is just a value: most of what INSERT is given."""
     if isinstance(expression, Literal):
         value = expression.value
@@ -144,7 +145,12 @@ def scalar_of(expression: Expression) -> Scalar:
     if isinstance(expression, Parameter):
         index = expression.index
         return lambda row, parameters: parameters[index]
-    return compile_scalar(expression)
+    return compile_scalar(expression, division_errors)
+
+
+def divides(expression: Expression) -> bool:
+    """Whether it makes a difference to `scalar_of` if a division by zero is an error."""
+    return any(isinstance(node, expressions.Call) and node.function in _DIVISIONS for node in expressions.walk(expression))
 
 
 def _is_itself(assignment: Assignment) -> bool:
@@ -158,11 +164,17 @@ class Assignments:
 
     def __init__(self, columns: Columns, assignments: Sequence[Assignment]) -> None:
         self._columns = columns
-        self._assignments = tuple(
-            (each.column, None if each.is_default else scalar_of(each.expression), each.expression)
-            for each in assignments
-            if not _is_itself(each)
-        )
+
+        def compiled(division_errors: bool) -> tuple[tuple[int, Scalar | None, Expression], ...]:
+            return tuple(
+                (each.column, None if each.is_default else scalar_of(each.expression, division_errors), each.expression)
+                for each in assignments
+                if not _is_itself(each)
+            )
+
+        self._assignments = self._strict_assignments = compiled(False)
+        if any(divides(each.expression) for each in assignments):
+            self._strict_assignments = compiled(True)
         assigned = {each.column for each in assignments}
         self._on_update = tuple(position for position in columns.on_update if position not in assigned)
 
@@ -170,7 +182,8 @@ class Assignments:
         """The new row; the same object if nothing changes. `extra` follows it in what is read."""
         targets = self._columns.targets
         row = list(old)
-        for position, scalar, expression in self._assignments:
+        is_strict = execution.modes.refuses_division_by_zero
+        for position, scalar, expression in self._strict_assignments if is_strict else self._assignments:
             target = targets[position]
             if scalar is None:
                 row[position] = target.default(execution, tuple(row))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from backend.execution.columns import Assignments, Columns, Scalar, scalar_of
+from backend.execution.columns import Assignments, Columns, Scalar, divides, scalar_of
 from backend.execution.duplicates import duplicate_entry
 from backend.execution.enforcement import Enforcement, is_violation
 from backend.execution.execution import Execution
@@ -39,9 +39,9 @@ class CompiledInsert:
         self.ignore = insert.ignore or insert.on_duplicate is OnDuplicate.IGNORE
         self.select = None if insert.select is None else compile_select(insert.select)
         self.on_update = Assignments(self.columns, insert.on_update)
-        self.rows: tuple[tuple[Cell, ...], ...] = tuple(
-            tuple(map(_cell, insert.columns, expressions)) for expressions in insert.rows
-        )
+        self.rows = self._strict_rows = _cells(insert, False)
+        if any(expression is not None and divides(expression) for row in insert.rows for expression in row):
+            self._strict_rows = _cells(insert, True)
         self.reads_row = any(
             columns_of(expression) for row in insert.rows for expression in row if expression is not None
         ) or any(column.default_expression is not None for column in insert.table.columns)
@@ -68,7 +68,8 @@ class CompiledInsert:
         numbering.restart()
         run = _Run(self, execution, numbering)
         if self.select is None:
-            await run.insert([(cells, vector) for vector in vectors for cells in self.rows])
+            rows = self._strict_rows if execution.modes.refuses_division_by_zero else self.rows
+            await run.insert([(cells, vector) for vector in vectors for cells in rows])
         else:
             selected = await self.select.run(execution)
             cells = tuple(
@@ -79,10 +80,13 @@ class CompiledInsert:
         return run.done()
 
 
-def _cell(position: int, expression: Expression | None) -> Cell:
-    if expression is None:
-        return position, None, NULL
-    return position, scalar_of(expression), expression.type
+def _cells(insert: Insert, division_errors: bool) -> tuple[tuple[Cell, ...], ...]:
+    def cell(position: int, expression: Expression | None) -> Cell:
+        if expression is None:
+            return position, None, NULL
+        return position, scalar_of(expression, division_errors), expression.type
+
+    return tuple(tuple(map(cell, insert.columns, expressions)) for expressions in insert.rows)
 
 
 def _reader(number: int) -> Scalar:

@@ -152,3 +152,20 @@ def test_a_transaction_that_grows_too_large_is_refused(tmp_path: Path) -> None:
         assert await engine.rows("SELECT a FROM t") == [(1,)]
 
     run(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["INSERT INTO p (n) VALUES (1 / 0)", "INSERT INTO p (n) VALUES (5 MOD 0)", "UPDATE p SET n = id DIV 0",
+     "INSERT INTO p (id) VALUES (1) ON DUPLICATE KEY UPDATE n = n / 0"],
+)  # fmt: skip
+def test_what_comes_from_a_division_by_zero_is_not_stored_in_strict_mode(tmp_path: Path, statement: str) -> None:
+    async def scenario(engine: Engine) -> None:
+        await engine.define(PERSON)
+        await engine.run("INSERT INTO p (id, n) VALUES (1, 7)")
+        with pytest.raises(InvalidStatement) as refused:
+            await engine.run(statement)
+        assert refused.value.condition is Condition.DIVISION_BY_ZERO
+        assert await engine.rows("SELECT id, n, 1 / 0 FROM p") == [(1, 7, None)]
+
+    run(tmp_path, scenario)
