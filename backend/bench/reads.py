@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -128,8 +129,6 @@ async def _load(node: Node, progress: Callable[[float], None]) -> None:
 async def _write(deployment: Deployment) -> None:
     """Change rows at a steady rate until terminated; then say how many it was per second."""
     stopped = asyncio.Event()
-    import signal
-
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
     node = Node(deployment)
     await node.start()
@@ -194,7 +193,7 @@ def _single(view: View, keys: Any) -> None:
 def _batches(view: View, keys: Any, columns: list[str] | None) -> None:
     for batch in keys.reshape(-1, BATCH_KEYS):
         found = view.lookup_columns(batch, columns)
-        assert found is not None and len(found.present) == BATCH_KEYS
+        assert len(found.present) == BATCH_KEYS
 
 
 def _rate(what: str, done: float, keys: Any, read: Callable[[Any], None]) -> None:
@@ -218,7 +217,6 @@ def _check(view: View) -> tuple[int, int]:
     while time.perf_counter() < deadline:
         keys = random.integers(0, KEYS, BATCH_KEYS)
         batch = view.lookup_columns(keys)
-        assert batch is not None
         columns = [each.tolist() if isinstance(each, np.ndarray) else each.to_pylist() for each in batch.columns.values()]
         rows = list(zip(*columns)) + [(view.lookup(key) or [(0, "", 0, 0)])[0] for key in keys.tolist()]
         for wanted, (key, title, votes, checksum) in zip(keys.tolist() * 2, rows, strict=True):

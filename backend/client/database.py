@@ -11,7 +11,7 @@ import threading
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, overload
 
 from backend.client.async_database import AsyncDatabase, AsyncTable, AsyncTransaction, connect_async
 from backend.client.async_view import AsyncView
@@ -116,6 +116,10 @@ class View:
         """The names of the columns of a row."""
         return self._inner.columns
 
+    @overload
+    def lookup(self, key: Any, block: Literal[True] = True) -> Rows: ...
+    @overload
+    def lookup(self, key: Any, block: bool) -> Rows | None: ...
     def lookup(self, key: Any, block: bool = True) -> Rows | None:
         """The key's rows. A key that is not at hand is asked for, or None unless `block`."""
         found = self._try_lookup(key)
@@ -123,6 +127,10 @@ class View:
             return found
         return self._loop.run(self._inner.lookup(key))
 
+    @overload
+    def lookup_many(self, keys: Iterable[Any], block: Literal[True] = True) -> list[Rows]: ...
+    @overload
+    def lookup_many(self, keys: Iterable[Any], block: bool) -> list[Rows] | None: ...
     def lookup_many(self, keys: Iterable[Any], block: bool = True) -> list[Rows] | None:
         """The rows of each key, all as of one moment."""
         wanted = list(keys)
@@ -131,6 +139,14 @@ class View:
             return found
         return self._loop.run(self._inner.lookup_many(wanted))
 
+    @overload
+    def lookup_columns(
+        self, keys: Sequence[Any] | Array, columns: Sequence[str] | None = None, block: Literal[True] = True
+    ) -> Batch: ...
+    @overload
+    def lookup_columns(
+        self, keys: Sequence[Any] | Array, columns: Sequence[str] | None = None, *, block: bool
+    ) -> Batch | None: ...
     def lookup_columns(
         self, keys: Sequence[Any] | Array, columns: Sequence[str] | None = None, block: bool = True
     ) -> Batch | None:

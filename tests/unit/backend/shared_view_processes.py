@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
 import zlib
@@ -79,8 +80,6 @@ def stop_reader(process: subprocess.Popen[str]) -> dict[str, int]:
 
 def read_until_told(name: str, key_count: int) -> dict[str, int]:
     """Single keys and batches, each row checked; a key's version must never go back."""
-    import select
-
     reader = SharedViewReader.open(name)
     assert reader is not None
     columns = ColumnReader(reader, TYPES)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from decimal import Decimal
 
 import numpy as np
@@ -29,7 +30,7 @@ from backend.shared_memory.segment import (
 )
 from backend.shared_memory.shared_key import KeyNaming
 from backend.shared_memory.writer import SharedViewWriter
-from dataflow.types import BIGINT, DOUBLE, INT, Row, decimal, text
+from dataflow.types import BIGINT, DOUBLE, INT, Row, Value, decimal, text
 from tests.unit.backend.shared_view_processes import (
     DEPLOYMENT,
     TYPES,
@@ -162,8 +163,6 @@ def test_results_of_any_size_are_read_whole() -> None:
 def test_keys_that_share_a_tag_are_told_apart() -> None:
     """CRC-32 gives these two the same; then only the key itself can tell."""
     one, other = b"plumless", b"buckeroo"
-    import zlib
-
     assert zlib.crc32(one) == zlib.crc32(other)
     with writer(exact=False) as view:
         for number, key in enumerate((one, other)):
@@ -229,7 +228,7 @@ def test_touched_keys_are_told_once() -> None:
 @pytest.mark.parametrize("kind", [INT, DOUBLE, decimal(20, 4)])
 def test_equal_numbers_have_one_name_and_others_have_another(kind: object) -> None:
     naming = KeyNaming([kind], [0])  # type: ignore[list-item]
-    ones = [1, 1.0, Decimal("1.00")]
+    ones: list[Value] = [1, 1.0, Decimal("1.00")]
     assert len({naming.name([each]) for each in ones}) == 1
     name = naming.name([1])
     assert name is not None and naming.index_key(name) == 1
