@@ -153,7 +153,7 @@ async def _serve(settings: Settings) -> int:
                 ) from error
             http_port = http.addresses[0][1]
             for line in await supervisor.account_warnings():
-                console.print(f"  warning: {line}", style="yellow")
+                console.print(f"  warning: {line}", style="yellow", soft_wrap=True)
             click.echo(
                 f"millrace ready  mysql://root@{settings.host}:{supervisor.mysql_port}  http://{settings.host}:{http_port}"
             )
