@@ -223,13 +223,15 @@ def table_constraints(session: Session) -> Iterator[Row]:
 """)
 def key_column_usage(session: Session) -> Iterator[Row]:
     for table in base_tables(session):
-        names = {column.id: column.name for column in table.columns}
+        names = {column.id: column.name for column in table.columns if not is_functional(column)}
         start = ("def", table.database)
         here = ("def", table.database, table.name)
         for index in indexes_of(table):
             if not _is_unique(table, index.name, index.unique):
                 continue
             for position, part in enumerate(index.parts, 1):
+                if part.column_id not in names:
+                    continue  # an expression
                 yield (*start, index.name, *here, names[part.column_id], position, None, None, None, None)
         for key in table.foreign_keys:
             for position, (child, parent) in enumerate(zip(key.columns, key.parent_columns), 1):
