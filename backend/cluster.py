@@ -273,6 +273,7 @@ class Cluster:
                 for shard, part in parts.items()
             }
             outcomes: dict[int, Outcome] = {}
+            refusal: MillraceError | None = None
             waiting = set(requests)
             while waiting:
                 done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -284,6 +285,8 @@ class Cluster:
                         certain &= isinstance(request.result(), Committed)
                     elif isinstance(error, ConnectionError):
                         certain = False
+                    elif isinstance(error, MillraceError):  # the others must not wait for this part
+                        certain, refusal = False, error
                     else:
                         raise error
                 if not certain:
@@ -293,6 +296,8 @@ class Cluster:
                     found = await asyncio.gather(*(self._inquire(shard, transaction) for shard in unknown))
                     outcomes.update(zip(unknown, found, strict=True))
                     break
+            if refusal is not None:
+                raise refusal
             return outcomes
         finally:
             self._outstanding.discard(sequence)

@@ -200,6 +200,7 @@ class Worker:
             peer.send(failure(error), request)
 
     def _stage(self, peer: Peer, request: int, message: Stage) -> None:
+        self.store.require_room(message.writes)
         self._waiting.setdefault(message.transaction, []).append((peer, request))
         self._run(self.epochs.stage(message))
 

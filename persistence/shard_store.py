@@ -17,7 +17,7 @@ does, so its owner may want to call the durable methods from a thread; one call 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -25,9 +25,10 @@ from typing import Literal
 import msgspec
 import plyvel
 
-from dataflow.epoch_messages import ABSENT, PersistEpoch, PreparedEpoch, TransactionId
+from dataflow.epoch_messages import ABSENT, PersistEpoch, PreparedEpoch, TransactionId, Write
 from dataflow.errors import Condition, CorruptState, Retryable
 from persistence.counters import Counters
+from persistence.free_space import FreeSpace
 from persistence.view import VERSION_BYTES, History, Stored, View, split
 
 Durability = Literal["fsync", "os"]
@@ -42,6 +43,8 @@ _COUNTER = b"\0c"
 _META = b"\0m"
 
 WRITE_BUFFER_BYTES = 32 << 20
+RESERVE_BYTES = 3 * WRITE_BUFFER_BYTES
+"""Two logs become files of their size when LevelDB is opened, while a third is written."""
 BLOCK_CACHE_BYTES = 64 << 20
 BLOOM_BITS_PER_KEY = 10
 HISTORY_EPOCHS = 1024
@@ -58,6 +61,7 @@ class ShardStore:
         self.path = path
         self._fsync = durability == "fsync"
         self._database = _open(path)
+        self._space = FreeSpace(path, RESERVE_BYTES)
         self._get = self._database.get
         self._history = History(HISTORY_EPOCHS)
         self._check_format()
@@ -71,6 +75,11 @@ class ShardStore:
             for name, number in self._counters.exact().items():
                 batch.put(_COUNTER + name, number.to_bytes(8, "big"))
         self.abort()
+
+    def require_room(self, writes: Sequence[Write]) -> None:
+        """Raises error 1021 if they put something on a disk that is all but full."""
+        if any(value is not None for _, _, value in writes):
+            self._space.require()
 
     def abort(self) -> None:
         """Close as a crash would leave it; for tests, and for a shard that failed."""
