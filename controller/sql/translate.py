@@ -15,7 +15,7 @@ from sqlglot import exp
 from controller.sql import facts
 from controller.sql.column_types import type_of_text
 from controller.sql.constants import binary, number, unit
-from controller.sql.operands import flattened, with_json_booleans
+from controller.sql.operands import flattened, with_fitting_literals
 from controller.sql.operators import BINARY, COMPARISONS, NO_PARENTHESES, UNARY
 from controller.sql.parameters import Parameters
 from controller.sql.parse import syntax_error
@@ -203,7 +203,7 @@ class Translator:
             return call(f"not {operator}", *self._alike([left, right]))
         if operator in COMPARISONS:
             operands = aligned(self._alike([left, right]), self.settings.time_zone)
-            return call(operator, *with_json_booleans(operands, (left, right)))
+            return call(operator, *with_fitting_literals(operands, (left, right)))
         if operator in ("+", "-", "*", "/", "%", "div", "like"):
             return call(operator, *self._alike([left, right]))
         if operator in ("and", "or"):

@@ -80,6 +80,9 @@ SELECT id, k, doubled, tripled FROM t ORDER BY id
 ALTER TABLE t DROP COLUMN id
 SELECT n, k FROM t ORDER BY k
 ALTER TABLE t ADD CONSTRAINT positive CHECK (n > 0), MODIFY n BIGINT
+CREATE TABLE bits (n INT, CHECK ((n < 10) = b'1'))
+INSERT INTO bits VALUES (9)
+INSERT INTO bits VALUES (10)
 """
 
 TEXTS = """
