@@ -30,10 +30,10 @@ def fill(session):
 
 
 def ask(session):
-    per_author = select(Author.name, func.count(Book.id), func.sum(Book.price)).join(Author.books).group_by(Author.id).order_by(Author.name)
+    per_author = select(Author.name, func.count(Book.id), func.sum(Book.price)).join(Author.books).group_by(Author.id, Author.name).order_by(Author.name)
     yield from session.execute(per_author)
     yield from session.execute(
-        select(Member.email, func.count(Loan.id).label("n"), func.max(Loan.taken)).outerjoin(Member.loans).group_by(Member.id)
+        select(Member.email, func.count(Loan.id).label("n"), func.max(Loan.taken)).outerjoin(Member.loans).group_by(Member.id, Member.email)
         .having(func.count(Loan.id) > 2).order_by(func.count(Loan.id).desc(), Member.email)
     )  # fmt: skip
     yield from session.execute(
