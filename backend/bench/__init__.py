@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -57,6 +58,7 @@ def run_benchmarks(name: str, as_json: bool) -> int:
     if name != "all" and name not in BENCHMARKS:
         print(f"millrace: no benchmark {name!r}; there are: {', '.join(BENCHMARKS)}", file=sys.stderr)
         return 2
+    logging.getLogger("kazoo").setLevel(logging.ERROR)  # it complains until ZooKeeper is up
     for chosen in BENCHMARKS if name == "all" else (name,):
         benchmark: Benchmark = importlib.import_module(f"backend.bench.{chosen}").run
         measurements = _with_progress(chosen, benchmark)

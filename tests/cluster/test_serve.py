@@ -125,7 +125,8 @@ def test_stop_ends_every_process_within_ten_seconds_and_data_is_there_again(tmp_
     assert server.stop() == 0
     assert time.monotonic() - started < 10
     _, alive = psutil.wait_procs(processes, timeout=0.5)
-    assert alive == []
+    # One that has ended stays a zombie until whoever inherited it takes note.
+    assert [each for each in alive if each.is_running() and each.status() != psutil.STATUS_ZOMBIE] == []
 
     again = MillraceServer(tmp_path / "data", "--workers=2")
     try:

@@ -133,7 +133,7 @@ def test_aggregates_have_the_types_and_values_of_mysql(tmp_path: Path) -> None:
         [row] = await engine.rows("SELECT SUM(a), AVG(a), SUM(DISTINCT a), SUM(b), AVG(c), VAR_SAMP(a) FROM t")
         assert row == (Decimal(5), Decimal("1.6667"), Decimal(3), 0.0, 2.0, pytest.approx(1 / 3))
         [row] = await engine.rows("SELECT COUNT(DISTINCT b), COUNT(DISTINCT a, b), GROUP_CONCAT(DISTINCT b ORDER BY b DESC SEPARATOR '+') FROM t")
-        assert row == (2, 3, "y+x")
+        assert row[:2] == (2, 3) and row[2].lower() == "y+x"  # which of equal texts is shown is open
         assert await engine.rows("SELECT JSON_ARRAYAGG(a), JSON_OBJECTAGG(b, c) FROM t WHERE c < 2") == [("[1, 2]", '{"x": 0.5, "y": 1.5}')]
 
     run(tmp_path, scenario)
