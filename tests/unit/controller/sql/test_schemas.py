@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from apps import lobsters
 from controller.sql.definition import DEFINITIONS, plan_definition
 from controller.sql.lexer import leading_words, split_statements
 from controller.sql.show_create import default_text, show_create_table, type_text
@@ -17,12 +18,18 @@ from dataflow.types import INTEGERS, Kind
 from tests.mariadb import MariaDB
 from tests.unit.controller.sql.world import World
 
-FOLDER = Path(__file__).parent / "schemas"
-SCHEMAS = sorted(path.stem for path in FOLDER.glob("*.sql"))
+LOBSTERS = Path(lobsters.__file__).parent
+SCHEMAS = {
+    "kinds": Path(__file__).parent / "schemas" / "kinds.sql",
+    "lobsters_baseline": LOBSTERS / "schema_baseline.sql",
+    "lobsters_natural": LOBSTERS / "schema_natural.sql",
+    "vote_baseline": LOBSTERS / "vote_baseline.sql",
+    "vote_natural": LOBSTERS / "vote_natural.sql",
+}
 
 
 def definitions(schema: str) -> list[str]:
-    sql = (FOLDER / f"{schema}.sql").read_text()
+    sql = SCHEMAS[schema].read_text()
     return [each for each in split_statements(sql) if leading_words(each)[0] in DEFINITIONS]
 
 
