@@ -199,7 +199,7 @@ def status(http: str, as_json: bool) -> None:
     for each in found["processes"]:
         processes.add_row(each["name"], str(each["process"] or "-"), str(each["restarts"]))
     console.print(processes)
-    shards = Table("shard", "pid", "epoch", "transactions", "reads", "views", "on disk", "memory")
+    shards = Table("shard", "pid", "epoch", "transactions", "reads", "views", "view memory", "on disk", "memory")
     for each in found["shards"]:
         if "error" in each:
             shards.add_row(str(each["shard"]), "-", each["error"])
@@ -211,10 +211,14 @@ def status(http: str, as_json: bool) -> None:
                 f"{each['transactions']:,}",
                 f"{each['reads']:,}",
                 f"{each['views']:,}",
+                f"{each['view_bytes'] / 1e6:,.1f} MB",
                 f"{each['stored_bytes'] / 1e6:,.1f} MB",
                 f"{each['resident_bytes'] / 1e6:,.0f} MB",
             )
     console.print(shards)
+    for each in found["shards"]:
+        if each.get("only_full_views_left"):
+            console.print(f"shard {each['shard']}: views that must be kept whole take more memory than --memory allows")
 
 
 @main.command()

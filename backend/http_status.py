@@ -14,6 +14,7 @@ _SHARD_METRICS = {
     "transactions": "transactions answered since the worker started",
     "reads": "read requests since the worker started",
     "views": "queries that are maintained",
+    "view_bytes": "memory of the maintained queries",
     "stored_bytes": "bytes on disk",
     "resident_bytes": "memory of the worker process",
 }

@@ -169,6 +169,8 @@ class ShardStatus:
     in_doubt: bool
     catalog_version: int
     views: int
+    view_bytes: int
+    only_full_views_left: bool
 
 
 @dataclass(frozen=True, slots=True)

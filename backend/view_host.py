@@ -24,6 +24,7 @@ from backend.shared_memory.segment import SegmentNames
 from backend.view_definition import keys_decoder
 from controller.catalog import decode_node, decode_table
 from dataflow.arrangement import Arrangement, Hit
+from dataflow.clock import MemoryReport
 from dataflow.delta import Delta
 from dataflow.engine import Engine, View
 from dataflow.explanation import does, explain
@@ -61,6 +62,8 @@ class ViewHost:
         self._publisher = Publisher(names)
         self._rounds = 0
         self._memory_bytes = memory_bytes
+        self.memory = MemoryReport(0, 0, 0, False)
+        """What the views took when it was last looked at."""
         self._refused: set[bytes] = set()
         self._start_anew()
 
@@ -211,7 +214,7 @@ class ViewHost:
         elif self._rounds % ROUNDS_REMEMBERED == 0:
             self._publisher.forget_reads()
         kept = {name: len(hosted.view.arrangement.index) for name, hosted in self.views.items()}
-        report = self._engine.enforce(limit_bytes)
+        report = self.memory = self._engine.enforce(limit_bytes)
         for name, hosted in self.views.items():
             hosted.evictions += max(kept[name] - len(hosted.view.arrangement.index), 0)
         self._publisher.publish(self._engine)

@@ -266,6 +266,8 @@ class Worker:
             self.epochs.in_doubt,
             self.catalog_version,
             len(self.views.views),
+            self.views.memory.total_bytes,
+            self.views.memory.only_full_left,
         )
         peer.send(status, request)
 

@@ -1,0 +1,53 @@
+"""The views of a worker against their memory: cold keys go, and what cannot go is reported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from backend.view_host import ViewHost
+from controller.catalog import encode_node, encode_table
+from dataflow.epoch_messages import PersistEpoch
+from dataflow.node import Base
+from dataflow.types import BIGINT
+from persistence.layout import TableWriter
+from persistence.shard_store import ShardStore
+from tests.tables import table_of
+
+TABLE = table_of((BIGINT, BIGINT))
+NODE = encode_node(Base(TABLE.id, (BIGINT, BIGINT), (0,)))
+VERSIONS = {TABLE.id: TABLE.version}
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> ViewHost:
+    """Views over 1,000 rows that may take next to no memory."""
+    store = ShardStore(tmp_path, "os")
+    rows = dict(TableWriter(TABLE).stored_rows([(n, n % 10) for n in range(1000)]))
+    store.persist_epoch(PersistEpoch(1, dict(rows), [], {}, None, True))
+    return ViewHost(store, memory_bytes=1)
+
+
+def test_keys_of_a_partial_view_go_when_memory_is_short_and_come_back(host: ViewHost) -> None:
+    assert host.add(b"by id", NODE, (0,), [encode_table(TABLE)], VERSIONS)
+    wanted = msgspec.msgpack.encode([(5,), (7,)])
+    found = host.lookup(b"by id", wanted)
+    assert found is not None and [len(msgspec.msgpack.decode(rows)) for rows in found] == [1, 1]
+    host.enforce_limit()
+    assert host.memory.evicted_keys >= 2 and not host.memory.only_full_left
+    assert host.lookup(b"by id", wanted) == found
+
+
+def test_memory_that_full_views_alone_take_too_much_of_is_reported(host: ViewHost) -> None:
+    assert host.add(b"all", NODE, (), [encode_table(TABLE)], VERSIONS)
+    host.enforce_limit()
+    assert host.memory.only_full_left and host.memory.full_bytes > 1000
+    [rows] = host.lookup(b"all", msgspec.msgpack.encode([()])) or []
+    assert len(msgspec.msgpack.decode(rows)) == 1000
+
+
+def test_a_view_over_another_version_of_a_table_is_refused(host: ViewHost) -> None:
+    assert not host.add(b"old", NODE, (1,), [encode_table(TABLE)], {TABLE.id: TABLE.version + 1})
+    assert host.lookup(b"old", msgspec.msgpack.encode([(1,)])) is None
