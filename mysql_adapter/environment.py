@@ -105,14 +105,15 @@ class Environment:
         return find_account(self.database.catalog.known_accounts, user, client_host)
 
     async def refresh(self) -> None:
-        """Ask for the newest accounts; those known will do while nobody answers."""
+        """Ask for the newest catalog; the one known will do while nobody answers."""
         with contextlib.suppress(MillraceError):
             await self.database.refresh_catalog()
 
     # Statements
 
     async def virtual_rows(self, session: Session, table: Table) -> list[Row]:
-        """The rows of a table that is computed."""
+        """The rows of a table that is computed, as of the newest catalog: another adapter may have changed it."""
+        await self.refresh()
         return await rows_of(session, table)
 
     async def with_catalog(self, use: Callable[[Catalog], T]) -> T:
