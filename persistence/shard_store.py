@@ -106,7 +106,12 @@ class ShardStore:
 
         For an epoch that is not yet applied here this is the state as of now.
         """
-        return self.view() if epoch >= self.epoch else self._history.at(epoch)
+        if epoch < self.epoch:
+            return self._history.at(epoch)
+        view = self.view()
+        # If the next epoch is being written meanwhile, `view` may contain it; the history then
+        # has what was there before, because it is told first.
+        return self._history.at(epoch) or view
 
     def approximate_bytes(self, start: bytes, stop: bytes) -> int:
         """Bytes on disk of the keys in the range; what is only in the log does not count."""
@@ -153,11 +158,11 @@ class ShardStore:
             batch.delete(_transaction_key(transaction))
         if epoch.decision is not None:
             put(_DECISION + version, _encode(epoch.decision))
+        self._history.add(view, number - 1)
         batch.write()
         self._forget(self._settled(epoch.settled))
         for client, sequence in epoch.transactions:
             self._transactions.setdefault(client, {})[sequence] = number
-        self._history.add(view, number - 1)
         self.epoch = number
 
     # --- decisions of the coordinator --------------------------------------------------------

@@ -14,6 +14,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
+from threading import Lock
 from typing import Any
 
 from dataflow.errors import CorruptState
@@ -93,26 +94,32 @@ class View:
 
 
 class History:
-    """The views of the latest epochs, oldest first, without the current one."""
+    """The views of the latest epochs, oldest first, without the current one.
+
+    It is read while another thread writes the next epoch.
+    """
 
     def __init__(self, epochs_max: int) -> None:
+        self._lock = Lock()
         self._epochs_max = epochs_max
         self._ends: list[int] = []
         self._views: list[View] = []
 
     def add(self, view: View, end: int) -> None:
         """Keep `view`, which is what every epoch from its own up to `end` saw."""
-        self._ends.append(end)
-        self._views.append(view)
-        if len(self._views) > self._epochs_max:
-            del self._views[0], self._ends[0]
+        with self._lock:
+            self._ends.append(end)
+            self._views.append(view)
+            if len(self._views) > self._epochs_max:
+                del self._views[0], self._ends[0]
 
     def at(self, epoch: int) -> View | None:
         """What `epoch` saw, if that is still kept."""
-        position = bisect_left(self._ends, epoch)
-        if position == len(self._ends) or self._views[position].epoch > epoch:
-            return None
-        return self._views[position]
+        with self._lock:
+            position = bisect_left(self._ends, epoch)
+            if position == len(self._ends) or self._views[position].epoch > epoch:
+                return None
+            return self._views[position]
 
     def clear(self) -> None:
         self._ends.clear()

@@ -6,6 +6,7 @@ import multiprocessing
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -307,3 +308,22 @@ def test_a_log_that_was_cut_off_gives_a_prefix_of_the_epochs(store: ShardStore, 
         found = [number for number in range(1, 30) if after.get(b"a%d" % number)]
         assert found == list(range(1, after.epoch + 1))
         after.abort()
+
+
+def test_a_view_at_an_epoch_never_shows_the_one_being_written(store: ShardStore) -> None:
+    """The writer is another thread; each epoch stores its own number."""
+    store.persist_epoch(epoch(1, {b"k": b"1"}))
+    last = 3000
+
+    def write() -> None:
+        for number in range(2, last + 1):
+            store.persist_epoch(epoch(number, {b"k": str(number).encode()}))
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    while (now := store.epoch) < last:
+        view = store.view_at(now)
+        if view is not None:
+            stored = view.get(b"k")
+            assert stored is not None and stored[1] == str(now).encode()
+    thread.join()
