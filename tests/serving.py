@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -78,10 +79,10 @@ class MillraceServer:
         """kill -9 of the whole tree at once, as a power cut would end it."""
         if self.process.poll() is None:
             victims = [*self.processes(), psutil.Process(self.process.pid)]
-            for victim in victims:
-                victim.suspend()
-            for victim in victims:
-                victim.kill()
+            for act in (psutil.Process.suspend, psutil.Process.kill):
+                for victim in victims:
+                    with contextlib.suppress(psutil.NoSuchProcess):  # it ended by itself, or with its parent
+                        act(victim)
             self.process.wait()
             psutil.wait_procs(victims, timeout=10)
 
