@@ -24,7 +24,7 @@ from backend.worker_process import configure_logging
 from controller.account_changes import plan_accounts
 from controller.catalog import Catalog, CatalogChange
 from controller.registry import Address
-from controller.sql.definition import plan_definition
+from controller.sql.program import plan_program
 from controller.sql.settings import Settings
 from dataflow.errors import Condition, MillraceError, Retryable
 
@@ -145,13 +145,13 @@ def _planned(message: Define | ChangeAccounts, catalog: Catalog) -> CatalogChang
     settings = Settings(
         frozenset(message.sql_mode), message.collation, message.foreign_key_checks, owner=message.owner
     )
-    return plan_definition(message.sql, catalog, message.database, settings)
+    return plan_program(message.statements, catalog, message.database, settings)
 
 
 def _shown(message: Define | ChangeAccounts) -> str:
     """The statement for the log, without what passwords are stored as."""
     if isinstance(message, Define):
-        return message.sql
+        return "; ".join(message.statements)
     return f"{message.statement.action} {[(each.user, each.host) for each in message.statement.users]}"
 
 

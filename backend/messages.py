@@ -180,9 +180,9 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Define:
-    """A DDL statement, for the controller's leader."""
+    """DDL statements, for the controller's leader: all of them happen, or none."""
 
-    sql: str
+    statements: list[str]
     database: str | None
     sql_mode: tuple[str, ...]
     collation: str

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from backend.cluster import Cluster
 from backend.execution.database import Database
@@ -93,11 +93,13 @@ class Node:
                 return self.database.catalog
             return await asyncio.to_thread(self.registry.load_catalog)
 
-    async def _define(self, sql: str, database: str | None, settings: Settings) -> tuple[Done, Catalog]:
-        """Have the leading controller carry out a DDL statement."""
+    async def _define(
+        self, statements: Sequence[str], database: str | None, settings: Settings
+    ) -> tuple[Done, Catalog]:
+        """Have the leading controller carry out DDL statements."""
         mode = tuple(sorted(settings.sql_mode))
         return await self._change(
-            Define(sql, database, mode, settings.collation, settings.foreign_key_checks, settings.owner)
+            Define(list(statements), database, mode, settings.collation, settings.foreign_key_checks, settings.owner)
         )
 
     async def _change_accounts(self, statement: AccountStatement) -> tuple[Done, Catalog]:

@@ -60,9 +60,12 @@ class AsyncDatabase:
         return await self._statements.run(sql, parameters)
 
     async def extend_program(self, sql: str) -> None:
-        """Run definition statements, separated by semicolons: tables, indexes, views."""
-        for statement in table_sql.statements(sql):
-            await self._statements.run(statement)
+        """Carry out definition statements, separated by semicolons, as one transition: all of them or none."""
+        await self._statements.define(table_sql.statements(sql))
+
+    async def remove_view(self, name: str) -> None:
+        """Drop a view that CREATE VIEW has made."""
+        await self._statements.define([table_sql.drop_view(name)])
 
     async def view(self, query: str, key: Sequence[str] | None = None) -> AsyncView:
         """A maintained view: of a SELECT whose `?` are its keys, or of a table or SQL view by name.

@@ -78,8 +78,12 @@ class Database:
         return self._loop.run(self._inner.execute(sql, parameters))
 
     def extend_program(self, sql: str) -> None:
-        """Run definition statements, separated by semicolons: tables, indexes, views."""
+        """Carry out definition statements, separated by semicolons, as one transition: all of them or none."""
         self._loop.run(self._inner.extend_program(sql))
+
+    def remove_view(self, name: str) -> None:
+        """Drop a view that CREATE VIEW has made."""
+        self._loop.run(self._inner.remove_view(name))
 
     def view(self, query: str, key: Sequence[str] | None = None) -> View:
         """A maintained view: of a SELECT whose `?` are its keys, or of a table or SQL view by name.

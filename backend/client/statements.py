@@ -66,7 +66,7 @@ class Statements:
         if words and words[0].upper() in DEFINITIONS:
             if transaction is not None:
                 raise Unsupported("definition statements inside a transaction")
-            await self.database.define(sql, self.schema, DEFAULT_SETTINGS)
+            await self.define([sql])
             return Result()
         values = [to_value(each) for each in parameters]
 
@@ -79,6 +79,10 @@ class Statements:
             return await self._execute(plan, found, transaction)
 
         return _result(await self.with_catalog(attempt))
+
+    async def define(self, statements: Sequence[str]) -> None:
+        """Carry out definition statements, all or none."""
+        await self.database.extend_program(statements, self.schema, DEFAULT_SETTINGS)
 
     async def run_many(
         self, sql: str, rows: Sequence[Sequence[Any]], transaction: Transaction | None = None

@@ -47,6 +47,10 @@ def delete(name: str, key: Sequence[str]) -> str:
     return f"DELETE FROM {quoted(name)}" + _where(key)
 
 
+def drop_view(name: str) -> str:
+    return f"DROP VIEW {quoted(name)}"
+
+
 def _where(columns: Sequence[str]) -> str:
     return " WHERE " + " AND ".join(f"{quoted(each)} = ?" for each in columns) if columns else ""
 

@@ -46,8 +46,8 @@ ALTERATION_LOOK_SECONDS = 0.2
 
 Compiled = CompiledSelect | CompiledQuery | CompiledInsert | CompiledUpdate | CompiledDelete | CompiledDirected
 LoadCatalog = Callable[[], Awaitable[Catalog]]
-Define = Callable[[str, str | None, Settings], Awaitable[tuple[Done, Catalog]]]
-"""Has a definition statement carried out; what it answers, and the catalog that shows it."""
+Define = Callable[[Sequence[str], str | None, Settings], Awaitable[tuple[Done, Catalog]]]
+"""Has definition statements carried out; what is answered, and the catalog that shows them."""
 ChangeAccounts = Callable[[AccountStatement], Awaitable[tuple[Done, Catalog]]]
 """The same for a statement about accounts."""
 
@@ -85,8 +85,12 @@ class Database:
         self.learn_catalog(await self._load_catalog())
 
     async def define(self, sql: str, database: str | None, settings: Settings) -> Done:
+        return await self.extend_program([sql], database, settings)
+
+    async def extend_program(self, statements: Sequence[str], database: str | None, settings: Settings) -> Done:
+        """Carry out definition statements as one transition: all of them, or none."""
         try:
-            done, catalog = await self._define(sql, database, settings)
+            done, catalog = await self._define(statements, database, settings)
         except MillraceError:
             await self.refresh_catalog()  # what was published before it failed has been taken back since
             raise

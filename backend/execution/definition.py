@@ -58,7 +58,7 @@ async def carry_out(change: CatalogChange, catalog_store: CatalogStore, store: S
     before = await catalog_store.load()
     if change.is_empty:
         return before
-    if change.copies:
+    if change.copies:  # never with other statements, see controller.sql.program
         [copy] = change.copies
         catalog = await carry_out_copy(copy, change, catalog_store, store)
         if change.checks:
@@ -114,7 +114,7 @@ async def _check_copied(
 
 
 async def _undo(change: CatalogChange, before: Catalog, catalog_store: CatalogStore) -> None:
-    """Put the tables back as they were, able to read what was written in between."""
+    """Put everything back as it was, the tables able to read what was written in between."""
     now = await catalog_store.load()
     restored = []
     created = []
@@ -133,7 +133,23 @@ async def _undo(change: CatalogChange, before: Catalog, catalog_store: CatalogSt
                 next_index_id=table.next_index_id,
             )
         )
-    await catalog_store.replace(now.version, CatalogChange(tables_put=tuple(restored), tables_dropped=tuple(created)))
+    await catalog_store.replace(
+        now.version,
+        CatalogChange(
+            databases_put=tuple(
+                before.databases[name]
+                for name in (*change.databases_dropped, *(each.name for each in change.databases_put))
+                if name in before.databases
+            ),
+            databases_dropped=tuple(
+                each.name for each in change.databases_put if each.name not in before.databases
+            ),
+            tables_put=tuple(restored),
+            tables_dropped=tuple(created),
+            views_put=tuple(view for name, view in before.views.items() if now.views.get(name) != view),
+            views_dropped=tuple(name for name in now.views if name not in before.views),
+        ),
+    )
 
 
 async def fill_index(store: Store, table: Table, index: Index) -> None:

@@ -6,6 +6,7 @@ here directly; everything else is the same code.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -28,7 +29,7 @@ from controller.catalog import (
     encode_table,
     encode_view,
 )
-from controller.sql.definition import plan_definition
+from controller.sql.program import plan_program
 from controller.sql.settings import Settings
 from dataflow.errors import Condition, CorruptState, Retryable
 from persistence.shard_store import Durability
@@ -94,8 +95,8 @@ async def open_embedded(folder: Path, shard_count: int = 1, durability: Durabili
     if builds:
         await finish_builds(builds, catalogs, store)
 
-    async def define(sql: str, database: str | None, settings: Settings) -> tuple[Done, Catalog]:
-        return await change(plan_definition(sql, await catalogs.load(), database, settings))
+    async def define(statements: Sequence[str], database: str | None, settings: Settings) -> tuple[Done, Catalog]:
+        return await change(plan_program(statements, await catalogs.load(), database, settings))
 
     async def change_accounts(statement: AccountStatement) -> tuple[Done, Catalog]:
         return await change(plan_accounts(statement, await catalogs.load()))
