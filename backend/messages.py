@@ -14,17 +14,21 @@ from dataflow.epoch_messages import (
     Committed,
     Conflict,
     EpochClosed,
+    EpochDecided,
+    EpochLanded,
     EpochPrepared,
     EpochWanted,
     ForgetDecisions,
     Inquire,
     OpenEpoch,
+    ResetViews,
     ShardJoined,
     ShardWelcomed,
     Stage,
     StaleSchema,
     Stored,
     TransactionWithdrawn,
+    ViewsFailed,
     Withdrawn,
 )
 
@@ -323,7 +327,11 @@ Message = (
     | EpochWanted
     | TransactionWithdrawn
     | EpochPrepared
+    | EpochDecided
     | EpochClosed
+    | ViewsFailed
+    | EpochLanded
+    | ResetViews
     | ShardWelcomed
     | OpenEpoch
     | CloseEpoch
@@ -371,7 +379,11 @@ MESSAGES: tuple[type[Message], ...] = (
     EpochWanted,
     TransactionWithdrawn,
     EpochPrepared,
+    EpochDecided,
     EpochClosed,
+    ViewsFailed,
+    EpochLanded,
+    ResetViews,
     ShardWelcomed,
     OpenEpoch,
     CloseEpoch,

@@ -54,6 +54,8 @@ from dataflow.epoch_messages import (
     DiscardDecisions,
     DiscardPrepared,
     EpochClosed,
+    EpochDecided,
+    EpochLanded,
     EpochPrepared,
     EpochWanted,
     ForgetDecisions,
@@ -63,6 +65,7 @@ from dataflow.epoch_messages import (
     PersistPrepared,
     Reply,
     Report,
+    ResetViews,
     Send,
     ShardEffect,
     ShardJoined,
@@ -70,6 +73,7 @@ from dataflow.epoch_messages import (
     Stage,
     TransactionId,
     TransactionWithdrawn,
+    ViewsFailed,
 )
 from dataflow.epochs import ShardEpochs
 from dataflow.errors import Condition, InvalidStatement, MillraceError
@@ -148,7 +152,9 @@ class Worker:
         if shard == 0:
             for service in (LockRequest, AdapterJoined, AskAdapters):
                 self._handlers[service] = self._services.handle
-        for message in (ShardJoined, EpochWanted, TransactionWithdrawn, EpochPrepared, EpochClosed):
+        for message in (
+            ShardJoined, EpochWanted, TransactionWithdrawn, EpochPrepared, EpochDecided, EpochClosed, ViewsFailed,
+        ):  # fmt: skip
             self._handlers[message] = self._from_shard
 
     async def serve(self, host: str, secret: bytes) -> tuple[asyncio.Server, int]:
@@ -176,7 +182,7 @@ class Worker:
 
     def from_coordinator(self, peer: Peer, request: int, message: Any) -> None:
         if peer is self._coordinator_peer and isinstance(
-            message, ShardWelcomed | OpenEpoch | CloseEpoch | ForgetDecisions
+            message, ShardWelcomed | OpenEpoch | CloseEpoch | EpochLanded | ResetViews | ForgetDecisions
         ):
             self._run(self.epochs.handle(message))
 

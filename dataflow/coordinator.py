@@ -4,13 +4,17 @@ One epoch is in flight at a time:
 
     PREPARING  every live shard validates and writes down what it would commit
     DECIDING   shard 0 commits, durably, together with the decision record
-    CLOSING    the other shards apply it; when all have, the next epoch may open
+    CLOSING    the other shards apply it, views included; when all have, the next epoch may open
 
 An epoch opens as soon as something waits and the previous one is done, so it holds one
 transaction when the system is idle and thousands under load. A shard that is lost while
 PREPARING aborts the epoch: nothing happened, everything stays staged, and the next epoch
 goes on without it. Once decided, an epoch is committed whoever is lost; a shard that comes
 back asks (`ShardJoined`) and is told. An epoch without a decision record was not committed.
+
+Views live while all shards do. Shards bring them up to an epoch together, if it changes
+something that they are made of (`EpochPrepared.due`) or transitions wait. When a shard is lost,
+or cannot go on with its views, all views are forgotten; those to come are of a new generation.
 
 A decision is kept until every shard that wrote the epoch down has shown, by a later durable
 write, that it can't ask any more.
@@ -25,16 +29,20 @@ from enum import Enum
 from dataflow.epoch_messages import (
     CloseEpoch,
     EpochClosed,
+    EpochDecided,
+    EpochLanded,
     EpochPrepared,
     EpochWanted,
     ForgetDecisions,
     OpenEpoch,
+    ResetViews,
     Send,
     ShardJoined,
     ShardWelcomed,
     ToCoordinator,
     TransactionId,
     TransactionWithdrawn,
+    ViewsFailed,
 )
 
 SPANNING_PER_EPOCH_MAX = 10_000
@@ -58,6 +66,9 @@ class _Flight:
     deferred: dict[TransactionId, set[int]] = field(default_factory=dict)
     committed: tuple[TransactionId, ...] = ()
     refused: tuple[TransactionId, ...] = ()
+    due: bool = False
+    generation: int = 0
+    transitions: tuple[bytes, ...] = ()
 
 
 @dataclass(slots=True)
@@ -83,6 +94,9 @@ class Coordinator:
         closed_epoch: int = 0,
     ) -> None:
         self._next_epoch = next_epoch
+        self._shard_count = shard_count
+        self._generation = next_epoch() if shard_count > 1 else 0
+        self._transitions: list[bytes] = []
         self._live: set[int] = set()
         self._wanted = False
         self._spanning: dict[TransactionId, _Spanning] = {}
@@ -102,8 +116,13 @@ class Coordinator:
                 return []
             case EpochPrepared():
                 return self._prepared(message)
+            case EpochDecided(epoch=epoch):
+                assert self._flight is not None and self._flight.epoch == epoch
+                return self._decided(self._flight)
             case EpochClosed():
                 return self._closed(message)
+            case ViewsFailed(generation=generation):
+                return self._reset_views() if generation == self._generation else []
             case ShardJoined():
                 return self._joined(message)
 
@@ -117,6 +136,22 @@ class Coordinator:
         closing = self._flight is not None and self._flight.phase is Phase.CLOSING
         return None if closing else self._closed_epoch
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all shards are here, so that there can be views."""
+        return len(self._live) == self._shard_count
+
+    def change_views(self, transition: bytes) -> list[Send]:
+        """Have all shards make this transition in the next epoch. Only while the cluster `is_whole`."""
+        assert self.is_whole
+        self._transitions.append(transition)
+        return self._open()
+
+    def _reset_views(self) -> list[Send]:
+        self._generation = self._next_epoch()
+        self._transitions.clear()
+        return [Send(shard, ResetViews(self._generation)) for shard in sorted(self._live)]
+
     def lost(self, shard: int) -> list[Send]:
         """The connection to a shard is gone, and with it what was staged there."""
         assert shard != 0, "the coordinator lives with shard 0"
@@ -124,16 +159,17 @@ class Coordinator:
         self._joining = [joined for joined in self._joining if joined.shard != shard]
         for transaction in list(self._spanning):
             self._unreport(transaction, shard)
+        sends = self._reset_views()
         flight = self._flight
         if flight is None or shard not in flight.shards:
-            return []
+            return sends
         flight.shards.discard(shard)
         flight.waiting.discard(shard)
         if flight.phase is Phase.PREPARING:
-            return self._abort(flight)
+            return sends + self._abort(flight)
         if flight.phase is Phase.CLOSING and not flight.waiting:
-            return self._landed(flight)
-        return []
+            return sends + self._landed(flight)
+        return sends
 
     def _unreport(self, transaction: TransactionId, shard: int) -> None:
         spanning = self._spanning.get(transaction)
@@ -156,7 +192,7 @@ class Coordinator:
         for transaction, spanning in self._spanning.items():
             if spanning.reported.issuperset(spanning.participants) and len(ready) < SPANNING_PER_EPOCH_MAX:
                 ready.append(transaction)
-        if not self._wanted and not ready:
+        if not self._wanted and not ready and not self._transitions:
             return []
         self._wanted = False
         shards = set(self._live)
@@ -174,6 +210,7 @@ class Coordinator:
             flight.deferred.setdefault(transaction, set()).add(message.shard)
         if message.logged:
             flight.logged.add(message.shard)
+        flight.due |= message.due
         flight.waiting.discard(message.shard)
         return forgotten + (self._decide(flight) if not flight.waiting else [])
 
@@ -186,11 +223,22 @@ class Coordinator:
             elif not missing <= flight.deferred.get(transaction, set()):
                 refused.append(transaction)
         flight.committed, flight.refused = tuple(committed), tuple(refused)
+        if (flight.due or self._transitions) and len(flight.shards) == self._shard_count:
+            flight.generation = self._generation
+            flight.transitions, self._transitions = tuple(self._transitions), []
         flight.phase = Phase.DECIDING
         return [Send(0, self._close_message(flight, commit=True))]
 
     def _close_message(self, flight: _Flight, commit: bool) -> CloseEpoch:
-        return CloseEpoch(flight.epoch, commit, flight.committed, flight.refused, bool(flight.logged))
+        return CloseEpoch(
+            flight.epoch,
+            commit,
+            flight.committed,
+            flight.refused,
+            bool(flight.logged),
+            flight.generation,
+            flight.transitions,
+        )
 
     def _abort(self, flight: _Flight) -> list[Send]:
         flight.phase = Phase.CLOSING
@@ -216,12 +264,15 @@ class Coordinator:
         flight.phase = Phase.CLOSING
         flight.waiting = flight.shards - {0}
         sends = [Send(shard, self._close_message(flight, commit=True)) for shard in sorted(flight.waiting)]
+        if flight.generation:
+            flight.waiting.add(0)
         return sends if flight.waiting else sends + self._landed(flight)
 
     def _landed(self, flight: _Flight) -> list[Send]:
         self._flight = None
         self._closed_epoch = flight.epoch
-        sends: list[Send] = []
+        landed = flight.shards if flight.generation else ()
+        sends = [Send(shard, EpochLanded(flight.epoch)) for shard in sorted(landed)]
         joining, self._joining = self._joining, []
         for joined in joining:
             sends += self._joined(joined)
@@ -241,7 +292,7 @@ class Coordinator:
             decision = self._decisions.get(message.prepared)
             return [*confirmed, Send(message.shard, ShardWelcomed(decision.committed if decision else None))]
         self._live.add(message.shard)
-        return [*confirmed, Send(message.shard, ShardWelcomed(None)), *self._open()]
+        return [*confirmed, Send(message.shard, ShardWelcomed(None, self._generation)), *self._open()]
 
     def _confirm(self, shard: int, before: int | None) -> list[Send]:
         """The shard will not ask again about epochs below `before` (None: about any)."""

@@ -136,12 +136,32 @@ class EpochPrepared:
     logged: bool
     accepted: tuple[TransactionId, ...]
     deferred: tuple[TransactionId, ...]
+    due: bool = False
+    """Whether views on this shard change with the epoch, or reads of them wait for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpochDecided:
+    """Shard 0 has passed the commit point and goes on to the views, for which it needs the others."""
+
+    shard: int
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
 class EpochClosed:
+    """The epoch is stored on this shard, and its views, if they are part of it, are up to date."""
+
     shard: int
     epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class ViewsFailed:
+    """The views of this generation cannot be kept any more: something could not be computed."""
+
+    shard: int
+    generation: int
 
 
 # --- the coordinator to shards --------------------------------------------------------------
@@ -151,10 +171,12 @@ class EpochClosed:
 class ShardWelcomed:
     """Answer to ShardJoined: what was committed of its prepared epoch, None if nothing was.
 
-    A shard that had one closes it and then joins again; one that had none is in.
+    A shard that had one closes it and then joins again; one that had none is in, without views,
+    in the generation that the others are in.
     """
 
     committed: tuple[TransactionId, ...] | None
+    generation: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +192,9 @@ class CloseEpoch:
     """The decision. `committed` and `refused` are spanning transactions.
 
     `decision_needed` is set for the coordinator's own shard when others wrote the epoch down
-    and may ask about it.
+    and may ask about it. `generation`, if not 0, says that the views of that generation are
+    part of the epoch: they are brought up to it, then make `transitions`, before its writers
+    are answered.
     """
 
     epoch: int
@@ -178,6 +202,22 @@ class CloseEpoch:
     committed: tuple[TransactionId, ...] = ()
     refused: tuple[TransactionId, ...] = ()
     decision_needed: bool = False
+    generation: int = 0
+    transitions: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EpochLanded:
+    """The views of all shards show the epoch: its writers may be answered."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResetViews:
+    """A shard was lost, or views failed: all shards forget their views, which begin anew as `generation`."""
+
+    generation: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +227,10 @@ class ForgetDecisions:
     epochs: tuple[int, ...]
 
 
-ToCoordinator = ShardJoined | EpochWanted | TransactionWithdrawn | EpochPrepared | EpochClosed
-ToShard = ShardWelcomed | OpenEpoch | CloseEpoch | ForgetDecisions
+ToCoordinator = (
+    ShardJoined | EpochWanted | TransactionWithdrawn | EpochPrepared | EpochDecided | EpochClosed | ViewsFailed
+)
+ToShard = ShardWelcomed | OpenEpoch | CloseEpoch | EpochLanded | ResetViews | ForgetDecisions
 
 
 # --- effects: what the machines want done ---------------------------------------------------
@@ -253,6 +295,25 @@ class PersistEpoch:
 
 
 @dataclass(frozen=True, slots=True)
+class ApplyEpoch:
+    """Bring the views of this generation up to the epoch, which is stored, then say `applied`.
+
+    If the shard's views are of another generation by now, say so at once.
+    """
+
+    epoch: int
+    generation: int
+    transitions: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StartViews:
+    """Forget all views; those to come are of this generation."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
 class DiscardPrepared:
     """The prepared epoch was not committed; its record can go (no need to wait)."""
 
@@ -264,4 +325,6 @@ class DiscardDecisions:
     epochs: tuple[int, ...]
 
 
-ShardEffect = Report | Reply | PersistPrepared | PersistEpoch | DiscardPrepared | DiscardDecisions
+ShardEffect = (
+    Report | Reply | PersistPrepared | PersistEpoch | ApplyEpoch | StartViews | DiscardPrepared | DiscardDecisions
+)

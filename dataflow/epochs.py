@@ -11,12 +11,18 @@ The life of an epoch, on a shard that is not the coordinator's:
 
     OpenEpoch → validate → PersistPrepared → EpochPrepared → CloseEpoch → PersistEpoch → EpochClosed
 
+Where views are part of an epoch (`CloseEpoch.generation`), all shards bring them up to it
+together once it is stored, and writers wait for all of them:
+
+    … PersistEpoch → ApplyEpoch → EpochClosed → EpochLanded
+
 The coordinator's own shard (shard 0) needs no prepared record: its one durable write, made
 after all others have prepared, holds its own writes and the decision for everyone. That
 write is the commit point. With a single shard it is all there is.
 
 Invariants
-- Writers hear `Committed` only after the commit point, and after their shard applied it.
+- Writers hear `Committed` only after the commit point, after their shard applied it, and after
+  every view that shows it does.
 - A prepared epoch is never forgotten, and its decision never guessed: a shard that restarts
   with one asks the coordinator before it serves anything (`in_doubt`).
 - An answer to `Inquire` is final: what was not committed then is withdrawn for good.
@@ -27,18 +33,18 @@ No sockets, disk, clock: events come in as method calls, effects go out as value
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
-from typing import Protocol
 
+from dataflow.epoch_flight import CommittedState, DueViews, Flight, refusal_of
 from dataflow.epoch_messages import (
-    ABSENT,
     ANY,
+    ApplyEpoch,
     CloseEpoch,
     Committed,
-    Conflict,
     DiscardDecisions,
     DiscardPrepared,
     EpochClosed,
+    EpochDecided,
+    EpochLanded,
     EpochPrepared,
     EpochWanted,
     ForgetDecisions,
@@ -50,17 +56,16 @@ from dataflow.epoch_messages import (
     PreparedEpoch,
     Reply,
     Report,
+    ResetViews,
     ShardEffect,
     ShardJoined,
     ShardWelcomed,
     Stage,
-    StaleSchema,
-    Stored,
+    StartViews,
     ToShard,
     TransactionId,
     TransactionWithdrawn,
     Withdrawn,
-    is_met,
 )
 
 EPOCH_WRITES_MAX = 50_000
@@ -69,43 +74,24 @@ WITHDRAWN_MAX = 100_000
 """How many withdrawn transactions are remembered, in case their stage is still under way."""
 
 
-class CommittedState(Protocol):
-    """The shard's stored state as of the last closed epoch."""
-
-    def version_of(self, key: bytes) -> int:
-        """The epoch that wrote the key, or ABSENT."""
-        ...
-
-    def get(self, key: bytes) -> Stored | None: ...
-
-    def epoch_of_transaction(self, transaction: TransactionId) -> int | None:
-        """The epoch in which it committed here, if it did."""
-        ...
-
-
-@dataclass(slots=True)
-class _Flight:
-    """The epoch between OpenEpoch and EpochClosed, as this shard sees it."""
-
-    record: PreparedEpoch
-    verdicts: dict[TransactionId, Outcome] = field(default_factory=dict)
-    deferred: list[TransactionId] = field(default_factory=list)
-    settled: dict[bytes, int] = field(default_factory=dict)
-    prepared: bool = False
-    closing: CloseEpoch | None = None
-
-
 class ShardEpochs:
     """The state machine. Every method returns the effects to carry out, in order."""
 
-    def __init__(self, shard: int, state: CommittedState, prepared: PreparedEpoch | None = None) -> None:
+    def __init__(
+        self,
+        shard: int,
+        state: CommittedState,
+        prepared: PreparedEpoch | None = None,
+        views: DueViews | None = None,
+    ) -> None:
         self.shard = shard
         self.state = state
+        self._views = views
         self.tables: dict[int, int] = {}
         self._staged: dict[TransactionId, Stage] = {}
         self._inquired: set[TransactionId] = set()
         self._withdrawn: OrderedDict[TransactionId, None] = OrderedDict()
-        self._flight = _Flight(prepared, prepared=True) if prepared else None
+        self._flight = Flight(prepared, prepared=True) if prepared else None
         self._restarted = prepared is not None
         self._welcome = False
         self._asked = False
@@ -131,7 +117,11 @@ class ShardEpochs:
             return []
         if len(stage.participants) > 1:
             return [Report(EpochWanted(self.shard, False, ((stage.transaction, stage.participants),)))]
-        if self._asked:
+        return self.want_epoch()
+
+    def want_epoch(self) -> list[ShardEffect]:
+        """Something on this shard waits for an epoch."""
+        if self._asked or not self._welcome:
             return []
         self._asked = True
         return [Report(EpochWanted(self.shard, True))]
@@ -187,6 +177,10 @@ class ShardEpochs:
             return [Report(ShardJoined(self.shard, None))]
         if flight.prepared and flight.closing is None:
             return [Report(ShardJoined(self.shard, flight.record.epoch))]
+        if flight.applying:
+            self._joins_later = True
+            assert flight.closing is not None
+            return self._finish(flight, flight.closing)
         if flight.closing is None:
             # Its record is still being written; no coordinator can have counted on it.
             flight.closing = CloseEpoch(flight.record.epoch, commit=False)
@@ -196,6 +190,8 @@ class ShardEpochs:
     def coordinator_lost(self) -> None:
         self._welcome = False
         self._joins_later = False
+        if self._flight is not None:
+            self._flight.alone = True
 
     def handle(self, message: ToShard) -> list[ShardEffect]:
         match message:
@@ -205,6 +201,12 @@ class ShardEpochs:
                 return self._close(message)
             case ShardWelcomed():
                 return self._welcomed(message)
+            case EpochLanded(epoch):
+                flight = self._flight
+                assert flight is not None and flight.closing is not None and flight.record.epoch == epoch
+                return self._finish(flight, flight.closing)
+            case ResetViews(generation):
+                return [StartViews(generation)]
             case ForgetDecisions():
                 return [DiscardDecisions(message.epochs)]
 
@@ -218,26 +220,27 @@ class ShardEpochs:
             return self._close(CloseEpoch(epoch, True, message.committed, refused))
         self._welcome = True
         self._restarted = False
-        return self._want()
+        return [StartViews(message.generation), *self._want()]
 
     def _want(self) -> list[ShardEffect]:
         """Tell the coordinator of everything that waits (it may have forgotten)."""
-        if not self._welcome or not self._staged:
+        waits = self._views is not None and self._views.is_due(None)
+        if not self._welcome or not (self._staged or waits):
             return []
         spanning = tuple((t, s.participants) for t, s in self._staged.items() if len(s.participants) > 1)
-        self._asked = len(spanning) < len(self._staged)
+        self._asked = waits or len(spanning) < len(self._staged)
         return [Report(EpochWanted(self.shard, self._asked, spanning))]
 
     def _open(self, message: OpenEpoch) -> list[ShardEffect]:
         assert self._flight is None, "an epoch is open already"
         self._asked = False
         record = PreparedEpoch(message.epoch, {}, [], [])
-        flight = self._flight = _Flight(record)
+        flight = self._flight = Flight(record)
         for transaction, stage in self._staged.items():
             if len(record.writes) > EPOCH_WRITES_MAX:
                 break
             if len(stage.participants) == 1:
-                refusal = self._validate(stage, record.writes)
+                refusal = self._refusal(stage, record)
                 if refusal is None:
                     record.transactions.append(transaction)
                     for key, _, value in stage.writes:
@@ -253,7 +256,7 @@ class ShardEpochs:
             if not written.isdisjoint(expecting):
                 flight.deferred.append(transaction)
                 continue
-            refusal = self._validate(spanning, record.writes)
+            refusal = self._refusal(spanning, record)
             if refusal is None:
                 written.update(write[0] for write in spanning.writes)
                 record.spanning.append((transaction, {key: value for key, _, value in spanning.writes}))
@@ -264,41 +267,23 @@ class ShardEpochs:
             return [PersistPrepared(record)]
         return self._prepared(flight)
 
-    def _prepared(self, flight: _Flight) -> list[ShardEffect]:
+    def _prepared(self, flight: Flight) -> list[ShardEffect]:
         flight.prepared = True
         record = flight.record
         accepted = tuple(transaction for transaction, _ in record.spanning)
         logged = self._logs(record)
-        return [Report(EpochPrepared(self.shard, record.epoch, logged, accepted, tuple(flight.deferred)))]
+        due = self._views is not None and self._views.is_due(record)
+        return [Report(EpochPrepared(self.shard, record.epoch, logged, accepted, tuple(flight.deferred), due))]
 
     def _logs(self, record: PreparedEpoch) -> bool:
         return self.shard != 0 and bool(record.transactions or record.spanning)
 
-    def _settle(self, flight: _Flight, stage: Stage) -> None:
+    def _settle(self, flight: Flight, stage: Stage) -> None:
         client = stage.transaction[0]
         flight.settled[client] = max(stage.settled, flight.settled.get(client, 0))
 
-    def _validate(self, stage: Stage, pending: dict[bytes, bytes | None]) -> Outcome | None:
-        """None if every expectation holds, seen from after the epoch's earlier writes."""
-        tables = self.tables
-        for table_id, version in stage.tables:
-            if tables.get(table_id) != version:
-                return StaleSchema(table_id)
-        version_of = self.state.version_of
-        epoch = self._flight.record.epoch if self._flight else 0
-        for expectations in (stage.checks, stage.writes):
-            for expectation in expectations:
-                expected = expectation[1]
-                if expected == ANY:
-                    continue
-                key = expectation[0]
-                if key in pending:
-                    value = pending[key]
-                    if not is_met(expected, ABSENT if value is None else epoch):
-                        return Conflict(key, None if value is None else (epoch, value))
-                elif not is_met(expected, version_of(key)):
-                    return Conflict(key, self.state.get(key))
-        return None
+    def _refusal(self, stage: Stage, record: PreparedEpoch) -> Outcome | None:
+        return refusal_of(stage, self.tables, self.state, record.writes, record.epoch)
 
     def _close(self, message: CloseEpoch) -> list[ShardEffect]:
         flight = self._flight
@@ -318,7 +303,7 @@ class ShardEpochs:
                 writes.update(spanning_writes)
                 transactions.append(transaction)
         if not transactions and not message.decision_needed and not self._logs(record):
-            return self._finish(flight, message)
+            return self._stored(flight, message)
         return [
             PersistEpoch(
                 message.epoch,
@@ -339,9 +324,22 @@ class ShardEpochs:
         if not flight.closing.commit:
             flight.prepared = True
             return self._aborted(flight)
-        return self._finish(flight, flight.closing)
+        return self._stored(flight, flight.closing)
 
-    def _finish(self, flight: _Flight, message: CloseEpoch) -> list[ShardEffect]:
+    def _stored(self, flight: Flight, message: CloseEpoch) -> list[ShardEffect]:
+        """The epoch is in the store: on to the views, if they are part of it."""
+        if not message.generation or flight.alone:
+            return self._finish(flight, message)
+        flight.applying = True
+        decided: list[ShardEffect] = [Report(EpochDecided(0, message.epoch))] if self.shard == 0 else []
+        return [*decided, ApplyEpoch(message.epoch, message.generation, message.transitions)]
+
+    def applied(self) -> list[ShardEffect]:
+        """The views are at the epoch of the last ApplyEpoch, or gone."""
+        assert self._flight is not None and self._flight.applying
+        return [Report(EpochClosed(self.shard, self._flight.record.epoch))]
+
+    def _finish(self, flight: Flight, message: CloseEpoch) -> list[ShardEffect]:
         """The epoch is applied here: answer its writers."""
         effects: list[ShardEffect] = []
         for transaction, verdict in flight.verdicts.items():
@@ -356,10 +354,11 @@ class ShardEpochs:
             if self._staged.pop(transaction, None) is not None:
                 effects.append(Reply(transaction, Withdrawn()))
         self._flight = None
-        effects.append(Report(EpochClosed(self.shard, message.epoch)))
+        if not flight.applying:
+            effects.append(Report(EpochClosed(self.shard, message.epoch)))
         return effects + self._after_flight()
 
-    def _aborted(self, flight: _Flight) -> list[ShardEffect]:
+    def _aborted(self, flight: Flight) -> list[ShardEffect]:
         """Nothing of the epoch happened; what was staged waits for the next one."""
         self._flight = None
         effects: list[ShardEffect] = []

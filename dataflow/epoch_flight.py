@@ -1,0 +1,89 @@
+"""The epoch that a shard has in flight, what it is decided on, and how.
+
+A transaction is judged against the stored state and what earlier transactions of the same
+epoch write; `dataflow.epochs` says which are earlier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from dataflow.epoch_messages import (
+    ABSENT,
+    ANY,
+    CloseEpoch,
+    Conflict,
+    Outcome,
+    PreparedEpoch,
+    Stage,
+    StaleSchema,
+    Stored,
+    TransactionId,
+    is_met,
+)
+
+
+class CommittedState(Protocol):
+    """The shard's stored state as of the last closed epoch."""
+
+    def version_of(self, key: bytes) -> int:
+        """The epoch that wrote the key, or ABSENT."""
+        ...
+
+    def get(self, key: bytes) -> Stored | None: ...
+
+    def epoch_of_transaction(self, transaction: TransactionId) -> int | None:
+        """The epoch in which it committed here, if it did."""
+        ...
+
+
+class DueViews(Protocol):
+    """What the shard's views need of epochs."""
+
+    def is_due(self, record: PreparedEpoch | None) -> bool:
+        """Whether the epoch changes a table that views are made of, or reads wait for any epoch."""
+        ...
+
+
+@dataclass(slots=True)
+class Flight:
+    """The epoch between OpenEpoch and EpochClosed, as this shard sees it."""
+
+    record: PreparedEpoch
+    verdicts: dict[TransactionId, Outcome] = field(default_factory=dict)
+    deferred: list[TransactionId] = field(default_factory=list)
+    settled: dict[bytes, int] = field(default_factory=dict)
+    prepared: bool = False
+    closing: CloseEpoch | None = None
+    applying: bool = False
+    alone: bool = False
+    """The coordinator was lost: the views will be forgotten, so nobody waits for them."""
+
+
+def refusal_of(
+    stage: Stage,
+    tables: Mapping[int, int],
+    state: CommittedState,
+    pending: Mapping[bytes, bytes | None],
+    epoch: int,
+) -> Outcome | None:
+    """None if everything that a transaction expects holds, seen from after the epoch's earlier writes."""
+    for table_id, version in stage.tables:
+        if tables.get(table_id) != version:
+            return StaleSchema(table_id)
+    version_of = state.version_of
+    for expectations in (stage.checks, stage.writes):
+        for expectation in expectations:
+            expected = expectation[1]
+            if expected == ANY:
+                continue
+            key = expectation[0]
+            if key in pending:
+                value = pending[key]
+                if not is_met(expected, ABSENT if value is None else epoch):
+                    return Conflict(key, None if value is None else (epoch, value))
+            elif not is_met(expected, version_of(key)):
+                return Conflict(key, state.get(key))
+    return None
