@@ -18,6 +18,7 @@ from backend.execution.transaction import SchemaChanged
 from backend.session_services import LocalServices, Services
 from controller.accounts import Account, find_account
 from controller.catalog import Catalog, View
+from controller.privileges import sees_database
 from controller.sql.planner import PlanCache
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.schema import Table
@@ -26,7 +27,6 @@ from mysql_adapter.answers import Formats
 from mysql_adapter.database import Database
 from mysql_adapter.information_schema import DATABASE, extended, rows_of
 from mysql_adapter.neighbours import answer
-from mysql_adapter.privileges import PlanNeeds, sees_database
 from mysql_adapter.variables import Variables
 
 if TYPE_CHECKING:
@@ -55,7 +55,6 @@ class Environment:
     def __init__(self, database: Database, services: Services | None = None, plans: PlanCache | None = None) -> None:
         self.database = database
         self.plans = plans or PlanCache()
-        self.plan_needs = PlanNeeds()
         self.globals = Variables()
         self.formats = Formats()
         self.services = services or LocalServices()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Outcome, ResultSet
 from controller.catalog import Catalog
+from controller.privileges import check_plan, check_text
 from controller.sql.lexer import leading_words
 from controller.sql.plan import OutputColumn, Plan, Query, Select
 from dataflow.errors import Condition, InvalidStatement
@@ -15,7 +16,6 @@ from dataflow.types import SqlType
 from mysql_adapter import dispatch
 from mysql_adapter.parameters import Typed, type_code
 from mysql_adapter.prepared import Prepared
-from mysql_adapter.privileges import check_plan, check_text
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from backend.execution.outcome import Done, Outcome, ResultSet, Warning
 from backend.execution.transaction import Transaction
 from controller.accounts import Account, Rights
 from controller.catalog import Catalog, Database
+from controller.privileges import check_plan, check_sees_database, check_text
 from controller.sql.lexer import leading_words, split_statements
 from controller.sql.plan import OutputColumn, Plan, Query, Select
 from controller.sql.planner import tables_of
@@ -30,7 +31,6 @@ from mysql_adapter.charsets import CollationEntry, charset_of, collation_by_id, 
 from mysql_adapter.facts import fact
 from mysql_adapter.parameters import Typed
 from mysql_adapter.prepared import Prepared
-from mysql_adapter.privileges import check_plan, check_sees_database, check_text
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.waiting import is_waiting_function, waiting_statement
 from mysql_adapter.variables import Variables, settings_of
@@ -147,6 +147,15 @@ class Session:
         self.variables.put("pseudo_thread_id", self.connection.id)
 
     # Privileges
+
+    @property
+    def host_name(self) -> str:
+        return self.connection.host_name
+
+    @property
+    def catalog(self) -> Catalog:
+        """The newest known here."""
+        return self.environment.database.catalog
 
     @property
     def rights(self) -> Rights:

@@ -54,6 +54,12 @@ class Cursor:
     def back(self) -> None:
         self._position -= 1
 
+    def mark(self) -> int:
+        return self._position
+
+    def back_to(self, mark: int) -> None:
+        self._position = mark
+
     def error(self) -> InvalidStatement:
         """Error 1064 at the current token."""
         return syntax_error(self.sql, len(self.sql) if self.at_end else self.token.start)
@@ -61,6 +67,9 @@ class Cursor:
     def at(self, *words: str) -> bool:
         """Whether the next tokens are these keywords or operators."""
         return all((self.ahead(n).upper or self.ahead(n).text) == word for n, word in enumerate(words))
+
+    def at_any(self, *words: str) -> bool:
+        return any(self.at(word) for word in words)
 
     def accept(self, *words: str) -> bool:
         if not self.at(*words):

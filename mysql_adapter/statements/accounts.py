@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done, ResultSet
 from controller.accounts import Account, create_text, grant_texts
+from controller.privileges import check_account_statement, denied_database
 from controller.sql.account_statements import AccountReader
 from controller.sql.plan import OutputColumn
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.types import text
 from mysql_adapter.information_schema.virtual import COLLATION
-from mysql_adapter.privileges import check_account_statement, denied_database
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done, Outcome, ResultSet
+from controller.privileges import check_global, check_sees_table
 from controller.sql.lexer import TokenKind
 from controller.sql.plan import OutputColumn
 from dataflow.errors import Condition, InvalidStatement, MillraceError, Unsupported
 from dataflow.types import Row, text
 from mysql_adapter import neighbours, preparing
-from mysql_adapter.privileges import check_global, check_sees_table
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.waiting import is_waiting_function, waiting_statement
 

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done
+from controller.privileges import check_global
 from controller.sql.lexer import Token, TokenKind, literal_value
 from dataflow import temporal
 from dataflow.errors import Condition, InvalidStatement, Unsupported
@@ -17,7 +18,6 @@ from dataflow.types import Value
 from mysql_adapter import variables
 from mysql_adapter.charsets import NOT_FOR_CLIENTS, charset_of, collation_of
 from mysql_adapter.neighbours import set_global
-from mysql_adapter.privileges import check_global
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:

@@ -12,15 +12,6 @@ class TokenCursor(Cursor):
         super().__init__(sql, settings)
         self.settings = settings
 
-    def mark(self) -> int:
-        return self._position
-
-    def back_to(self, mark: int) -> None:
-        self._position = mark
-
-    def at_any(self, *words: str) -> bool:
-        return any(self.at(word) for word in words)
-
     def expression(self, *stops: str) -> str:
         """The text up to one of `stops` outside of parentheses, or to the end."""
         start = end = self.token.start

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done
+from controller.privileges import check_definition
 from dataflow.errors import Unsupported
-from mysql_adapter.privileges import check_definition
 from mysql_adapter.statements.create_select import create_select, run_create_select
 from mysql_adapter.statements.cursor import TokenCursor
 

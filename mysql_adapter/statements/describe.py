@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import ResultSet
+from controller.privileges import check_sees_table
 from controller.sql.lexer import TokenKind
 from controller.sql.plan import OutputColumn
 from mysql_adapter.information_schema.description import default_text, output_column
 from mysql_adapter.information_schema.views import table_or_view
-from mysql_adapter.privileges import check_sees_table
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.explain import explain
 from mysql_adapter.statements.filtering import like_pattern

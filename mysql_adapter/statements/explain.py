@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from backend.execution.explanation import Explained, dot_text, tree_text
 from backend.execution.outcome import ResultSet
 from controller.catalog import Catalog
+from controller.privileges import check_plan
 from controller.sql.plan import OutputColumn
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.types import Row, text
 from mysql_adapter.facts import fact
 from mysql_adapter.information_schema.virtual import outputs_of
-from mysql_adapter.privileges import check_plan
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done, Warning
+from controller.privileges import check_needs
 from controller.sql.lexer import TokenKind, tokens
 from controller.sql.plan import Plan
 from controller.sql.references import Need
@@ -22,7 +23,6 @@ from mysql_adapter.charsets import charset_of
 from mysql_adapter.facts import fact
 from mysql_adapter.infile import FieldReader, Fields, Format
 from mysql_adapter.packets import CAN
-from mysql_adapter.privileges import check_needs
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import ResultSet
+from controller.privileges import check_sees_database, check_sees_table
 from controller.sql.plan import OutputColumn
 from controller.sql.show_create import show_create_database, show_create_table, type_text
 from dataflow.schema import Table, is_internal
@@ -20,7 +21,6 @@ from mysql_adapter.information_schema.tables import PRIVILEGES, index_rows
 from mysql_adapter.information_schema.tables import tables as all_tables
 from mysql_adapter.information_schema.views import find_view, show_create_view, table_or_view
 from mysql_adapter.information_schema.virtual import COLLATION, outputs_of
-from mysql_adapter.privileges import check_sees_database, check_sees_table
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.filtering import filtered
 

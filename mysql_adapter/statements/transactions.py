@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done
+from controller.privileges import check_sees_table
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from mysql_adapter.privileges import check_sees_table
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:

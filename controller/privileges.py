@@ -1,4 +1,4 @@
-"""What a session may do: every statement is checked here before it is carried out.
+"""What somebody may do: every statement, over MySQL or HTTP, is checked here before it is carried out.
 
 Errors are MySQL's: 1044 for databases, 1142 for tables, 1227 for what concerns the server.
 """
@@ -6,23 +6,39 @@ Errors are MySQL's: 1044 for databases, 1142 for tables, 1227 for what concerns 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from controller.account_changes import ALL, AccountStatement
-from controller.accounts import GRANT_OPTION, Rights, privileges_at
+from controller.accounts import GRANT_OPTION, Account, Rights, privileges_at
+from controller.catalog import Catalog
+from controller.sql.cursor import Cursor
 from controller.sql.lexer import TokenKind
 from controller.sql.plan import Plan
 from controller.sql.planner import tables_of
 from controller.sql.references import Need, needs_of
+from controller.sql.settings import Settings
 from controller.sql.temporary import temporary_tables
 from dataflow.errors import Condition, InvalidStatement
-from mysql_adapter.information_schema.virtual import DATABASE
-from mysql_adapter.statements.cursor import TokenCursor
 
-if TYPE_CHECKING:
-    from mysql_adapter.session import Session
-
+INFORMATION_SCHEMA = "information_schema"
 NEEDS_MAX = 2000
+
+
+class Session(Protocol):
+    """Who asks, and what their statements mean. `rights` are as of the newest `catalog` known."""
+
+    @property
+    def account(self) -> Account: ...
+    @property
+    def host_name(self) -> str: ...
+    @property
+    def rights(self) -> Rights: ...
+    @property
+    def catalog(self) -> Catalog: ...
+    @property
+    def database(self) -> str | None: ...
+    @property
+    def settings(self) -> Settings: ...
 
 
 class PlanNeeds:
@@ -47,9 +63,12 @@ class PlanNeeds:
         return needs
 
 
+_PLANS = PlanNeeds()
+
+
 def check_plan(session: Session, plan: Plan, sql: str) -> None:
     if not session.rights.everything:
-        check_needs(session, session.environment.plan_needs.of(plan, sql, session))
+        check_needs(session, _PLANS.of(plan, sql, session))
 
 
 def check_text(session: Session, sql: str) -> None:
@@ -63,7 +82,7 @@ def check_needs(session: Session, needs: Iterable[Need]) -> None:
     for need in needs:
         if (need.database, need.table) in own:
             continue
-        if need.database.lower() == DATABASE:
+        if need.database.lower() == INFORMATION_SCHEMA:
             if need.privilege != "SELECT":
                 raise denied_database(session, need.database)
             continue
@@ -79,7 +98,7 @@ def _temporary_names(session: Session) -> set[tuple[str, str]]:
     owner = session.settings.owner
     if not owner:
         return set()
-    found = temporary_tables(session.environment.database.catalog, owner)
+    found = temporary_tables(session.catalog, owner)
     return {(table.database, table.name) for table in found.values()}
 
 
@@ -88,7 +107,7 @@ def denied_database(session: Session, database: str) -> InvalidStatement:
 
 
 def denied_table(session: Session, command: str, table: str) -> InvalidStatement:
-    user, host = session.account.user, session.connection.host_name
+    user, host = session.account.user, session.host_name
     return InvalidStatement(Condition.TABLE_ACCESS_DENIED, command, user, host, table)
 
 
@@ -99,7 +118,7 @@ def check_global(session: Session, *privileges: str) -> None:
 
 
 def sees_database(session: Session, database: str) -> bool:
-    return database.lower() == DATABASE or session.rights.sees_database(database)
+    return database.lower() == INFORMATION_SCHEMA or session.rights.sees_database(database)
 
 
 def check_sees_database(session: Session, database: str) -> None:
@@ -109,7 +128,7 @@ def check_sees_database(session: Session, database: str) -> None:
 
 def check_sees_table(session: Session, database: str | None, table: str) -> None:
     rights = session.rights
-    if rights.everything or not database or database.lower() == DATABASE:
+    if rights.everything or not database or database.lower() == INFORMATION_SCHEMA:
         return
     if (database, table) in _temporary_names(session):
         return
@@ -120,7 +139,7 @@ def check_sees_table(session: Session, database: str | None, table: str) -> None
 # --- definitions
 
 
-def check_definition(session: Session, cursor: TokenCursor) -> None:
+def check_definition(session: Session, cursor: Cursor) -> None:
     """CREATE, ALTER, DROP, TRUNCATE and RENAME of databases, tables, indexes and views."""
     if session.rights.everything:
         return
@@ -131,7 +150,7 @@ def check_definition(session: Session, cursor: TokenCursor) -> None:
         cursor.back_to(mark)
 
 
-def _definition_needs(session: Session, cursor: TokenCursor) -> list[Need]:
+def _definition_needs(session: Session, cursor: Cursor) -> list[Need]:
     verb = cursor.next().upper
     if cursor.accept_any("DATABASE", "SCHEMA"):
         _if_exists(cursor)
@@ -149,7 +168,7 @@ def _definition_needs(session: Session, cursor: TokenCursor) -> list[Need]:
     raise cursor.error()
 
 
-def _object_needs(session: Session, cursor: TokenCursor, verb: str) -> list[Need]:
+def _object_needs(session: Session, cursor: Cursor, verb: str) -> list[Need]:
     start = cursor.mark()
     temporary = cursor.at("TEMPORARY")
     while not cursor.at_end and not cursor.at_any("TABLE", "TABLES", "INDEX", "VIEW"):
@@ -175,7 +194,7 @@ def _object_needs(session: Session, cursor: TokenCursor, verb: str) -> list[Need
     name = _name(session, cursor)
     if kind == "VIEW":
         needs = [Need("CREATE VIEW", *name)]
-        if verb == "ALTER" or name in session.environment.catalog().views:
+        if verb == "ALTER" or name in session.catalog.views:
             needs.append(Need("DROP", *name))
         while not cursor.accept("AS"):
             if cursor.at_end:
@@ -186,7 +205,7 @@ def _object_needs(session: Session, cursor: TokenCursor, verb: str) -> list[Need
     return [own, *_mentioned(session, cursor, verb, name)]
 
 
-def _mentioned(session: Session, cursor: TokenCursor, verb: str, name: tuple[str, str]) -> list[Need]:
+def _mentioned(session: Session, cursor: Cursor, verb: str, name: tuple[str, str]) -> list[Need]:
     """What the rest of a CREATE or ALTER TABLE says of other tables."""
     needs: list[Need] = []
     while not cursor.at_end:
@@ -206,7 +225,7 @@ def _mentioned(session: Session, cursor: TokenCursor, verb: str, name: tuple[str
     return needs
 
 
-def _renames(session: Session, cursor: TokenCursor) -> list[Need]:
+def _renames(session: Session, cursor: Cursor) -> list[Need]:
     needs: list[Need] = []
     while True:
         old = _name(session, cursor)
@@ -217,13 +236,13 @@ def _renames(session: Session, cursor: TokenCursor) -> list[Need]:
             return needs
 
 
-def _if_exists(cursor: TokenCursor) -> None:
+def _if_exists(cursor: Cursor) -> None:
     if cursor.accept("IF"):
         cursor.accept("NOT")
         cursor.expect("EXISTS")
 
 
-def _name(session: Session, cursor: TokenCursor) -> tuple[str, str]:
+def _name(session: Session, cursor: Cursor) -> tuple[str, str]:
     if cursor.token.kind is TokenKind.STRING:
         raise cursor.error()
     database, name = cursor.qualified_name()
@@ -265,4 +284,4 @@ def _check_may_grant(session: Session, rights: Rights, statement: AccountStateme
         raise denied_table(session, statement.action, table)
     if database:
         raise denied_database(session, database)
-    raise InvalidStatement(Condition.ACCESS_DENIED, session.account.user, session.connection.host_name, "YES")
+    raise InvalidStatement(Condition.ACCESS_DENIED, session.account.user, session.host_name, "YES")
