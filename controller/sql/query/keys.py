@@ -90,7 +90,7 @@ class _Finish:
             return
         rest: list[Expression] = []
         for condition in block.where:
-            found = None if columns_of(condition) & block.subqueries.keys() else _key_of(condition)
+            found = None if columns_of(condition) & block.subqueries.keys() else key_equality(condition)
             if found is not None and self._may_be_key(*found):
                 self._keys.append(found)
                 self._conditions.append(condition)
@@ -201,7 +201,7 @@ def _has_parameter(expression: Expression) -> bool:
     return any(isinstance(each, Parameter) for each in walk(expression))
 
 
-def _key_of(condition: Expression) -> tuple[Column, tuple[Expression, ...]] | None:
+def key_equality(condition: Expression) -> tuple[Column, tuple[Expression, ...]] | None:
     """The column and the values of an equality with parameters that an index can answer."""
     match condition:
         case Call("=", (Column() as column, value)) if not isinstance(value, Column):

@@ -10,6 +10,7 @@ from sqlglot import exp
 from controller.sql.output import default_name
 from controller.sql.plan import OrderItem
 from controller.sql.query.block import Block, Inner, Subquery, outer_ids
+from controller.sql.query.conditions import conditions
 from controller.sql.query.expressions import QueryTranslator
 from controller.sql.query.fields import Field, all_columns
 from controller.sql.query.grouped import GroupedClauses
@@ -20,7 +21,6 @@ from controller.sql.scope import FIELD_LIST, GROUP_CLAUSE, HAVING_CLAUSE, ORDER_
 from controller.sql.select import limits, order_items
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Column, Expression, columns_of
-from dataflow.join_shape import conjuncts
 
 if TYPE_CHECKING:
     from controller.sql.query.resolve import Resolver
@@ -73,7 +73,7 @@ class SelectResolver:
         self._windows = WindowClauses(resolver.numbering, node.args.get("windows") or [])
         where = node.args.get("where")
         if where is not None:
-            block.where = list(conjuncts(self._translator(WHERE_CLAUSE).translate(where.this)))
+            block.where = conditions(self._translator(WHERE_CLAUSE).translate(where.this))
         self._grouped.where = block.where
         before = set(self._subqueries)
         self._block_outputs = block.outputs
@@ -164,7 +164,7 @@ class SelectResolver:
             HAVING_CLAUSE, collect=self._grouped.collect, aliases={**self._aliases, **grouped}, aliases_first=True,
             levels=self._level,
         )  # fmt: skip
-        block.having = list(conjuncts(translator.translate(clause.this)))
+        block.having = conditions(translator.translate(clause.this))
 
     def _order_by(self, block: Block) -> None:
         translator = self._translator(

@@ -16,12 +16,12 @@ from controller.sql.output import NOT_NULL, column_flags
 from controller.sql.parse import parse, syntax_error
 from controller.sql.plan import OutputColumn
 from controller.sql.query.block import AnyBlock, From, Inner, Leaf, Left, Subquery, own_ids
+from controller.sql.query.conditions import conditions
 from controller.sql.query.fields import Field, renamed_output
 from controller.sql.query.names import Names, Source, Visible
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Expression
 from dataflow.functions import call
-from dataflow.join_shape import conjuncts
 from dataflow.schema import Table, is_internal
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class FromClause:
             return []
         before, self._names.visible = self._names.visible, visible
         translator = self._resolver.translator(self._names, ON_CLAUSE, self._subqueries)
-        found = list(conjuncts(translator.translate(node)))
+        found = conditions(translator.translate(node))
         self._names.visible = before
         return found
 
