@@ -24,12 +24,12 @@ from dataflow.graph import Graph
 from dataflow.group_code import fresh_state, group_loader
 from dataflow.join_code import reads_before
 from dataflow.lookup_code import store_row
-from dataflow.node import Aggregate, Base, Columns, Join, LeftJoin, SemiJoin
+from dataflow.node import Aggregate, Base, Columns, Join, LeftJoin, SemiJoin, TopK
 from dataflow.operator import Operator
 from dataflow.row_code import RowCode
 from dataflow.shard_messages import Item
 from dataflow.sharding import shard_of
-from dataflow.source import Key, Source
+from dataflow.source import Key, Source, key_function
 from dataflow.topk_code import topk_loader
 from dataflow.types import Row
 from dataflow.upquery import fill_sources
@@ -355,6 +355,19 @@ class Evaluator:
                 store_row(code, store, "row", "w", operator.types)
             found = self._stores[id(store)] = (store.recorders, store.views, code.build())
         return found[2]
+
+
+def gather_key(operator: Operator, number: int) -> Callable[[Row], Key]:
+    """Where rows of an input are gathered: by the state's key, or by what a match is made on."""
+    node = operator.node
+    if isinstance(node, Aggregate | TopK):
+        assert operator.state is not None
+        inner = node.group if isinstance(node, Aggregate) else tuple(range(len(node.types)))
+        columns = tuple(inner[c] for c in operator.state.columns)
+    else:
+        assert isinstance(node, LeftJoin | SemiJoin)
+        columns = tuple(right for _, right in sorted(node.equalities))
+    return key_function(columns, operator.inputs[number].types)
 
 
 def _key(wanted: Columns, columns: Columns, parts: tuple[object, ...]) -> Key:

@@ -5,7 +5,7 @@ With one shard nothing needs to be exchanged, so an epoch is over when its messa
 
 from __future__ import annotations
 
-from dataflow.delta import consolidate, rows_of
+from dataflow.delta import rows_of
 from dataflow.engine import Engine, View
 from dataflow.eviction import Evictor
 from dataflow.shard_messages import (
@@ -18,11 +18,13 @@ from dataflow.shard_messages import (
     EvictKeys,
     LimitMemory,
     MemoryLimited,
-    Restart,
+    Reset,
     ToWorker,
     Transition,
     Upquery,
     UpqueryAnswered,
+    UpqueryRefused,
+    ViewName,
 )
 from dataflow.shard_worker import ShardWorker
 from dataflow.source import Key
@@ -33,7 +35,7 @@ class LocalWorker:
     def __init__(self, source: BaseSource) -> None:
         self.source = source
         self.engine = Engine(source)
-        self.views: dict[int, View] = {}
+        self.views: dict[ViewName, View] = {}
         self._upqueries: list[Upquery] = []
         self._evictions: list[EvictKeys] = []
         self._limit_bytes: int | None = None
@@ -56,23 +58,19 @@ class LocalWorker:
                 self._evictions.append(message)
             case LimitMemory(limit_bytes):
                 self._limit_bytes = limit_bytes
-            case Restart():
+            case Reset():
                 self.engine = Engine(self.source)
                 self.views = {}
-                return self._epoch(BeginEpoch(message.epoch, {}, message.views))
+                refused, self._upqueries = self._upqueries, []
+                return [UpqueryRefused(each.request) for each in refused]
             case Bundle():
                 raise AssertionError("there is no other shard")
         return []
 
     def _epoch(self, message: BeginEpoch) -> list[Effect]:
-        graph = self.engine.graph
-        if message.transitions:
-            # Views are made of the tables as they were before the epoch's own changes.
-            graph.pending = {table: consolidate(delta) for table, delta in message.changes.items() if delta}
-            for transition in message.transitions:
-                self._transition(transition)
-            graph.pending = {}
         self.engine.apply(message.epoch, message.changes)
+        for transition in message.transitions:
+            self._transition(transition)
         effects: list[Effect] = [*self._answers(message.epoch)]
         effects += self._make_room()
         numbers = {view.number: number for number, view in self.views.items()}
@@ -85,9 +83,9 @@ class LocalWorker:
         else:
             self.engine.remove_view(self.views.pop(transition.view))
 
-    def _answers(self, epoch: int) -> list[UpqueryAnswered]:
+    def _answers(self, epoch: int) -> list[Effect]:
         asked, self._upqueries = self._upqueries, []
-        answers = []
+        answers: list[Effect] = []
         for each in asked:
             view = self.views.get(each.view)
             if view is not None:
@@ -95,6 +93,8 @@ class LocalWorker:
                 found = [view.arrangement.index.get(key) for key in each.keys]
                 rows = tuple(() if value is None else tuple(rows_of(view.arrangement.bag(value))) for value in found)
                 answers.append(UpqueryAnswered(each.request, epoch, rows))
+            else:
+                answers.append(UpqueryRefused(each.request))
         return answers
 
     def _make_room(self) -> list[Effect]:

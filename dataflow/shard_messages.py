@@ -17,18 +17,19 @@ from dataflow.source import Key
 from dataflow.types import Row
 
 Item = tuple[Any, ...]
+ViewName = int | bytes
 
 
 @dataclass(frozen=True, slots=True)
 class AddView:
-    view: int
+    view: ViewName
     node: Node
     key: Columns
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveView:
-    view: int
+    view: ViewName
 
 
 Transition = AddView | RemoveView
@@ -36,9 +37,9 @@ Transition = AddView | RemoveView
 
 @dataclass(frozen=True, slots=True)
 class BeginEpoch:
-    """The epoch is decided and in the source: apply it. `changes` are this shard's own rows.
+    """The epoch is decided and in the source: apply it, then make the transitions.
 
-    Every shard is given every epoch, with the same transitions.
+    `changes` are this shard's own rows. Every shard is given the same epochs, with the same transitions.
     """
 
     epoch: int
@@ -51,7 +52,7 @@ class Upquery:
     """Fill these index keys of a view; all of them live on this shard."""
 
     request: int
-    view: int
+    view: ViewName
     keys: tuple[Key, ...]
 
 
@@ -59,7 +60,7 @@ class Upquery:
 class EvictKeys:
     """Make keys of a view that live on this shard holes at the end of the next epoch."""
 
-    view: int
+    view: ViewName
     keys: tuple[Key, ...]
 
 
@@ -75,6 +76,7 @@ class Bundle:
     """Everything a shard has for another one in a round, also if it is nothing.
 
     `busy`: the sender sent something to someone. `level`: the lowest level of its pending fills.
+    In round 0, `tables` are those with changes, `asks` whether upqueries wait, `evicts` whether keys have to go.
     """
 
     generation: int
@@ -84,19 +86,19 @@ class Bundle:
     items: tuple[Item, ...]
     busy: bool
     level: int | None
-    tables: tuple[int, ...]
+    tables: tuple[int, ...] = ()
+    asks: bool = False
+    evicts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Restart:
-    """A shard was lost and is back: everyone begins anew, with no state, after `epoch`."""
+class Reset:
+    """A shard was lost, or failed: forget everything. What comes is of a new generation."""
 
     generation: int
-    epoch: int
-    views: tuple[AddView, ...]
 
 
-ToWorker = BeginEpoch | Upquery | EvictKeys | LimitMemory | Bundle | Restart
+ToWorker = BeginEpoch | Upquery | EvictKeys | LimitMemory | Bundle | Reset
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class EpochApplied:
     """`touched`: the keys of each view to publish anew."""
 
     epoch: int
-    touched: tuple[tuple[int, frozenset[Key]], ...]
+    touched: tuple[tuple[ViewName, frozenset[Key]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,13 @@ class UpqueryAnswered:
     request: int
     epoch: int
     rows: tuple[tuple[Row, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UpqueryRefused:
+    """There is no such view (any more)."""
+
+    request: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,4 +139,4 @@ class MemoryLimited:
     report: MemoryReport
 
 
-Effect = MemoryLimited | Send | EpochApplied | UpqueryAnswered | EpochWanted
+Effect = MemoryLimited | Send | EpochApplied | UpqueryAnswered | UpqueryRefused | EpochWanted

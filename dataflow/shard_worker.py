@@ -4,21 +4,21 @@
 bundle, works on those it got, and goes on. Bundles say whether anyone sent anything, so all
 shards agree without further ado when a phase is over and which comes next:
 
-    transitions → for each changed table: its rows, then operators level by level
-                → upqueries → evictions → EpochApplied
+    for each changed table: its rows, then operators level by level
+                → transitions → upqueries → evictions → EpochApplied
 
 The commit of an epoch (`dataflow.epochs`) comes before `BeginEpoch`; what is applied here can
-always be had again from the base tables. So the loss of a shard needs no repair: when it is
-back, `Restart` has all shards begin anew without state.
+always be had again from the base tables. So the loss of a shard needs no repair: `Reset` has
+all shards begin anew without state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 
 from dataflow.arrangement import Arrangement, Kind
 from dataflow.delta import Delta, consolidate, rows_of
-from dataflow.distributed import Evaluator
+from dataflow.distributed import Evaluator, gather_key
 from dataflow.engine import Engine, View
 from dataflow.eviction import Evictor, Pattern
 from dataflow.node import Aggregate, Base, Join, LeftJoin, SemiJoin, TopK, Union
@@ -34,15 +34,15 @@ from dataflow.shard_messages import (
     Item,
     LimitMemory,
     MemoryLimited,
-    Restart,
+    Reset,
     Send,
     ToWorker,
     Transition,
     Upquery,
     UpqueryAnswered,
+    UpqueryRefused,
+    ViewName,
 )
-from dataflow.source import Key, key_function
-from dataflow.types import Row
 from dataflow.upquery import BaseSource
 
 Inbox = tuple[list[Item], bool, int | None]
@@ -53,18 +53,20 @@ class ShardWorker:
     def __init__(self, shard: int, shard_count: int, source: BaseSource) -> None:
         self.shard, self.shard_count, self.source = shard, shard_count, source
         self.generation = 0
-        self._reset(0)
+        self._reset()
 
-    def _reset(self, epoch: int) -> None:
+    def _reset(self) -> None:
         self.engine = Engine(self.source, distributed=True)
         self.evaluator = Evaluator(self.engine.graph, self.shard, self.shard_count, self._queue)
-        self.views: dict[int, View] = {}
-        self.epoch = epoch
+        self.views: dict[ViewName, View] = {}
+        self.epoch = 0
         self._outbox: dict[int, list[Item]] = {}
         self._program: Program | None = None
         self._round = 0
         self._tables: tuple[int, ...] = ()
         self._changed_tables: set[int] = set()
+        self._asked: list[Upquery] = []
+        self._is_asked = self._is_evicting = False
         self._waiting: list[BeginEpoch] = []
         self._upqueries: list[Upquery] = []
         self._evictions: list[EvictKeys] = []
@@ -79,6 +81,11 @@ class ShardWorker:
     @property
     def is_idle(self) -> bool:
         return self._program is None and not self._waiting
+
+    @property
+    def wants_epoch(self) -> bool:
+        """Whether something here waits for an epoch to begin."""
+        return bool(self._upqueries or self._evictions) or self._limit_bytes is not None
 
     # -- the outside
 
@@ -98,19 +105,21 @@ class ShardWorker:
             case Bundle(generation=generation):
                 if generation >= self.generation:
                     self._bundles.setdefault((message.epoch, message.round), {})[message.sender] = message
-            case Restart():
-                early = {
-                    name: kept
-                    for name, given in self._bundles.items()
-                    if (kept := {s: b for s, b in given.items() if b.generation >= message.generation})
-                }
-                waiting = self._upqueries
-                self._reset(message.epoch)
-                self.generation = message.generation
-                self._bundles, self._upqueries = early, waiting
-                self._waiting.append(BeginEpoch(message.epoch, {}, message.views))
+            case Reset(generation):
+                self._reset_to(generation)
         self._advance()
         return self._effects
+
+    def _reset_to(self, generation: int) -> None:
+        early = {
+            name: kept
+            for name, given in self._bundles.items()
+            if (kept := {sender: each for sender, each in given.items() if each.generation >= generation})
+        }
+        refused = [UpqueryRefused(each.request) for each in (*self._asked, *self._upqueries)]
+        self._reset()
+        self.generation, self._bundles = generation, early
+        self._effects.extend(refused)
 
     def _advance(self) -> None:
         while True:
@@ -126,6 +135,7 @@ class ShardWorker:
     def _begin(self, message: BeginEpoch) -> None:
         self.epoch, self._round = message.epoch, 0
         self._tables = tuple(sorted(table for table, delta in message.changes.items() if delta))
+        self._asked, self._upqueries = self._upqueries, []
         self._program = self._epoch(message)
         next(self._program)
         self._send_bundles()
@@ -146,11 +156,14 @@ class ShardWorker:
     def _send_bundles(self) -> None:
         outbox, self._outbox = self._outbox, {}
         level = self.evaluator.pending_level
+        first = self._round == 0
+        evicts = first and (bool(self._evictions) or self._limit_bytes is not None)
         for shard in range(self.shard_count):
             items = tuple(outbox.get(shard, ()))
             bundle = Bundle(
-                self.generation, self.epoch, self._round, self.shard, items, bool(outbox), level, self._tables
-            )
+                self.generation, self.epoch, self._round, self.shard, items, bool(outbox), level,
+                self._tables if first else (), first and bool(self._asked), evicts,
+            )  # fmt: skip
             if shard == self.shard:
                 self._bundles.setdefault((self.epoch, self._round), {})[shard] = bundle
             else:
@@ -166,6 +179,8 @@ class ShardWorker:
         in_order = [bundles[sender] for sender in range(self.shard_count)]
         if self._round == 0:
             self._changed_tables = {table for each in in_order for table in each.tables}
+            self._is_asked = any(each.asks for each in in_order)
+            self._is_evicting = any(each.evicts for each in in_order)
         items = [item for each in in_order for item in each.items]
         levels = [each.level for each in in_order if each.level is not None]
         return items, any(each.busy for each in in_order), min(levels, default=None)
@@ -188,13 +203,8 @@ class ShardWorker:
 
     def _epoch(self, message: BeginEpoch) -> Program:
         graph, evaluator = self.engine.graph, self.evaluator
-        # Transitions see the tables as they were before the epoch's own changes.
         graph.pending = {table: consolidate(delta) for table, delta in message.changes.items() if delta}
         yield from self._quiet()
-        for transition in message.transitions:
-            yield from self._transition(transition)
-        if graph.recorded:
-            graph.end_step(self.engine.epoch)
         for table in sorted(self._changed_tables):
             delta = graph.pending.pop(table, [])
             if table in graph.bases:
@@ -204,11 +214,15 @@ class ShardWorker:
             evaluator.applied.clear()
             if graph.recorded:
                 graph.end_step(self.epoch)
-        yield from self._answer_upqueries()
+        for transition in message.transitions:
+            yield from self._transition(transition)
+        if self._is_asked:
+            yield from self._answer_upqueries()
         if graph.recorded:
             graph.end_step(self.epoch)
-        self._make_room()
-        yield from self._quiet()
+        if self._is_evicting:
+            self._make_room()
+            yield from self._quiet()
         self.engine.epoch = self.epoch
         touched = tuple(
             (number, frozenset(view.arrangement.touched)) for number, view in self.views.items() if view.arrangement.touched
@@ -223,7 +237,9 @@ class ShardWorker:
             view = self.engine.add_view(transition.node, transition.key)
             self.views[transition.view] = view
         else:
-            self.engine.remove_view(self.views.pop(transition.view))
+            removed = self.views.pop(transition.view, None)
+            if removed is not None:
+                self.engine.remove_view(removed)
         evaluator.refresh()
         unloaded, graph.unloaded = graph.unloaded, []
         alive = [pair for pair in unloaded if any(pair[1] is each for each in pair[0].arrangements())]
@@ -240,7 +256,7 @@ class ShardWorker:
         yield from self._produce(source)
         rows = evaluator.all_rows.pop(source.number, [])
         evaluator.all_rows.clear()
-        key_of = self._gather_key(operator, 0) if is_state else arrangement.key_of
+        key_of = gather_key(operator, 0) if is_state else arrangement.key_of
         for row, weight in rows:
             evaluator.send(evaluator.owner(key_of(row)), ("gather", operator.number, -1, row, weight))
         yield from self._quiet()
@@ -278,18 +294,6 @@ class ShardWorker:
             yield from self._quiet()
         if found:
             evaluator.all_rows.setdefault(operator.number, []).extend(found)
-
-    def _gather_key(self, operator: Operator, number: int) -> Callable[[Row], Key]:
-        """Where rows of an input are gathered: by the state's key, or by what a match is made on."""
-        node = operator.node
-        if isinstance(node, Aggregate | TopK):
-            assert operator.state is not None
-            inner = node.group if isinstance(node, Aggregate) else tuple(range(len(node.types)))
-            columns = tuple(inner[c] for c in operator.state.columns)
-        else:
-            assert isinstance(node, LeftJoin | SemiJoin)
-            columns = tuple(right for _, right in sorted(node.equalities))
-        return key_function(columns, operator.inputs[number].types)
 
     def _step(self, base: Operator) -> Program:
         """Take the change of one table through all that depends on it, level by level."""
@@ -331,7 +335,7 @@ class ShardWorker:
             for row, weight in delta:
                 evaluator.left_row(operator, row, weight, target, True)
         elif delta:
-            key_of = self._gather_key(operator, number)
+            key_of = gather_key(operator, number)
             for row, weight in delta:
                 evaluator.send(evaluator.owner(key_of(row)), ("gather", operator.number, number, row, weight))
 
@@ -348,8 +352,8 @@ class ShardWorker:
     # -- reads and evictions
 
     def _answer_upqueries(self) -> Program:
-        asked, self._upqueries = self._upqueries, []
-        asked = [each for each in asked if each.view in self.views]
+        asked = [each for each in self._asked if each.view in self.views]
+        self._effects.extend(UpqueryRefused(each.request) for each in self._asked if each.view not in self.views)
         for each in asked:
             view = self.views[each.view]
             for key in each.keys:
@@ -363,6 +367,7 @@ class ShardWorker:
             values = [arrangement.index.get(key) for key in each.keys]
             rows = tuple(() if value is None else tuple(rows_of(arrangement.bag(value))) for value in values)
             self._effects.append(UpqueryAnswered(each.request, self.epoch, rows))
+        self._asked = []
 
     def _evictor(self) -> Evictor:
         return Evictor(self.engine.graph, self._announce)

@@ -24,7 +24,7 @@ from dataflow.shard_messages import (
     EvictKeys,
     LimitMemory,
     RemoveView,
-    Restart,
+    Reset,
     Send,
     ToWorker,
     Transition,
@@ -109,7 +109,8 @@ class Cluster:
         self.workers[shard] = worker_of(shard, len(self.workers), self.sources[shard])
         self.applied = set()
         for each in range(len(self.workers)):
-            self.deliver(-1, each, Restart(self.generation, self.epoch, tuple(self.views.values())))
+            self.deliver(-1, each, Reset(self.generation))
+            self.deliver(-1, each, BeginEpoch(self.epoch, {}, tuple(self.views.values())))
 
     def do(self, action: Action, lose: int | None = None) -> None:
         known = sorted(self.views)
