@@ -28,7 +28,7 @@ from typing import Any
 
 from dataflow.delta import Bag, Delta, rows_of
 from dataflow.node import Columns
-from dataflow.ordering import OrderedRows
+from dataflow.sorted_rows import OrderedRows, SortKey
 from dataflow.source import Key
 from dataflow.types import Row
 
@@ -62,7 +62,7 @@ class Arrangement:
 
     __slots__ = (
         "before", "columns", "compute", "delta_of", "epoch", "full", "handles", "history", "index", "key_of", "kind",
-        "name", "order", "reason", "recorders", "referenced", "step_changes", "sweep", "touched", "users", "views",
+        "name", "orders", "reason", "recorders", "referenced", "step_changes", "sweep", "touched", "users", "views",
     )  # fmt: skip
 
     def __init__(self, columns: Columns, kind: Kind, key_of: Callable[[Row], Key], name: str, reason: str = "") -> None:
@@ -77,7 +77,7 @@ class Arrangement:
         self.delta_of: Callable[[], Delta] | None = None
         self.users = 0
         self.views = 0
-        self.order: Callable[[Row], Any] | None = None
+        self.orders: dict[Columns, SortKey] = {}
         self.touched: set[Key] = set()
         self.referenced: set[Key] = set()
         self.sweep: Iterator[Key] = iter(())
@@ -124,7 +124,7 @@ class Arrangement:
     def store(self, bag: Bag) -> Any:
         """What the index of a UNIQUE or BAG arrangement holds for these rows."""
         if self.kind is Kind.BAG:
-            return bag if self.order is None else OrderedRows(bag, self.order)
+            return OrderedRows(bag, self.orders) if self.orders else bag
         assert len(bag) <= 1 and all(weight == 1 for weight in bag.values()), f"{self.name}: not unique: {bag}"
         return next(iter(bag), ())
 
@@ -138,13 +138,15 @@ class Arrangement:
             else:
                 bag = self.index.setdefault(key, {})
                 bag[row] = bag.get(row, 0) + weight
+        if self.orders:
+            self.set_orders(self.orders)
 
-    def keep_ordered(self, order: Callable[[Row], Any]) -> None:
-        """Keep each key's rows sorted from now on, for range reads."""
-        assert self.kind is Kind.BAG and self.order is None
-        self.order = order
+    def set_orders(self, orders: dict[Columns, SortKey]) -> None:
+        """Keep each key's rows in these orders from now on, for range reads."""
+        assert self.kind is Kind.BAG
+        self.orders = orders
         for key, bag in self.index.items():
-            self.index[key] = OrderedRows(bag, order)
+            self.index[key] = self.store(dict(bag))
 
     def evict(self, key: Key) -> bool:
         """Make the key a hole. Evicting what depends on it is the caller's business."""

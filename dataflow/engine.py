@@ -20,7 +20,6 @@ in memory is read from there. Knows nothing of other shards, of time, or of stor
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from dataflow.arrangement import HOLE, Arrangement, Handle, Hit, Hole, Kind
 from dataflow.clock import Clock, MemoryReport
@@ -32,20 +31,13 @@ from dataflow.join_shape import is_unique
 from dataflow.key_tracing import traced
 from dataflow.node import Base, Columns, Node, Order
 from dataflow.operator import Operator
-from dataflow.ordering import OrderedRows, range_bound, sort_function
+from dataflow.ordering import Bound, range_bound
 from dataflow.placement import COMPUTED_KEY, NO_KEY, place
+from dataflow.sorted_rows import OrderedRows, entry_function
 from dataflow.source import Key, key_of_values
 from dataflow.types import Row, Value
 from dataflow.upquery import BaseSource
 from dataflow.validation import validate
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """One end of a range: values of the first columns of the order."""
-
-    values: tuple[Value, ...]
-    inclusive: bool = True
 
 
 class View:
@@ -92,20 +84,26 @@ class Engine:
 
     # -- transitions
 
-    def add_view(self, node: Node, key: Columns) -> View:
-        """Keep `node` by `key` from now on. A partial view starts empty; a full one is computed here."""
+    def add_view(self, node: Node, key: Columns, order: Columns = ()) -> View:
+        """Keep `node` by `key` from now on. A partial view starts empty; a full one is computed here.
+
+        With `order`, the rows of each key are kept sorted by these columns: see `range`.
+        """
         columns = tuple(sorted(set(key)))
         lookup = traced(node, columns)
         full = "" if lookup else COMPUTED_KEY if columns else NO_KEY
         operator = self.graph.build(place(node, frozenset({lookup}), full))
         arrangement = operator.reader(columns)
-        if arrangement is None or arrangement.columns != columns:
+        grouped = arrangement is not None and arrangement.kind in (Kind.PARTS, Kind.WINDOWS)
+        if arrangement is None or arrangement.columns != columns or (order and grouped):
             arrangement = operator.stores.get(columns) or self.graph.new_store(operator, columns)
         arrangement.views += 1
         self.graph.invalidate(operator)
         view = View(self._count, node, key, operator, arrangement, full)
         self._count += 1
         self.views[view.number] = view
+        if order:
+            self.keep_ordered(view, order)
         for table in operator.bases:
             self._views_of.setdefault(table, []).append(view)
         if self.graph.recorded:
@@ -119,6 +117,8 @@ class Engine:
         for table in view.operator.bases:
             self._views_of[table].remove(view)
         view.arrangement.views -= 1
+        if view.order:
+            self._order_arrangement(view)
         self.graph.invalidate(view.operator)
         self.graph.release(view.operator)
 
@@ -154,27 +154,43 @@ class Engine:
 
     def keep_ordered(self, view: View, order: Columns) -> None:
         """Keep the view's rows of each key sorted by `order`, so that `range` need not look at them all."""
-        arrangement = view.arrangement
         view.order = order
-        if arrangement.kind is Kind.BAG and arrangement.order is None:
-            arrangement.keep_ordered(sort_function([Order(Column(c, view.node.types[c])) for c in order]))
+        self._order_arrangement(view)
+
+    def _order_arrangement(self, view: View) -> None:
+        """Have the orders that the views of an arrangement want, and no others."""
+        arrangement = view.arrangement
+        if arrangement.kind is not Kind.BAG:
+            return
+        wanted = {each.order for each in self.views.values() if each.arrangement is arrangement and each.order}
+        if wanted != arrangement.orders.keys():
+            types = view.node.types
+            arrangement.set_orders(
+                {order: entry_function(Order(Column(c, types[c])) for c in order) for order in sorted(wanted)}
+            )
             self.graph.invalidate(view.operator)
 
     def range(
-        self, view: View, key: Sequence[Value], low: Bound | None = None, high: Bound | None = None
+        self,
+        view: View,
+        key: Sequence[Value],
+        low: Bound | None = None,
+        high: Bound | None = None,
+        limit: int | None = None,
+        descending: bool = False,
     ) -> Hit | Hole:
-        """The rows of a key between two bounds on the columns of the view's order, sorted by them."""
+        """The first rows of a key between two bounds on the columns of the view's order, sorted by them."""
         arrangement = view.arrangement
-        value = arrangement.index.get(view.index_key(key))
+        index_key = view.index_key(key)
+        arrangement.referenced.add(index_key)
+        value = arrangement.index.get(index_key)
         if value is None:
             return Hit(()) if arrangement.full else HOLE
-        types = [view.node.types[column] for column in view.order]
-        start = None if low is None else range_bound(low.values, types[: len(low.values)], after=not low.inclusive)
-        end = None if high is None else range_bound(high.values, types[: len(high.values)], after=high.inclusive)
         rows = arrangement.bag(value)
-        if not isinstance(rows, OrderedRows):
-            rows = OrderedRows(rows, sort_function([Order(Column(c, view.node.types[c])) for c in view.order]))
-        return Hit(tuple(rows.between(start, end)))
+        if not isinstance(rows, OrderedRows):  # one row, or one for each group of an aggregate
+            order = [Order(Column(c, view.node.types[c])) for c in view.order]
+            rows = OrderedRows(rows, {view.order: entry_function(order)})
+        return Hit(tuple(rows.between(view.order, range_bound(low), range_bound(high), limit, descending)))
 
     def upquery(self, view: View, keys: Sequence[Sequence[Value]]) -> list[Hit]:
         """The view's rows for each key as of this epoch; holes are filled, each once."""

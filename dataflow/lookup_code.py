@@ -117,19 +117,19 @@ def store_row(code: Source, store: Arrangement, row: str, weight: str, types: Se
         if store.full:
             code.line(f"{bag} = {index}.get({key})")
             with code.block(f"if {bag} is None:"):
-                code.line(f"{bag} = {index}[{key}] = {'{}' if store.order is None else code.constant(store.store) + '({})'}")
+                code.line(f"{bag} = {index}[{key}] = {code.constant(store.store) + '({})' if store.orders else '{}'}")
         else:
             code.line(f"{bag} = {index}[{key}]")
         code.line(f"{count} = {bag}.get({row}, 0) + {weight}")
         with code.block(f"if {count}:"):
-            if store.order is not None:
+            if store.orders:
                 with code.block(f"if {row} not in {bag}:"):
-                    code.line(f"{bag}.place(({code.constant(store.order)}({row}), {row}))")
+                    code.line(f"{bag}.place({row})")
             code.line(f"{bag}[{row}] = {count}")
         with code.block("else:"):
-            if store.order is not None:
+            if store.orders:
                 with code.block(f"if {row} in {bag}:"):
-                    code.line(f"{bag}.displace(({code.constant(store.order)}({row}), {row}))")
+                    code.line(f"{bag}.displace({row})")
             code.line(f"{bag}.pop({row}, None)")
             if store.full:
                 with code.block(f"if not {bag}:"):

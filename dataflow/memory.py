@@ -13,6 +13,7 @@ from typing import Any
 
 from dataflow.accumulator import OrderedBag
 from dataflow.arrangement import Arrangement
+from dataflow.sorted_rows import OrderedRows, Tie
 
 SAMPLE_KEYS = 128
 _GROWTH = 0.1
@@ -35,6 +36,10 @@ def deep_bytes(value: Any, held: int = 2) -> float:
     elif isinstance(value, dict):
         for key, each in value.items():
             total += deep_bytes(key, 3) + deep_bytes(each, 3)
+        if isinstance(value, OrderedRows):
+            total += sum(deep_bytes(each.blocks) + deep_bytes(each.starts) for each in value.orders.values())
+    elif isinstance(value, Tie):
+        total += deep_bytes(value.row)
     elif isinstance(value, OrderedBag):
         total += deep_bytes(value.counts) + (sys.getsizeof(value.entries) if value.counts else 0)
     return total

@@ -6,7 +6,6 @@ the whole row, so that no order depends on how rows arrived.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections.abc import Callable, Mapping, Sequence
 from functools import total_ordering
 from typing import Any
@@ -62,26 +61,38 @@ def order_key(code: Source, order: Order, columns: Mapping[int, str]) -> str:
     return f"((True, 0) if ({value} := {source}) is None else (False, {code.constant(Descending)}({keyed})))"
 
 
-@total_ordering
 class _Above:
     """Greater than every key part: ends a range after all rows that begin with a prefix."""
 
     def __lt__(self, other: object) -> bool:
         return False
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Above)
+    def __gt__(self, other: object) -> bool:
+        return True
 
 
 ABOVE = _Above()
 
 
-def range_bound(values: Sequence[Value], types: Sequence[SqlType], *, after: bool) -> tuple[Any, ...]:
-    """The sort key just before, or just after, all rows whose first order columns have `values`."""
+Bound = tuple[tuple[Any, ...], bool]
+"""One end of a range: keys of the first columns of an order, None for NULL, and whether it is after them."""
+
+
+def bound_keys(values: Sequence[Value], types: Sequence[SqlType]) -> tuple[Any, ...]:
+    """Values of the first columns of an order as its bounds have them."""
     parts: list[Any] = []
-    for value, kind in zip(values, types, strict=True):
+    for value, kind in zip(values, types):
         key = value_key(kind)
-        parts.append((False, 0) if value is None else (True, value if key is None else key(value)))
+        parts.append(value if value is None or key is None else key(value))
+    return tuple(parts)
+
+
+def range_bound(bound: Bound | None) -> tuple[Any, ...] | None:
+    """The sort key just before, or just after, all rows whose first order columns have these keys."""
+    if bound is None:
+        return None
+    keys, after = bound
+    parts = [(False, 0) if key is None else (True, key) for key in keys]
     return (*parts, ABOVE) if after else tuple(parts)
 
 
@@ -90,35 +101,13 @@ def whole_row_key(row: Row) -> tuple[tuple[bool, Value], ...]:
     return tuple([(False, 0) if value is None else (True, value) for value in row])
 
 
-def sort_function(order: Sequence[Order]) -> Callable[[Row], Any]:
-    """The total sort key of a row: `order`, then the row itself."""
+def sort_function(order: Sequence[Order], tie: Callable[[Row], Any] = whole_row_key) -> Callable[[Row], Any]:
+    """The total sort key of a row: `order`, then the row itself, as `tie` has it."""
     code = Source("sort_key", "row")
     columns = _RowColumns()
     parts = [order_key(code, each, columns) for each in order]
-    code.line(f"return ({', '.join([*parts, code.constant(whole_row_key) + '(row)'])},)")
+    code.line(f"return ({', '.join([*parts, code.constant(tie) + '(row)'])},)")
     return code.build()
-
-
-class OrderedRows(dict[Row, int]):
-    """A bag that also has its rows in order; `sort_key` must be total."""
-
-    __slots__ = ("entries",)
-
-    def __init__(self, bag: Mapping[Row, int], sort_key: Callable[[Row], Any]) -> None:
-        super().__init__(bag)
-        self.entries: list[tuple[Any, Row]] = sorted((sort_key(row), row) for row in bag)
-
-    def place(self, entry: tuple[Any, Row]) -> None:
-        insort(self.entries, entry)
-
-    def displace(self, entry: tuple[Any, Row]) -> None:
-        del self.entries[bisect_left(self.entries, entry)]
-
-    def between(self, low: Any, high: Any) -> list[Row]:
-        """The rows with low ≤ key < high, in order, each as often as it is there."""
-        start = 0 if low is None else bisect_left(self.entries, (low,))
-        end = len(self.entries) if high is None else bisect_left(self.entries, (high,))
-        return [row for _, row in self.entries[start:end] for _ in range(self[row])]
 
 
 class _RowColumns(dict[int, str]):
