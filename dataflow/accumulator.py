@@ -23,6 +23,7 @@ from dataflow import documents
 from dataflow.errors import Unsupported
 from dataflow.node import AggregateFunction
 from dataflow.ordering import entry_key, order_key, value_key
+from dataflow.sorting import sort_in_pieces
 from dataflow.source import Source
 from dataflow.types import INTEGERS, REALS, Kind, SqlType
 
@@ -57,7 +58,8 @@ class OrderedBag:
     @property
     def entries(self) -> list[Any]:
         if self._sorted is None:
-            self._sorted = sorted(self.counts)
+            self._sorted = list(self.counts)
+            sort_in_pieces(self._sorted)
         return self._sorted
 
 

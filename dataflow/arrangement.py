@@ -21,12 +21,12 @@ drop the records that no handle is old enough to need: no merge, so no epoch pay
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from dataflow.delta import Bag, Delta, rows_of
+from dataflow.delta import Bag, Change, Delta, rows_of
 from dataflow.node import Columns
 from dataflow.sorted_rows import OrderedRows, SortKey
 from dataflow.source import Key
@@ -94,12 +94,16 @@ class Arrangement:
         """Compute the value of a key that is a hole, and remember it."""
         assert not self.full, f"{self.name} is full"
         value = self.compute(key)
+        self.adopt(key, value)
+        return value
+
+    def adopt(self, key: Key, value: Any) -> None:
+        """Remember the value of a key that was a hole."""
         if self.recorders:
             self._record_fill(key, value)
         self.index[key] = value
         if self.views:
             self.referenced.add(key)
-        return value
 
     def bag(self, value: Any) -> Bag:
         """The rows of an index entry."""
@@ -128,7 +132,7 @@ class Arrangement:
         assert len(bag) <= 1 and all(weight == 1 for weight in bag.values()), f"{self.name}: not unique: {bag}"
         return next(iter(bag), ())
 
-    def load(self, delta: Delta) -> None:
+    def load(self, delta: Iterable[Change]) -> None:
         """Take all rows into a full arrangement that is empty."""
         for row, weight in delta:
             key = self.key_of(row)

@@ -11,12 +11,31 @@ first. An index with one row for each key can then apply rows one by one, withou
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 from dataflow.types import Row
 
 Change = tuple[Row, int]
 Delta = list[Change]
 Bag = dict[Row, int]
+
+
+class Weighted(Protocol):
+    """Rows with weights, gone through once: a bag, or rows that come as they are read."""
+
+    def items(self) -> Iterable[Change]: ...
+
+
+class Stream:
+    """Rows with weights that are nowhere collected."""
+
+    __slots__ = ("_changes",)
+
+    def __init__(self, changes: Iterable[Change]) -> None:
+        self._changes = changes
+
+    def items(self) -> Iterable[Change]:
+        return self._changes
 
 
 def consolidate(delta: Iterable[Change]) -> Delta:

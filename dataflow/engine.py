@@ -19,7 +19,8 @@ in memory is read from there. Knows nothing of other shards, of time, or of stor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from dataflow.arrangement import HOLE, Arrangement, Handle, Hit, Hole, Kind
 from dataflow.clock import Clock, MemoryReport
@@ -29,6 +30,7 @@ from dataflow.expression import Column
 from dataflow.graph import Graph
 from dataflow.join_shape import is_unique
 from dataflow.key_tracing import traced
+from dataflow.loading import load, take_over
 from dataflow.node import Base, Columns, Node, Order
 from dataflow.operator import Operator
 from dataflow.ordering import Bound, range_bound
@@ -84,19 +86,29 @@ class Engine:
 
     # -- transitions
 
-    def add_view(self, node: Node, key: Columns, order: Columns = ()) -> View:
+    def add_view(self, node: Node, key: Columns, order: Columns = (), prepared: Engine | None = None) -> View:
         """Keep `node` by `key` from now on. A partial view starts empty; a full one is computed here.
 
         With `order`, the rows of each key are kept sorted by these columns: see `range`.
+        `prepared` has the view already, as of the same epoch: what it holds for it is taken over
+        instead of computed. If something fails, the engine is as it was.
         """
         columns = tuple(sorted(set(key)))
         lookup = traced(node, columns)
         full = "" if lookup else COMPUTED_KEY if columns else NO_KEY
-        operator = self.graph.build(place(node, frozenset({lookup}), full))
-        arrangement = operator.reader(columns)
-        grouped = arrangement is not None and arrangement.kind in (Kind.PARTS, Kind.WINDOWS)
-        if arrangement is None or arrangement.columns != columns or (order and grouped):
-            arrangement = operator.stores.get(columns) or self.graph.new_store(operator, columns)
+        placement = place(node, frozenset({lookup}), full)
+        before = frozenset(self.graph.operators)
+        try:
+            operator = self.graph.build(placement)
+            arrangement = self._arrangement_for(operator, columns, ordered=bool(order))
+            if not self.graph.distributed:
+                load(self.graph, None if prepared is None else prepared.graph)
+        except BaseException:
+            self.graph.undo(before)
+            raise
+        finally:
+            if self.graph.recorded:
+                self.graph.end_step(self.epoch)
         arrangement.views += 1
         self.graph.invalidate(operator)
         view = View(self._count, node, key, operator, arrangement, full)
@@ -106,9 +118,27 @@ class Engine:
             self.keep_ordered(view, order)
         for table in operator.bases:
             self._views_of.setdefault(table, []).append(view)
+        if prepared is not None:
+            self.take_over(prepared)
+        return view
+
+    def _arrangement_for(self, operator: Operator, columns: Columns, ordered: bool) -> Arrangement:
+        """Where a view reads the operator's rows by `columns`; made if it is not there."""
+        arrangement = operator.reader(columns)
+        grouped = arrangement is not None and arrangement.kind in (Kind.PARTS, Kind.WINDOWS)
+        if arrangement is None or arrangement.columns != columns or (ordered and grouped):
+            arrangement = operator.stores.get(columns) or self.graph.new_store(operator, columns)
+        return arrangement
+
+    def take_over(self, prepared: Engine) -> None:
+        """Fill the holes of keys that `prepared` has filled; it is at the same epoch, and not used any more."""
+        views = {id(view.arrangement): view for view in self.views.values()}
+        for arrangement, key in take_over(self.graph, prepared.graph):
+            arrangement.touched.add(key)
+            if id(arrangement) in views:
+                self._unpublished.add(views[id(arrangement)].number)
         if self.graph.recorded:
             self.graph.end_step(self.epoch)
-        return view
 
     def remove_view(self, view: View) -> None:
         """Forget the view, and every operator and arrangement that only it used."""
@@ -206,14 +236,24 @@ class Engine:
     def fill(self, view: View, keys: Iterable[Key]) -> None:
         """Compute those of the index keys that are holes, as of this epoch."""
         arrangement = view.arrangement
-        if not arrangement.full:
-            for key in keys:
+        try:
+            for key in () if arrangement.full else keys:
                 if key not in arrangement.index:
                     arrangement.fill(key)
                     arrangement.touched.add(key)
                     self._unpublished.add(view.number)
-        if self.graph.recorded:
-            self.graph.end_step(self.epoch)
+        finally:
+            if self.graph.recorded:
+                self.graph.end_step(self.epoch)
+
+    @contextmanager
+    def spending(self, spend: Callable[[int], None]) -> Iterator[None]:
+        """Tell `spend` how many rows are read meanwhile to fill or add something; it may raise to stop that."""
+        before, self.graph.spend = self.graph.spend, spend
+        try:
+            yield
+        finally:
+            self.graph.spend = before
 
     def evict(self, view: View, keys: Sequence[Sequence[Value]]) -> int:
         """Make keys of a partial view holes again; returns how many keys went, dependents included."""

@@ -7,10 +7,11 @@ depends on it, in topological order.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Set
 from typing import Any
 
 from dataflow.arrangement import Arrangement, Kind
-from dataflow.delta import Delta
+from dataflow.delta import Change, Delta
 from dataflow.fused_code import can_fuse, fused_update
 from dataflow.group_code import fresh_state, group_loader, group_update
 from dataflow.join_code import join_update, reads_before
@@ -30,7 +31,9 @@ class Graph:
         self.source = source
         self.distributed = distributed
         self.unloaded: list[tuple[Operator, Arrangement]] = []
-        """With several shards: full arrangements that wait for their rows."""
+        """Full arrangements that wait for their rows, see `dataflow.loading`."""
+        self.spend: Callable[[int], None] = _unlimited
+        """Told how many rows are read to compute something; may raise to stop it."""
         self.operators: dict[Placement, Operator] = {}
         self.bases: dict[int, Operator] = {}
         self.pending: dict[int, Delta] = {}
@@ -65,6 +68,7 @@ class Graph:
                 reads_before(operator, changed, number) for changed in range(len(inputs))
             )
             if old:
+                operator.recordings.append((inputs[number], arrangement))
                 self.start_recording(inputs[number], arrangement)
         if operator.is_stateful:
             self._create_state(operator)
@@ -83,12 +87,30 @@ class Graph:
         if self.distributed:
             self._distribute(owner, store)
             return store
-        read = self.bag_reader(owner, columns)
-        store.compute = lambda key: store.store(read(key))
         if store.full:
-            store.load(list(self.bag_reader(owner, ())(()).items()))
+            self.unloaded.append((owner, store))
+        else:
+            read = self.bag_reader(owner, columns)
+            store.compute = lambda key: store.store(read(key))
         self._forget_steps(owner)
         return store
+
+    def undo(self, kept: Set[Placement]) -> None:
+        """An extension has failed: take down all operators but those that were there, and what was not loaded."""
+        unloaded, self.unloaded = self.unloaded, []
+        for placement, operator in reversed(list(self.operators.items())):
+            if placement not in kept:
+                operator.stores.clear()
+                operator.state = None
+                self.release(operator)
+        empty = {id(arrangement) for _, arrangement in unloaded}
+        for operator in list(self.operators.values()):
+            if any(id(arrangement) in empty for _, arrangement in operator.uses):
+                operator.computers.clear()
+                operator.uses = [each for each in operator.uses if id(each[1]) not in empty]
+        for operator, arrangement in unloaded:
+            arrangement.users = 0
+            self.release(operator)
 
     def release(self, operator: Operator) -> None:
         """Take the operator down if nobody uses it any more, and what only it used."""
@@ -108,22 +130,13 @@ class Graph:
         if operator.state is not None:
             self.recorded.pop(id(operator.state), None)
         self._forget_steps(operator)
-        old_readers = {
-            number
-            for number in range(len(operator.inputs))
-            for changed in range(number)
-            if isinstance(operator.node, Join | LeftJoin | SemiJoin) and reads_before(operator, changed, number)
-        }
         for number, each in enumerate(operator.inputs):
             each.consumers.remove((operator, number))
             each.invalidate()
         for _, arrangement in operator.uses:
             arrangement.users -= 1
-        for number, columns in lookups_of(operator.node):
-            if number in old_readers:
-                found = operator.inputs[number].reader(columns)
-                assert found is not None
-                self.stop_recording(operator.inputs[number], found)
+        for owner, arrangement in operator.recordings:
+            self.stop_recording(owner, arrangement)
         for owner in {id(each): each for each in (*operator.inputs, *(owner for owner, _ in operator.uses))}.values():
             self.release(owner)
 
@@ -159,14 +172,10 @@ class Graph:
         if self.distributed:
             self._distribute(operator, state)
             return
-        load = group_loader(operator) if isinstance(node, Aggregate) else topk_loader(operator)
         if key is None:
-            rows = self.bag_reader(operator.inputs[0], ())(())
-            if kind is Kind.STATE:
-                state.index.update(load(rows))
-            else:
-                state.index[()] = load(rows)
+            self.unloaded.append((operator, state))
             return
+        load = group_loader(operator) if isinstance(node, Aggregate) else topk_loader(operator)
         inner = node.group if isinstance(node, Aggregate) else tuple(range(len(node.types)))
         below = [inner[c] for c in columns]
         read = self.bag_reader(operator.inputs[0], tuple(sorted(below)))
@@ -192,6 +201,14 @@ class Graph:
     def bag_reader(self, operator: Operator, columns: Columns) -> BagReader:
         """A function that gives the operator's rows with a key in `columns`, as of now."""
         return self._upqueries.bag_reader(operator, columns)
+
+    def stream(self, operator: Operator) -> Iterator[Change]:
+        """All rows of the operator, one after the other, as of now."""
+        return self._upqueries.stream(operator)
+
+    def is_loaded(self, arrangement: Arrangement) -> bool:
+        """Whether it has all rows of its operator."""
+        return arrangement.full and not any(each is arrangement for _, each in self.unloaded)
 
     # -- steps
 
@@ -267,6 +284,10 @@ class Graph:
             owner.delta = []
             arrangement.epoch = epoch
             arrangement.end_step()
+
+
+def _unlimited(rows: int) -> None:
+    """Any number of rows may be read."""
 
 
 def _step(

@@ -12,7 +12,6 @@ from typing import Any
 
 from dataflow.accumulator import Accumulator, OrderedBag, accumulator
 from dataflow.arrangement import Arrangement, Kind
-from dataflow.delta import Bag
 from dataflow.expression import Column
 from dataflow.lookup_code import Output, input_columns
 from dataflow.node import Aggregate, AggregateFunction
@@ -72,13 +71,15 @@ class GroupWriter:
         return row if not self.node.group else f"({row} if s[0] else ())"
 
 
-def group_loader(operator: Operator) -> Callable[[Bag], States]:
-    """bag of input rows → the state of each of its groups."""
+def group_loader(operator: Operator) -> Callable[..., States]:
+    """input rows → the state of each of their groups, put into the dict `states` if one is given."""
     node = operator.node
     assert isinstance(node, Aggregate)
-    code = Source(f"group_{operator.number}_load", "bag")
+    code = Source(f"group_{operator.number}_load", "bag, states=None")
     writer = GroupWriter(code, node)
-    code.line("states = {}" if node.group else f"states = {{(): {writer.fresh}}}")
+    code.line("if states is None: states = {}")
+    if not node.group:
+        code.line(f"states[()] = {writer.fresh}")
     with code.block("for row, w in bag.items():"):
         code.line(f"g = {writer.group_key()}")
         code.line("s = states.get(g)")

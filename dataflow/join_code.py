@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from dataflow.arrangement import Arrangement, Kind
+from dataflow.delta import Change
 from dataflow.expression import Column
 from dataflow.key_tracing import column_at
 from dataflow.lookup_code import (
@@ -75,6 +76,20 @@ def join_computer(operator: Operator, columns: Columns, read: BagReader, start: 
     writer.extend(Pipeline(pipeline.stages[1:], pipeline.choice), ["w"], collect)
     code.close(top)
     code.line("return out")
+    return code.build()
+
+
+def join_stream(operator: Operator, start: int) -> Callable[[Iterable[Change]], Iterator[Change]]:
+    """rows of input `start`, one after the other → the join's rows."""
+    node = operator.node
+    assert isinstance(node, Join)
+    code = Source(f"join_{operator.number}_all", "changes")
+    code.open(f"for r{start}, w in changes:")
+    writer = JoinWriter(code, operator, node, None)
+    pipeline = pipeline_of(node, start)
+    writer.checks(pipeline.stages[0])
+    rest = Pipeline(pipeline.stages[1:], pipeline.choice)
+    writer.extend(rest, ["w"], lambda row, weight: code.line(f"yield ({row}), {weight}"))
     return code.build()
 
 

@@ -7,7 +7,10 @@ were any before. What is retracted goes out first, so each key's output is a val
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+
 from dataflow.arrangement import Arrangement
+from dataflow.delta import Change
 from dataflow.join_code import reads_before
 from dataflow.lookup_code import (
     Output,
@@ -70,6 +73,15 @@ def match_computer(operator: Operator, columns: Columns, read: BagReader, given:
     MatchWriter(code, operator).left_row("w", collect, old=False)
     code.close(top)
     code.line("return out")
+    return code.build()
+
+
+def match_stream(operator: Operator) -> Callable[[Iterable[Change]], Iterator[Change]]:
+    """left rows, one after the other → the rows they lead to."""
+    code = Source(f"match_{operator.number}_all", "changes")
+    code.open("for r0, w in changes:")
+    writer = MatchWriter(code, operator)
+    writer.left_row("w", lambda row, weight: code.line(f"yield ({row}), {weight}"), old=False)
     return code.build()
 
 

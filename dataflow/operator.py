@@ -44,6 +44,8 @@ class Operator:
         )
         self.consumers: list[tuple[Operator, int]] = []
         self.uses: list[tuple[Operator, Arrangement]] = []
+        self.recordings: list[tuple[Operator, Arrangement]] = []
+        """Arrangements of the inputs that are kept as of before a step, for this operator."""
         self.stores: dict[Columns, Arrangement] = {}
         self.state: Arrangement | None = None
         self.delta: Delta = []

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 from dataflow.arrangement import Arrangement
-from dataflow.delta import Bag, Delta
+from dataflow.delta import Bag, Delta, Weighted
 from dataflow.node import TopK
 from dataflow.operator import Operator
 from dataflow.ordering import sort_function
+from dataflow.sorting import sort_in_pieces
 from dataflow.source import Function, Key, key_function
 from dataflow.types import Row
 
@@ -29,20 +30,20 @@ def _window(node: TopK, entries: list[Entry]) -> Bag:
     return bag
 
 
-def topk_loader(operator: Operator) -> Callable[[Bag], Partitions]:
-    """bag of input rows → the state of each of its partitions."""
+def topk_loader(operator: Operator) -> Callable[[Weighted], Partitions]:
+    """input rows → the state of each of their partitions."""
     node = operator.node
     assert isinstance(node, TopK)
     partition_of = key_function(node.partition, node.types)
     sort_key = sort_function(node.order)
 
-    def load(bag: Bag) -> Partitions:
+    def load(bag: Weighted) -> Partitions:
         partitions: Partitions = {}
         for row, weight in bag.items():
             state = partitions.setdefault(partition_of(row), [[], {}])
             state[0].extend([(sort_key(row), row)] * weight)
         for state in partitions.values():
-            state[0].sort()
+            sort_in_pieces(state[0])
             state[1] = _window(node, state[0])
         return partitions
 

@@ -4,18 +4,23 @@ An upquery is the join's own pipeline seeded with the key instead of a change: i
 the input that the key's columns come from. Each operator gets one function for each set of
 columns it is asked by; whatever that looks up and does not find is computed in turn, down to
 the base tables' source. Nothing changes while it runs, so its result is a snapshot.
+
+What is read on the way is told to `Graph.spend`, which may put an end to it: keys that were
+filled until then stay, the others remain holes. All rows of an operator, for full state, come
+as a stream, so that nothing but that state is collected.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from dataflow.arrangement import Arrangement
-from dataflow.delta import Bag, Delta, merged, negated
-from dataflow.join_code import join_computer
+from dataflow.delta import Bag, Change, Delta, merged, negated
+from dataflow.join_code import join_computer, join_stream
 from dataflow.key_tracing import start_of, traced
-from dataflow.match_code import match_computer
+from dataflow.match_code import match_computer, match_stream
 from dataflow.node import Aggregate, Base, Columns, Join, LeftJoin, SemiJoin, TopK, Union, source_column
 from dataflow.operator import BagReader, Operator
 from dataflow.source import Key, key_function
@@ -24,12 +29,17 @@ from dataflow.types import Row
 if TYPE_CHECKING:
     from dataflow.graph import Graph
 
+CHUNK_ROWS = 1024
+
 
 class BaseSource(Protocol):
     """The truth of base tables, as of the epoch being applied (all of its changes included)."""
 
     def lookup(self, table: int, columns: Columns, keys: Sequence[Key]) -> list[Iterable[Row]]:
-        """The rows of each key, a key being what `dataflow.source.key_of_values` makes of values."""
+        """The rows of each key, a key being what `dataflow.source.key_of_values` makes of values.
+
+        Many rows are read as they are gone through, which is done before anything else is asked.
+        """
         ...
 
     def scan(self, table: int) -> Iterable[Row]: ...
@@ -86,7 +96,36 @@ class Upqueries:
         store = owner.stores.get(columns)
         if store is None or not any(each is store for _, each in operator.uses):
             return self.bag_reader(owner, columns)
-        return _store_reader(store)
+        return self._store_reader(store)
+
+    def stream(self, operator: Operator) -> Iterator[Change]:
+        """All rows of the operator as of now, from state that has them all if there is some."""
+        loaded = next((each for each in operator.arrangements() if self.graph.is_loaded(each)), None)
+        if loaded is not None:
+            self.graph.spend(len(loaded.index))
+            return (change for value in loaded.index.values() for change in loaded.bag(value).items())
+        match operator.node:
+            case Base(table=table):
+                if self.graph.pending.get(table):
+                    return iter(self.bag_reader(operator, ())(()).items())
+                rows = self._spent(self.graph.source.scan(table))
+                return ((row, 1) for chunk in rows for row in chunk)
+            case Join():
+                start, _ = start_of(operator.node, ())
+                return join_stream(operator, start)(self.stream(operator.inputs[start]))
+            case LeftJoin() | SemiJoin():
+                return match_stream(operator)(self.stream(operator.inputs[0]))
+            case Union():
+                return (change for each in operator.inputs for change in self.stream(each))
+            case _:
+                raise AssertionError(f"{operator.label} has no state")
+
+    def _spent(self, rows: Iterable[Row]) -> Iterator[list[Row]]:
+        """The rows in chunks, each accounted for."""
+        rest = iter(rows)
+        while chunk := list(islice(rest, CHUNK_ROWS)):
+            self.graph.spend(len(chunk))
+            yield chunk
 
     def _union_reader(self, operator: Operator, columns: Columns) -> BagReader:
         """All inputs are looked up by the columns that all of them can be looked up by."""
@@ -109,13 +148,31 @@ class Upqueries:
 
         def read(key: Key) -> Bag:
             rows = self.graph.source.lookup(table, columns, (key,))[0] if columns else self.graph.source.scan(table)
-            bag = dict.fromkeys(rows, 1)
+            bag: Bag
+            if isinstance(rows, list):
+                self.graph.spend(len(rows))
+                bag = dict.fromkeys(rows, 1)
+            else:
+                bag = {row: 1 for chunk in self._spent(rows) for row in chunk}
             pending = self.graph.pending.get(table)
             if not pending:
                 return bag
             return merged(bag, negated(indexed(pending).get(key, ())))
 
         indexed = _index_of_delta(key_of)
+        return read
+
+    def _store_reader(self, store: Arrangement) -> BagReader:
+        def read(key: Key) -> Bag:
+            value = store.index.get(key)
+            if value is None:
+                if store.full:
+                    return {}
+                return store.bag(store.fill(key))
+            bag = store.bag(value)
+            self.graph.spend(len(bag))
+            return bag
+
         return read
 
     def _state_reader(self, operator: Operator, state: Arrangement, columns: Columns) -> BagReader:
@@ -134,6 +191,7 @@ class Upqueries:
 
         def read(key: Key) -> Bag:
             if scan:
+                self.graph.spend(len(arrangement.index))
                 values = list(arrangement.index.values())
                 bag = {row: n for value in values for row, n in arrangement.bag(value).items()}
             else:
@@ -185,18 +243,6 @@ def _index_of_delta(key_of: Callable[[Row], Key]) -> Callable[[Delta], dict[Key,
         return last[0][1]
 
     return index
-
-
-def _store_reader(store: Arrangement) -> BagReader:
-    def read(key: Key) -> Bag:
-        value = store.index.get(key)
-        if value is None:
-            if store.full:
-                return {}
-            value = store.fill(key)
-        return store.bag(value)
-
-    return read
 
 
 def _added(bags: Iterable[Bag]) -> Bag:

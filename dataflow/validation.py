@@ -11,6 +11,7 @@ from dataflow.arrangement import Arrangement
 from dataflow.delta import Bag
 from dataflow.eviction import Evictor, part_of
 from dataflow.graph import Graph
+from dataflow.loading import load
 from dataflow.operator import Operator
 from dataflow.placement import place
 from dataflow.source import Key
@@ -33,6 +34,7 @@ def validate(graph: Graph) -> None:
 def _check_rows(operator: Operator, arrangement: Arrangement, scratch: Graph) -> None:
     """1 and 5: what is held is what a graph without any state computes; no weight is negative."""
     copy = scratch.build(place(operator.node, frozenset({()})))
+    load(scratch)
     expected: dict[Key, Bag] = {}
     for row, weight in scratch.bag_reader(copy, ())(()).items():
         expected.setdefault(arrangement.key_of(row), {})[row] = weight

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -103,12 +104,17 @@ class Run:
         self.engine.apply(self.epoch, deltas)
 
     def read(self, view: View, key: tuple[object, ...]) -> None:
+        values = self.key_for(view, key)
+        found = self.engine.upquery(view, [values])[0]
+        assert self.engine.lookup(view, [values])[0] == found
+
+    def key_for(self, view: View, key: tuple[object, ...]) -> tuple[Any, ...]:
+        """The values as far as the columns of the view's key can have them."""
         values = []
         for column, given_value in zip(view.key, key, strict=False):
             is_text = view.node.types[column].kind is Kind.VARCHAR
             values.append(given_value if given_value is None or isinstance(given_value, str) == is_text else None)
-        found = self.engine.upquery(view, [tuple(values)])[0]
-        assert self.engine.lookup(view, [tuple(values)])[0] == found
+        return tuple(values)
 
     def evict_internal(self, which: int) -> None:
         candidates = [
