@@ -239,14 +239,18 @@ def sql(host: str, mysql_port: int, user: str, arguments: tuple[str, ...]) -> No
     run_prompt(host, mysql_port, user)
 
 
-@main.command()
+@main.command(context_settings={"ignore_unknown_options": True})
 @click.argument("name", default="all")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
-def bench(name: str, as_json: bool) -> None:
-    """Run a benchmark: NAME, or all of them."""
+@click.argument("options", nargs=-1, type=click.UNPROCESSED)
+def bench(name: str, as_json: bool, options: tuple[str, ...]) -> None:
+    """Run a benchmark: NAME, or all of them.
+
+    OPTIONS are those of the benchmark: `millrace bench vote -- --help` lists them.
+    """
     from backend.bench import run_benchmarks
 
-    sys.exit(run_benchmarks(name, as_json))
+    sys.exit(run_benchmarks(name, as_json, options))
 
 
 @main.command()

@@ -1,7 +1,8 @@
 """`millrace bench`: every figure we claim, measured beside what we compare it to.
 
-A benchmark is a module here with a function `run(progress)` that yields `Measurement`s. What
-it measures against runs in the same minute on the same machine; ratios are what counts.
+A benchmark is a module here with a function `run(progress)` that yields `Measurement`s, or
+`run(progress, options)` if it has a class `Options` (see `backend.bench.options`). What it
+measures against runs in the same minute on the same machine; ratios are what counts.
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ import importlib
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-BENCHMARKS = ("insert", "dataflow", "sharing", "reads")
+from backend.bench.options import parse_options
+
+BENCHMARKS = ("insert", "dataflow", "sharing", "reads", "vote")
 
 Advance = Callable[[str, float], None]
 """advance(what is being measured, fraction done)"""
@@ -53,14 +57,14 @@ class Measurement:
 Benchmark = Callable[[Advance], Iterator[Measurement]]
 
 
-def run_benchmarks(name: str, as_json: bool) -> int:
+def run_benchmarks(name: str, as_json: bool, arguments: Sequence[str] = ()) -> int:
     """Run one benchmark or all, and print what they measure; the exit code."""
     if name != "all" and name not in BENCHMARKS:
         print(f"millrace: no benchmark {name!r}; there are: {', '.join(BENCHMARKS)}", file=sys.stderr)
         return 2
     logging.getLogger("kazoo").setLevel(logging.ERROR)  # it complains until ZooKeeper is up
     for chosen in BENCHMARKS if name == "all" else (name,):
-        benchmark: Benchmark = importlib.import_module(f"backend.bench.{chosen}").run
+        benchmark = _benchmark(chosen, arguments)
         measurements = _with_progress(chosen, benchmark)
         if as_json:
             for measurement in measurements:
@@ -68,6 +72,16 @@ def run_benchmarks(name: str, as_json: bool) -> int:
         else:
             _print_table(chosen, list(measurements))
     return 0
+
+
+def _benchmark(name: str, arguments: Sequence[str]) -> Benchmark:
+    module = importlib.import_module(f"backend.bench.{name}")
+    if hasattr(module, "Options"):
+        return partial(module.run, options=parse_options(module.Options, name, arguments))
+    run: Benchmark = module.run
+    if arguments:
+        raise SystemExit(f"millrace bench {name} has no options: {' '.join(arguments)}")
+    return run
 
 
 def _with_progress(name: str, benchmark: Benchmark) -> Iterator[Measurement]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apps import lobsters
+from apps import lobsters, vote
 from controller.sql.definition import DEFINITIONS, plan_definition
 from controller.sql.lexer import leading_words, split_statements
 from controller.sql.show_create import default_text, show_create_table, type_text
@@ -18,13 +18,13 @@ from dataflow.types import INTEGERS, Kind
 from tests.mariadb import MariaDB
 from tests.unit.controller.sql.world import World
 
-LOBSTERS = Path(lobsters.__file__).parent
+LOBSTERS, VOTE = Path(lobsters.__file__).parent, Path(vote.__file__).parent
 SCHEMAS = {
     "kinds": Path(__file__).parent / "schemas" / "kinds.sql",
     "lobsters_baseline": LOBSTERS / "schema_baseline.sql",
     "lobsters_natural": LOBSTERS / "schema_natural.sql",
-    "vote_baseline": LOBSTERS / "vote_baseline.sql",
-    "vote_natural": LOBSTERS / "vote_natural.sql",
+    "vote_baseline": VOTE / "vote_baseline.sql",
+    "vote_natural": VOTE / "vote_natural.sql",
 }
 
 

@@ -1,0 +1,36 @@
+"""The application on millrace, through the client library."""
+
+from __future__ import annotations
+
+from apps.vote.clients import schema, story_batches
+from apps.vote.requests import Array
+from backend import connect
+from backend.client import View
+
+DATABASE = "vote"
+STORY = "SELECT id, author, title, url, vcount FROM StoriesWithVC WHERE id = ?"
+
+
+class MillraceClient:
+    def __init__(self, data: str) -> None:
+        self._database = connect(data, DATABASE)
+        self._votes = self._database.table("votes")
+        self._view: View | None = None
+
+    def prepare(self, stories: int) -> None:
+        self._database.execute(f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
+        self._database.extend_program(schema("natural"))
+        table = self._database.table("stories")
+        for rows in story_batches(stories):
+            table.insert_many([dict(zip(("id", "author", "title", "url"), row)) for row in rows])
+
+    def read(self, ids: Array) -> int:
+        if self._view is None:
+            self._view = self._database.view(STORY)
+        return len(self._view.lookup_columns(ids))
+
+    def vote(self, ids: Array) -> None:
+        self._votes.insert_many([{"user": 0, "story_id": each} for each in ids.tolist()])
+
+    def close(self) -> None:
+        self._database.close()
