@@ -61,7 +61,7 @@ class Evaluator:
         self.applied: dict[tuple[int, Columns], Delta] = {}
         self.operators: dict[int, Operator] = {}
         self._codes: dict[int, RowCode] = {}
-        self._stores: dict[int, tuple[int, int, Callable[[Delta], None]]] = {}
+        self._stores: dict[tuple[int, Columns], tuple[Arrangement, int, int, Callable[[Delta], None]]] = {}
         self._loaders: dict[int, Any] = {}
 
     def refresh(self) -> None:
@@ -348,13 +348,14 @@ class Evaluator:
         self.arriving.clear()
 
     def _storing(self, operator: Operator, store: Arrangement) -> Callable[[Delta], None]:
-        found = self._stores.get(id(store))
-        if found is None or found[:2] != (store.recorders, store.views):
+        at = (operator.number, store.columns)
+        found = self._stores.get(at)
+        if found is None or found[0] is not store or found[1:3] != (store.recorders, store.views):
             code = Source("store", "delta")
             with code.block("for row, w in delta:"):
                 store_row(code, store, "row", "w", operator.types)
-            found = self._stores[id(store)] = (store.recorders, store.views, code.build())
-        return found[2]
+            found = self._stores[at] = (store, store.recorders, store.views, code.build())
+        return found[3]
 
 
 def gather_key(operator: Operator, number: int) -> Callable[[Row], Key]:

@@ -10,6 +10,8 @@ from zlib import crc32
 
 from dataflow.source import Key
 
+MIXER = 0x9E3779B1
+
 
 def _canonical(part: object) -> object:
     if isinstance(part, Decimal | float) and part == int(part):
@@ -23,4 +25,6 @@ def shard_of(key: Key, shard_count: int) -> int:
     if shard_count == 1:
         return 0
     parts = tuple(map(_canonical, key)) if isinstance(key, tuple) else _canonical(key)
-    return crc32(repr(parts).encode()) % shard_count
+    # The last bits of a CRC are the same for many short texts; those of the product are not.
+    mixed = (crc32(repr(parts).encode()) * MIXER) & 0xFFFFFFFF
+    return (mixed * shard_count) >> 32

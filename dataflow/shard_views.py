@@ -1,0 +1,152 @@
+"""One shard's views within the epochs of a cluster: when they change, and when they are read.
+
+`dataflow.epochs` says which epoch the views are to be brought up to, `dataflow.shard_worker`
+does it together with the other shards. In between, reads are answered: at once if all their
+keys are here, else by an epoch of their own, which computes what is missing.
+
+Invariants
+- An answer is the state as of one epoch, never of the middle of one.
+- A reader that names the epoch of its last answer is never answered from an earlier one, on
+  whichever shard that was.
+- Whatever waits is answered, or refused when the views are forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dataflow.delta import Delta, rows_of
+from dataflow.engine import View
+from dataflow.shard_messages import (
+    BeginEpoch,
+    Bundle,
+    Effect,
+    EpochApplied,
+    EpochWanted,
+    LimitMemory,
+    Reset,
+    ToWorker,
+    Transition,
+    Upquery,
+    UpqueryAnswered,
+    UpqueryRefused,
+    ViewName,
+)
+from dataflow.shard_worker import ShardWorker
+from dataflow.source import Key
+from dataflow.types import Row
+from dataflow.upquery import BaseSource
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The views are at the epoch they were to be brought up to, and publication may follow before this is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """These views cannot be kept; the coordinator has to be told."""
+
+    generation: int
+    error: Exception
+
+
+ViewEffect = Effect | Applied | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class _Lookup:
+    request: int
+    view: ViewName
+    keys: tuple[Key, ...]
+    least_epoch: int
+
+
+class ShardViews:
+    def __init__(self, shard: int, shard_count: int, source: BaseSource) -> None:
+        self.worker = ShardWorker(shard, shard_count, source)
+        self.epoch = 0
+        """The epoch that the views show."""
+        self._applying = False
+        self._failed = False
+        self._waiting: list[_Lookup] = []
+
+    @property
+    def generation(self) -> int:
+        return self.worker.generation
+
+    @property
+    def views(self) -> dict[ViewName, View]:
+        return self.worker.views
+
+    @property
+    def wants_epoch(self) -> bool:
+        return not self._failed and self.worker.wants_epoch
+
+    def start(self, generation: int) -> list[ViewEffect]:
+        """Forget all views; those to come are of this generation."""
+        self._failed = False
+        effects: list[ViewEffect] = [*self.worker.handle(Reset(generation))]
+        waiting, self._waiting = self._waiting, []
+        effects += [UpqueryRefused(each.request) for each in waiting]
+        if self._applying:
+            self._applying = False
+            effects.append(Applied())
+        return effects
+
+    def apply(
+        self, epoch: int, generation: int, changes: Mapping[int, Delta], transitions: tuple[Transition, ...]
+    ) -> list[ViewEffect]:
+        """Bring the views up to an epoch that is in the source by now, with the other shards."""
+        if generation != self.generation:
+            return [Applied()]
+        self._applying = True
+        return self._handle(BeginEpoch(epoch, changes, transitions))
+
+    def receive(self, bundle: Bundle) -> list[ViewEffect]:
+        return self._handle(bundle)
+
+    def limit_memory(self, limit_bytes: int) -> list[ViewEffect]:
+        return [*self._handle(LimitMemory(limit_bytes)), EpochWanted()]
+
+    def lookup(self, request: int, view: ViewName, keys: tuple[Key, ...], least_epoch: int) -> list[ViewEffect]:
+        """Index keys of a view that live on this shard, as of `least_epoch` or later."""
+        hosted = self.views.get(view)
+        if hosted is None or self._failed:
+            return [UpqueryRefused(request)]
+        if self._applying or self.epoch < least_epoch:
+            self._waiting.append(_Lookup(request, view, keys, least_epoch))
+            return []
+        arrangement = hosted.arrangement
+        arrangement.referenced.update(keys)
+        found: list[tuple[Row, ...]] = []
+        for key in keys:
+            value = arrangement.index.get(key)
+            if value is not None:
+                found.append(tuple(rows_of(arrangement.bag(value))))
+            elif arrangement.full:
+                found.append(())
+            else:
+                return self._handle(Upquery(request, view, keys))
+        return [UpqueryAnswered(request, self.epoch, tuple(found))]
+
+    def _handle(self, message: ToWorker) -> list[ViewEffect]:
+        if self._failed:
+            return []
+        effects: list[ViewEffect] = []
+        try:
+            handled = self.worker.handle(message)
+        except Exception as error:
+            # The other shards wait for this one, until the coordinator has all of them begin anew.
+            self._failed = True
+            return [Failed(self.generation, error)]
+        for effect in handled:
+            effects.append(effect)
+            if isinstance(effect, EpochApplied):
+                self.epoch, self._applying = effect.epoch, False
+                effects.append(Applied())
+                waiting, self._waiting = self._waiting, []
+                for each in waiting:
+                    effects += self.lookup(each.request, each.view, each.keys, each.least_epoch)
+        return effects

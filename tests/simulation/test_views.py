@@ -1,0 +1,365 @@
+"""Whole clusters, commit protocol and views together, under a seeded scheduler.
+
+On top of `test_epochs`: transactions write rows of tables, views over them come and go, readers
+look keys up on whichever shard has them, and all of it while shards crash. Every answer is
+compared with an evaluation from scratch as of the epoch that the answer names.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from dataflow.epoch_messages import (
+    ANY,
+    ApplyEpoch,
+    Committed,
+    Outcome,
+    PersistEpoch,
+    PreparedEpoch,
+    Stage,
+    StartViews,
+    TransactionId,
+)
+from dataflow.epochs import ShardEpochs
+from dataflow.expression import Column, Literal
+from dataflow.functions import call
+from dataflow.node import (
+    Aggregate,
+    AggregateFunction,
+    Base,
+    Columns,
+    Join,
+    LeftJoin,
+    Node,
+    Order,
+    SemiJoin,
+    TopK,
+    Union,
+    inputs_of,
+)
+from dataflow.shard_messages import (
+    AddView,
+    EpochWanted,
+    RemoveView,
+    Send,
+    Transition,
+    UpqueryAnswered,
+    UpqueryRefused,
+)
+from dataflow.shard_views import Applied, Failed, ShardViews, ViewEffect
+from dataflow.sharding import shard_of
+from dataflow.source import key_function
+from dataflow.types import BIGINT, INT, Row, decimal
+from tests.property.dataflow_oracle import evaluate
+from tests.property.dataflow_plans import BASES
+from tests.simulation import test_epochs
+from tests.simulation.test_epochs import Disk
+
+SEEDS = int(os.environ.get("MILLRACE_SEEDS", "40"))
+
+A, B, C = BASES[1], BASES[2], BASES[3]
+COUNTED = Aggregate(A, (1,), (AggregateFunction("count_star", (), BIGINT),))
+NODES: list[tuple[Node, Columns]] = [
+    (COUNTED, (0,)),
+    (Join((B, COUNTED), ((1, 3),)), (0,)),
+    (Join((A, B), ((1, 4),)), (2,)),
+    (Join((A, B, C), ((1, 4), (3, 6))), (0,)),
+    (LeftJoin(A, B, ((1, 1),)), (1,)),
+    (SemiJoin(A, B, ((1, 1),), negated=True), (2,)),
+    (TopK(A, (1,), (Order(Column(2, INT), True), Order(Column(0, INT))), 2), (1,)),
+    (Union((A, Join((A,), filter=call("<", Column(2, INT), Literal(2, INT))))), (1,)),
+    (Aggregate(A, (), (AggregateFunction("sum", (Column(2, INT),), decimal(32, 0)),)), ()),
+    (Aggregate(Join((A, B), ((1, 4),)), (2,), (AggregateFunction("count_star", (), BIGINT),)), (0,)),
+]
+
+
+def bases(node: Node) -> set[int]:
+    return {node.table} if isinstance(node, Base) else {table for each in inputs_of(node) for table in bases(each)}
+
+
+def stored_key(table: int, row: Row) -> bytes:
+    return pickle.dumps((table, key_function(BASES[table].primary_key, BASES[table].types)(row)))
+
+
+class DiskSource:
+    """A shard's tables as its disk has them."""
+
+    def __init__(self, disk: Disk) -> None:
+        self.disk = disk
+
+    def scan(self, table: int) -> Iterable[Row]:
+        return [pickle.loads(value) for key, (_, value) in self.disk.values.items() if pickle.loads(key)[0] == table]
+
+    def lookup(self, table: int, columns: Columns, keys: Sequence[object]) -> list[Iterable[Row]]:
+        key_of = key_function(columns, BASES[table].types)
+        return [[row for row in self.scan(table) if key_of(row) == key] for key in keys]
+
+    def is_indexed(self, table: int, columns: Columns) -> bool:
+        return True
+
+
+class Due:
+    def __init__(self, cluster: Cluster, shard: int) -> None:
+        self.cluster, self.shard = cluster, shard
+
+    def is_due(self, record: PreparedEpoch | None) -> bool:
+        views = self.cluster.views[self.shard]
+        if views.wants_epoch:
+            return True
+        written = {} if record is None else dict(record.writes)
+        for _, writes in record.spanning if record else ():
+            written.update(writes)
+        used = {table for view in views.views.values() for table in bases(view.node)}
+        return any(pickle.loads(key)[0] in used for key in written)
+
+
+@dataclass
+class Reader:
+    last_epoch: int = 0
+    view: int = -1
+    key: object = None
+    acknowledged: int = 0
+    """The last epoch whose writers had been answered when the lookup began."""
+    busy: bool = False
+    answers: list[tuple[int, int]] = field(default_factory=list)
+
+
+class Cluster(test_epochs.Cluster):
+    def __init__(self, seed: int, shard_count: int) -> None:
+        self.views: list[ShardViews] = [None] * shard_count  # type: ignore[list-item]
+        self.changes: dict[tuple[int, int], dict[int, list[tuple[Row, int]]]] = {}
+        self.log: dict[int, list[tuple[bytes, bytes | None]]] = {}
+        self.readers = [Reader() for _ in range(4)]
+        self.acknowledged = 0
+        self.answered = 0
+        super().__init__(seed, shard_count)
+
+    # --- processes
+
+    def start(self, shard: int) -> None:
+        disk = self.disks[shard]
+        self.lives[shard] += 1
+        self.views[shard] = ShardViews(shard, self.shard_count, DiskSource(disk))
+        machine = self.shards[shard] = ShardEpochs(shard, disk, disk.prepared, Due(self, shard))
+        machine.set_tables({1: 1})
+        if shard == 0:
+            self.coordinator = test_epochs.Coordinator(self.shard_count, disk.next_epoch, dict(disk.decisions))
+            for other in range(self.shard_count):
+                self.connect(other)
+        elif self.coordinator is not None:
+            self.connect(shard)
+
+    def crash(self, shard: int) -> None:
+        super().crash(shard)
+        if shard == 0:
+            for other in range(1, self.shard_count):
+                if self.shards[other] is not None:
+                    self.carry_out_views(other, self.views[other].start(0))
+        for number, reader in enumerate(self.readers):
+            if reader.busy and shard_of(reader.key, self.shard_count) == shard:
+                reader.busy = False
+                self.queues.pop(("read", f"r{number}", shard), None)
+
+    def carry_out(self, shard: int, effects: list) -> None:
+        for effect in effects:
+            match effect:
+                case ApplyEpoch(epoch, generation, transitions):
+                    changes = self.changes.pop((shard, epoch), {})
+                    decoded = tuple(map(decoded_transition, transitions))
+                    self.carry_out_views(shard, self.views[shard].apply(epoch, generation, changes, decoded))
+                case StartViews(generation):
+                    self.carry_out_views(shard, self.views[shard].start(generation))
+                case PersistEpoch():
+                    self.changes[shard, effect.epoch] = self.changes_of(shard, effect)
+                    life = self.lives[shard]
+                    self.post(("disk", shard), lambda e=effect: self.persist(shard, life, lambda d: self.store(d, e)))
+                case _:
+                    super().carry_out(shard, [effect])
+
+    def carry_out_views(self, shard: int, effects: list[ViewEffect]) -> None:
+        machine = self.shards[shard]
+        assert machine is not None
+        for effect in effects:
+            match effect:
+                case Send(to, bundle):
+                    def deliver(to: int = to, bundle: object = bundle) -> None:
+                        if self.shards[to] is not None:
+                            self.carry_out_views(to, self.views[to].receive(bundle))
+                    self.post(("bundle", shard, to), deliver)
+                case Applied():
+                    self.carry_out(shard, machine.applied())
+                case EpochWanted():
+                    self.carry_out(shard, machine.want_epoch())
+                case Failed(generation, error):
+                    raise error
+                case UpqueryAnswered(request, epoch, rows):
+                    self.check(self.readers[request], epoch, rows[0])
+                case UpqueryRefused(request):
+                    self.readers[request].busy = False
+
+    def store(self, disk: Disk, effect: PersistEpoch) -> None:
+        self.log.setdefault(effect.epoch, []).extend(effect.writes.items())
+        disk.apply(effect)
+
+    def changes_of(self, shard: int, effect: PersistEpoch) -> dict[int, list[tuple[Row, int]]]:
+        changes: dict[int, list[tuple[Row, int]]] = {}
+        for key, value in effect.writes.items():
+            delta = changes.setdefault(pickle.loads(key)[0], [])
+            if key in self.disks[shard].values:
+                delta.append((pickle.loads(self.disks[shard].values[key][1]), -1))
+            if value is not None:
+                delta.append((pickle.loads(value), 1))
+        return changes
+
+    def tables_at(self, epoch: int) -> dict[int, Counter[Row]]:
+        state: dict[bytes, bytes | None] = {}
+        for each in sorted(self.log):
+            if each <= epoch:
+                state.update(self.log[each])
+        tables: dict[int, Counter[Row]] = {table: Counter() for table in BASES}
+        for key, value in state.items():
+            if value is not None:
+                tables[pickle.loads(key)[0]][pickle.loads(value)] += 1
+        return tables
+
+    # --- clients
+
+    def submit(self) -> None:
+        transaction = (b"client", self.sequence)
+        self.sequence += 1
+        parts: dict[int, dict[bytes, tuple[bytes, int, bytes | None]]] = {}
+        for _ in range(self.random.choice([1, 1, 2, 4])):
+            table = self.random.choice([1, 1, 2, 3])
+            row = tuple(
+                self.random.choice(["x", "X", "y"]) if kind.kind.name == "VARCHAR" else self.random.randrange(4)
+                for kind in BASES[table].types
+            )
+            key = stored_key(table, row)
+            shard = shard_of(pickle.loads(key)[1], self.shard_count)
+            value = None if self.random.random() < 0.3 else pickle.dumps(row)
+            expected = self.disks[shard].version_of(key) if self.random.random() < 0.5 else ANY
+            parts.setdefault(shard, {})[key] = (key, expected, value)
+        self.answers[transaction] = {}
+        self.waiting[transaction] = {
+            shard: Stage(transaction, 0, tuple(sorted(parts)), list(writes.values()), [], [(1, 1)])
+            for shard, writes in parts.items()
+        }
+        for shard, stage in self.waiting[transaction].items():
+            def deliver(shard: int = shard, stage: Stage = stage) -> None:
+                machine = self.shards[shard]
+                if machine is None:
+                    self.client_lost_shard(transaction, shard)
+                elif transaction in self.waiting:
+                    self.carry_out(shard, machine.stage(stage))
+            self.post(("client", f"t{transaction[1]}", shard), deliver)
+
+    def answer(self, transaction: TransactionId, shard: int, outcome: Outcome) -> None:
+        super().answer(transaction, shard, outcome)
+        if self.results.get(transaction) and isinstance(outcome, Committed):
+            self.acknowledged = max(self.acknowledged, outcome.epoch)
+
+    def read(self) -> None:
+        number = self.random.randrange(len(self.readers))
+        reader = self.readers[number]
+        if reader.busy:
+            return
+        reader.view = self.random.randrange(len(NODES))
+        node, columns = NODES[reader.view]
+        if not columns:
+            reader.key = ()
+        else:
+            text = node.types[columns[0]].kind.name == "VARCHAR"
+            reader.key = None if text else self.random.randrange(4)
+        shard = shard_of(reader.key, self.shard_count)
+        if self.shards[shard] is None or self.shards[shard].in_doubt:
+            return
+        reader.busy, reader.acknowledged = True, self.acknowledged
+
+        def deliver() -> None:
+            if self.shards[shard] is None:
+                reader.busy = False
+                return
+            views = self.views[shard]
+            if reader.view not in views.views and self.coordinator is not None and self.coordinator.is_whole:
+                self.send_all(self.coordinator.change_views(b"+%d" % reader.view))
+            self.carry_out_views(shard, views.lookup(number, reader.view, (reader.key,), reader.last_epoch))
+
+        self.post(("read", f"r{number}", shard), deliver)
+
+    def check(self, reader: Reader, epoch: int, rows: tuple[Row, ...]) -> None:
+        """The answer is right as of its epoch, not from before the last one, and shows what was acknowledged."""
+        assert reader.busy and epoch >= reader.last_epoch, "a reader went back"
+        reader.busy, reader.last_epoch = False, epoch
+        self.answered += 1
+        node, columns = NODES[reader.view]
+        key_of = key_function(columns, node.types)
+        for shown in {epoch, max(epoch, reader.acknowledged)}:
+            wanted = [row for row in evaluate(node, self.tables_at(shown)).elements() if key_of(row) == reader.key]
+            assert Counter(rows) == Counter(wanted), (node, reader.key, epoch, shown)
+
+
+def decoded_transition(payload: bytes) -> Transition:
+    number = int(payload[1:])
+    return AddView(number, *NODES[number]) if payload[:1] == b"+" else RemoveView(number)
+
+
+def run(seed: int) -> int:
+    chance = random.Random(seed)
+    cluster = Cluster(seed, shard_count=chance.randint(2, 4))
+    crashes = chance.choice([0.0, 0.001, 0.004])
+    for _ in range(3000):
+        roll = chance.random()
+        if roll < 0.03 and len(cluster.waiting) < 10:
+            cluster.submit()
+        elif roll < 0.09:
+            cluster.read()
+        elif roll < 0.092 and cluster.coordinator is not None and cluster.coordinator.is_whole:
+            cluster.send_all(cluster.coordinator.change_views(b"-%d" % chance.randrange(len(NODES))))
+        elif roll < 0.092 + crashes:
+            alive = [shard for shard, machine in enumerate(cluster.shards) if machine is not None]
+            if alive:
+                cluster.crash(chance.choice(alive))
+        else:
+            cluster.step()
+    cluster.settle()
+    assert not cluster.waiting, f"never answered: {cluster.waiting}"
+    assert not any(reader.busy for reader in cluster.readers), "a lookup was never answered"
+    tables = cluster.tables_at(max(cluster.log, default=0))
+    for shard, views in enumerate(cluster.views):
+        assert not views.worker.evaluator.fills
+        for operator in views.worker.engine.graph.operators.values():
+            wanted = evaluate(operator.node, tables)
+            for arrangement in operator.arrangements():
+                for key, value in arrangement.index.items():
+                    assert shard_of(key, cluster.shard_count) == shard
+                    right = Counter({row: n for row, n in wanted.items() if arrangement.key_of(row) == key})
+                    assert Counter(arrangement.bag(value)) == right
+    return cluster.answered
+
+
+def test_readers_see_committed_epochs_in_order_and_all_that_was_acknowledged() -> None:
+    answered = 0
+    for seed in range(SEEDS):
+        try:
+            answered += run(seed)
+        except BaseException as error:
+            error.add_note(f"seed {seed}")
+            raise
+    assert answered > 10 * SEEDS
+
+
+@pytest.mark.slow
+def test_readers_see_committed_epochs_in_order_for_many_seeds() -> None:
+    for seed in range(10_000, 11_000):
+        try:
+            run(seed)
+        except BaseException as error:
+            error.add_note(f"seed {seed}")
+            raise
