@@ -11,7 +11,7 @@ import os
 import pickle
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -178,8 +178,7 @@ class Cluster(test_epochs.Cluster):
                     self.carry_out_views(shard, self.views[shard].start(generation))
                 case PersistEpoch():
                     self.changes[shard, effect.epoch] = self.changes_of(shard, effect)
-                    life = self.lives[shard]
-                    self.post(("disk", shard), lambda e=effect: self.persist(shard, life, lambda d: self.store(d, e)))
+                    self.post(("disk", shard), self.storing(shard, effect))
                 case _:
                     super().carry_out(shard, [effect])
 
@@ -197,12 +196,16 @@ class Cluster(test_epochs.Cluster):
                     self.carry_out(shard, machine.applied())
                 case EpochWanted():
                     self.carry_out(shard, machine.want_epoch())
-                case Failed(generation, error):
+                case Failed(error=error):
                     raise error
                 case UpqueryAnswered(request, epoch, rows):
                     self.check(self.readers[request], epoch, rows[0])
                 case UpqueryRefused(request):
                     self.readers[request].busy = False
+
+    def storing(self, shard: int, effect: PersistEpoch) -> Callable[[], None]:
+        life = self.lives[shard]
+        return lambda: self.persist(shard, life, lambda disk: self.store(disk, effect))
 
     def store(self, disk: Disk, effect: PersistEpoch) -> None:
         self.log.setdefault(effect.epoch, []).extend(effect.writes.items())
