@@ -199,6 +199,10 @@ class Cluster:
             if answer.scan:
                 peer.send(EndScan(answer.scan))
 
+    @property
+    def shared_views(self) -> SharedViews | None:
+        return self.shared if self._shard_count == 1 else None
+
     async def lookup_view(self, definition: ViewDefinition, keys: bytes) -> list[bytes] | None:
         if self._shard_count != 1:
             return None

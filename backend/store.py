@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from backend.messages import HostedViews
+from backend.shared_view import SharedViews
 from backend.view_definition import ViewDefinition
 from dataflow.epoch_messages import ABSENT, ANY, PRESENT, Check, Committed, StaleSchema, Stored, Write
 
@@ -100,6 +101,11 @@ class Store(Protocol):
 
         None if no view can serve this: there are several shards, or a table has changed.
         """
+        ...
+
+    @property
+    def shared_views(self) -> SharedViews | None:
+        """The views that this process can read by itself; None if there never are any."""
         ...
 
     async def view_status(self) -> list[tuple[int, HostedViews]]:

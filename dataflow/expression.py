@@ -62,3 +62,8 @@ def walk(expression: Expression) -> Iterator[Expression]:
 def columns_of(expression: Expression) -> frozenset[int]:
     """The positions of the input row that `expression` reads."""
     return frozenset(node.index for node in walk(expression) if isinstance(node, Column))
+
+
+def parameters_of(expression: Expression) -> frozenset[int]:
+    """The places of the parameters that `expression` reads."""
+    return frozenset(node.index for node in walk(expression) if isinstance(node, Parameter))

@@ -65,6 +65,18 @@ class ResultFormat:
             self.binary = binary_encoder(self._types, self._codec, self._time_zone)
         return self.binary
 
+    def whole(self, rows: Sequence[Row], status: int, deprecate_eof: bool, binary: bool) -> bytes:
+        """Everything that answers a command with these rows and no warnings; as `send_result` sends it."""
+        sequence = (FIRST_SEQUENCE + len(self.columns) + 1) & 0xFF
+        parts = [self._header]
+        if not deprecate_eof:
+            parts.append(frame(packets.eof(status), sequence))
+            sequence = (sequence + 1) & 0xFF
+        encoded, sequence = self.encoder(binary)(rows, sequence)
+        parts.append(encoded)
+        parts.append(frame(end_payload(status, 0, deprecate_eof), sequence))
+        return b"".join(parts)
+
     def send_header(self, wire: Wire) -> None:
         if wire.next_packet_sequence == FIRST_SEQUENCE:
             wire.send_framed(self._header, (FIRST_SEQUENCE + len(self.columns) + 1) & 0xFF)
@@ -106,11 +118,12 @@ def send_done(wire: Wire, done: Done, status: int) -> None:
 
 
 def send_end(wire: Wire, status: int, warnings: int = 0) -> None:
+    wire.send(end_payload(status, warnings, bool(wire.capabilities & DEPRECATE_EOF)))
+
+
+def end_payload(status: int, warnings: int, deprecate_eof: bool) -> bytes:
     """What ends rows: EOF, or OK for clients that want no EOF."""
-    if wire.capabilities & DEPRECATE_EOF:
-        wire.send(packets.ok(status, warnings=warnings, tag=0xFE))
-    else:
-        wire.send(packets.eof(status, warnings))
+    return packets.ok(status, warnings=warnings, tag=0xFE) if deprecate_eof else packets.eof(status, warnings)
 
 
 def send_metadata_end(wire: Wire, status: int) -> None:

@@ -29,6 +29,7 @@ from mysql_adapter.commands import Commands
 from mysql_adapter.framing import Disconnected, Packet, SequenceBroken
 from mysql_adapter.packets import CAN, MalformedPacket, TlsRequest
 from mysql_adapter.session import Session
+from mysql_adapter.shortcut_commands import ShortcutCommands
 from mysql_adapter.stream import PacketStream
 from mysql_adapter.variables import VERSION
 
@@ -228,6 +229,8 @@ class Connection:
         stream = self.stream
         stream.allow(self.server.limits.packet_bytes_max)
         commands = Commands(self)
+        assert self.session is not None
+        self._shortcuts = ShortcutCommands(self.server.environment.shortcuts, self.session, stream.capabilities)
         pipelined = 0
         while True:
             packet = stream.take()
@@ -253,11 +256,16 @@ class Connection:
                 await stream.drain()
 
     async def _next_command(self) -> Packet:
-        self.stream.flush()
-        assert self.session is not None
-        self.stream.deadline = self._loop.time() + self.session.idle_timeout_s
-        packet = await self.stream.next_packet()
-        self.stream.deadline = 0.0
+        stream, session = self.stream, self.session
+        stream.flush()
+        assert session is not None
+        stream.idle_timeout_s = session.idle_timeout_s
+        stream.deadline = self._loop.time() + session.idle_timeout_s
+        self._shortcuts.session_changed(session)
+        stream.shortcut = self._shortcuts.answer
+        packet = await stream.next_packet()
+        stream.shortcut = None
+        stream.deadline = 0.0
         return packet
 
     async def _run_command(self, commands: Commands, payload: bytes) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from backend.execution.explanation import Explained
+from backend.execution.instant import InstantQuery
 from backend.execution.outcome import Done, Outcome, ResultSet
 from backend.execution.transaction import Transaction
 from backend.messages import HostedViews
@@ -50,6 +51,10 @@ class Database(Protocol):
 
     def explain(self, plan: Plan, parameters: Sequence[Value]) -> Explained:
         """What `execute` would do."""
+        ...
+
+    def instant(self, plan: Plan) -> InstantQuery | None:
+        """How to answer `plan` without executing it, where that is possible at times."""
         ...
 
     async def view_status(self) -> list[tuple[int, HostedViews]]:

@@ -27,6 +27,7 @@ from mysql_adapter.answers import Formats
 from mysql_adapter.database import Database
 from mysql_adapter.information_schema import DATABASE, extended, rows_of
 from mysql_adapter.neighbours import answer
+from mysql_adapter.shortcuts import Shortcuts
 from mysql_adapter.variables import Variables
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Environment:
         self.plans = plans or PlanCache()
         self.globals = Variables()
         self.formats = Formats()
+        self.shortcuts = Shortcuts(database)
         self.services = services or LocalServices()
         self.connections: dict[int, Connection] = {}
         self.started = time.time()

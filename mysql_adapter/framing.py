@@ -53,6 +53,11 @@ class Framer:
         return len(self._buffer) - self._position
 
     @property
+    def is_empty(self) -> bool:
+        """What comes next begins a payload."""
+        return self._first < 0 and len(self._buffer) == self._position
+
+    @property
     def is_skipping(self) -> bool:
         """A payload larger than allowed is on its way."""
         return self._oversized

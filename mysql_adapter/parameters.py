@@ -22,7 +22,7 @@ WireType = tuple[int, bool]
 """(type number, unsigned)"""
 Typed = tuple[Value, SqlType]
 
-_INTEGERS = {
+INTEGERS = {
     ColumnType.TINY: (1, Kind.TINYINT),
     ColumnType.BOOL: (1, Kind.TINYINT),
     ColumnType.SHORT: (2, Kind.SMALLINT),
@@ -41,7 +41,7 @@ _BYTES = frozenset(
         ColumnType.GEOMETRY,
     }
 )
-_TEXTS = frozenset(
+TEXTS = frozenset(
     {ColumnType.VARCHAR, ColumnType.VAR_STRING, ColumnType.STRING, ColumnType.ENUM, ColumnType.SET, ColumnType.JSON}
 )
 _DECIMALS = frozenset({ColumnType.DECIMAL, ColumnType.NEWDECIMAL})
@@ -101,7 +101,7 @@ def type_code(typed: Typed) -> str:
 
 def read_value(reader: Reader, wire_type: WireType, codec: str) -> Typed:
     number, unsigned = wire_type
-    integer = _INTEGERS.get(number)
+    integer = INTEGERS.get(number)
     if integer is not None:
         size, kind = integer
         return int.from_bytes(reader.fixed(size), "little", signed=not unsigned), SqlType(kind, unsigned=unsigned)
@@ -117,7 +117,7 @@ def read_value(reader: Reader, wire_type: WireType, codec: str) -> Typed:
         return _time(reader)
     if number in _DECIMALS:
         return _decimal(reader.counted())
-    if number in _BYTES or number in _TEXTS:
+    if number in _BYTES or number in TEXTS:
         return _string(number, reader.counted(), codec)
     raise MalformedPacket("unknown parameter type")
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from backend.execution.outcome import ResultSet
 from controller.sql.plan import OutputColumn
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.types import Row, SqlType
 from mysql_adapter.parameters import WireType
+
+if TYPE_CHECKING:
+    from mysql_adapter.shortcut_commands import PreparedShortcut
 
 
 @dataclass(slots=True)
@@ -30,6 +34,7 @@ class Prepared:
     long_data: dict[int, bytearray] = field(default_factory=dict)
     cursor: Cursor | None = None
     long_data_overflowed: bool = False
+    shortcut: PreparedShortcut | None = None
 
     @property
     def parameter_count(self) -> int:

@@ -18,8 +18,10 @@ from backend.execution.directed import CompiledDirected
 from backend.execution.execution import Execution
 from backend.execution.explanation import Explained, explain
 from backend.execution.insert import CompiledInsert
+from backend.execution.instant import InstantQuery, instant_query
 from backend.execution.numbers import Numbers
 from backend.execution.outcome import Done, Outcome, ResultSet
+from backend.execution.point import point_query
 from backend.execution.query import CompiledQuery, compile_select
 from backend.execution.select import CompiledSelect
 from backend.execution.transaction import SchemaChanged, TableAltering, Transaction
@@ -113,6 +115,11 @@ class Database:
         compiled = self._compile(plan)
         known = compiled if isinstance(compiled, CompiledQuery) else None
         return explain(plan, parameters, self.store.shard_count, known)
+
+    def instant(self, plan: Plan) -> InstantQuery | None:
+        """How to answer `plan` without executing it, where that is possible at times."""
+        compiled = None if plan.facts else self._compile(plan)
+        return instant_query(compiled, self.store.shared_views) if isinstance(compiled, CompiledQuery) else None
 
     async def view_status(self) -> list[tuple[int, HostedViews]]:
         """What each shard keeps in views."""
@@ -261,6 +268,8 @@ def _pause_seconds(attempt: int) -> float:
 
 def compile_statement(plan: Plan) -> Compiled:
     match plan.statement:
+        case Select() as select if (point := point_query(select)) is not None:
+            return compile_select(point)
         case Select() | Query() as select:
             return compile_select(select)
         case Insert() as insert:

@@ -16,6 +16,7 @@ from backend.execution.database import Database
 from backend.execution.definition import carry_out, finish_builds, unfinished_builds
 from backend.execution.local_store import LocalStore
 from backend.execution.outcome import Done, Warning
+from backend.shared_memory.segment import SegmentNames
 from controller.account_changes import AccountStatement, plan_accounts
 from controller.catalog import (
     Catalog,
@@ -87,9 +88,14 @@ class LocalCatalogStore:
         self._store.table_versions = {table.id: table.version for table in self._catalog.tables.values()}
 
 
-async def open_embedded(folder: Path, shard_count: int = 1, durability: Durability = "os") -> Database:
-    """Open or create a database under `folder`; close it with `database.store.close()`."""
-    store = LocalStore(folder, shard_count, durability)
+async def open_embedded(
+    folder: Path, shard_count: int = 1, durability: Durability = "os", names: SegmentNames | None = None
+) -> Database:
+    """Open or create a database under `folder`; close it with `database.store.close()`.
+
+    With `names`, its views are in shared memory, too.
+    """
+    store = LocalStore(folder, shard_count, durability, names)
     catalogs = LocalCatalogStore(store)
     builds = unfinished_builds(await abandon_copies(catalogs))
     if builds:

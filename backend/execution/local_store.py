@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 from backend.messages import HostedViews
+from backend.shared_memory.segment import SegmentNames
+from backend.shared_view import SharedViews
 from backend.store import ANY, CommitResult, Committed, Conflict, Part, StaleSchema, Stored
 from backend.view_definition import ViewDefinition
 from backend.view_host import ViewHost
@@ -25,15 +27,22 @@ VIEW_BYTES_MAX = 1 << 30
 
 
 class LocalStore:
-    """Shards under `folder`. `table_versions` holds the version of each table that exists."""
+    """Shards under `folder`. `table_versions` holds the version of each table that exists.
 
-    def __init__(self, folder: Path, shard_count: int = 1, durability: Durability = "os") -> None:
+    With `names`, views are shown in shared memory, as a worker does.
+    """
+
+    def __init__(
+        self, folder: Path, shard_count: int = 1, durability: Durability = "os", names: SegmentNames | None = None
+    ) -> None:
         self.shards = [ShardStore(folder / f"shard-{number}", durability) for number in range(shard_count)]
         self.table_versions: Mapping[int, int] = {}
         self._epoch = max(shard.epoch for shard in self.shards)
-        self._views = ViewHost(self.shards[0], VIEW_BYTES_MAX)
+        self._views = ViewHost(self.shards[0], VIEW_BYTES_MAX, names)
+        self.shared_views = None if names is None else SharedViews()
 
     def close(self) -> None:
+        self._views.close()
         for shard in self.shards:
             shard.close()
 
@@ -85,7 +94,13 @@ class LocalStore:
             )
             if not hosted:
                 return None
-        return self._views.lookup(definition.name, keys)
+        found = self._views.lookup_shared(definition.name, keys)
+        if found is None:
+            return None
+        rows, file = found
+        if self.shared_views is not None:
+            self.shared_views.learn(definition.name, file)
+        return rows
 
     def hosted_views(self) -> list[bytes]:
         """The names of the views that are maintained now."""

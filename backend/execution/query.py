@@ -17,7 +17,7 @@ from backend.execution.window import CompiledWindow
 from backend.view_definition import ViewDefinition
 from controller.sql.plan import Query, Select
 from dataflow.compile import compile_predicate, compile_row, compile_scalar
-from dataflow.expression import Expression, Parameter
+from dataflow.expression import Expression, Parameter, parameters_of
 from dataflow.node import Node
 from dataflow.source import key_function
 from dataflow.types import Row, Value
@@ -44,7 +44,7 @@ class CompiledQuery:
         self._key_of_values = key_function(
             tuple(range(len(self._key_columns))), [types[each] for each in self._key_columns]
         )
-        self._views = QueryViews(query, self._key_columns)
+        self.views = QueryViews(query, self._key_columns)
         # Whether there is a row at all decides on the default, before the filter does.
         conditions = conditions_of(query.filter) if query.default is None else ()
         self._reader = readers.reader(query.node, self._key_columns, conditions)
@@ -57,6 +57,20 @@ class CompiledQuery:
         self._offset = None if query.offset is None else compile_scalar(query.offset)
 
     @property
+    def places_read(self) -> tuple[int, ...]:
+        """The parameters that what is made of the node's rows depends on."""
+        query = self.query
+        given: list[Expression | None] = [*query.outputs, query.limit, query.offset]
+        given += [item.expression for item in query.order_by]
+        for window in query.windows:
+            given += [*window.function.arguments, *window.partition]
+            given += [item.expression for item in window.function.order]
+            given += [item.expression for item in window.order]
+        if not self.views.folds_filter:
+            given.append(query.filter)
+        return tuple(sorted({place for each in given if each is not None for place in parameters_of(each)}))
+
+    @property
     def key_columns(self) -> tuple[int, ...]:
         return self._key_columns
 
@@ -64,7 +78,7 @@ class CompiledQuery:
         self, parameters: tuple[Value, ...], shard_count: int, fleeting: frozenset[int]
     ) -> tuple[ViewDefinition | None, Node, str]:
         """For EXPLAIN, see `QueryViews.explained`."""
-        return self._views.explained(parameters, shard_count, fleeting)
+        return self.views.explained(parameters, shard_count, fleeting)
 
     async def run(self, execution: Execution) -> ResultSet:
         rows, count = await self._rows(execution, execution.memory)
@@ -76,7 +90,10 @@ class CompiledQuery:
             memory = dict(memory)
             for table, query in self._prior:
                 memory[table], _ = await query._rows(execution, memory)
-        rows = await self._found(Run(execution, memory, self.query.for_update))
+        return self.finished(await self._found(Run(execution, memory, self.query.for_update)), parameters)
+
+    def finished(self, rows: Sequence[Row], parameters: tuple[Value, ...]) -> tuple[list[Row], int]:
+        """The result that the node's rows make, and how many there would be without LIMIT."""
         if self.query.default is not None:
             rows = rows or [self.query.default]
             rows = [row for row in rows if self._filter is None or self._filter(row, parameters)]
@@ -96,23 +113,23 @@ class CompiledQuery:
         return [output for _, output in pairs[start:stop]], len(pairs)
 
     async def _found(self, run: Run) -> list[Row]:
-        keys = self._wanted(run) if self._key_columns else None
-        if self._views.possible and not run.locks:
-            rows = await self._views.rows(run, keys)
+        keys = self.wanted(run.parameters) if self._key_columns else None
+        if self.views.possible and not run.locks:
+            rows = await self.views.rows(run, keys)
             if rows is not None:
                 return rows
         started = time.perf_counter()
         rows = await self._reader.rows(run, keys)
-        self._views.evaluated(len(rows), time.perf_counter() - started)
+        self.views.evaluated(len(rows), time.perf_counter() - started)
         return rows
 
-    def _wanted(self, run: Run) -> Keys:
+    def wanted(self, parameters: tuple[Value, ...]) -> Keys:
         """Every combination of the values that each key column may have."""
         choices: list[dict[Any, Any] | None] = [None] * len(self._key_columns)
         for place, values, key_of in self._keys:
             found = {}
             for value in values:
-                given = value((), run.parameters)
+                given = value((), parameters)
                 if given is not None:
                     found[key_of((given,))] = given
             before = choices[place]
@@ -122,7 +139,6 @@ class CompiledQuery:
             assert choice is not None
             combined = [(*row, value) for row in combined for value in choice.values()]
         return {self._key_of_values(values): values for values in combined}
-
 
 
 def _value_of(expression: Expression) -> Callable[[Row, Sequence[Value]], Value]:

@@ -16,7 +16,7 @@ A query is not looked up but evaluated
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from backend.execution.reader import Keys, Run
 from backend.view_definition import ViewDefinition
 from controller.sql.plan import Query
 from dataflow.compile import compile_predicate, compile_scalar
-from dataflow.expression import Call, Expression, Literal, Parameter, walk
+from dataflow.expression import Call, Expression, Literal, Parameter, parameters_of, walk
 from dataflow.functions import lookup
 from dataflow.node import AggregateFunction, Base, Join, Node, Order, TopK, inputs_of
 from dataflow.types import NULL, Row, Value
@@ -54,19 +54,21 @@ class QueryViews:
         self._key_columns = key_columns
         # With a default, whether there is a row at all counts first: its reader applies the filter.
         filter_ = query.filter if query.default is None else None
-        filter_parameters = set() if filter_ is None else set(_parameters(filter_))
-        self._folds_filter = filter_ is not None and not filter_parameters
-        self._filter = None if filter_ is None or self._folds_filter else compile_predicate(filter_)
+        filter_parameters = set() if filter_ is None else set(parameters_of(filter_))
+        self.folds_filter = filter_ is not None and not filter_parameters
+        self._filter = None if filter_ is None or self.folds_filter else compile_predicate(filter_)
         self._limit = None if query.limit is None else compile_scalar(query.limit)
         self._offset = None if query.offset is None else compile_scalar(query.offset)
-        inside = {parameter for each in _expressions(query.node) for parameter in _parameters(each)}
+        inside = {parameter for each in _expressions(query.node) for parameter in parameters_of(each)}
         self._ends = self._may_end(filter_parameters)
         if self._ends:
-            inside |= {parameter for item in query.order_by for parameter in _parameters(item.expression)}
+            inside |= {parameter for item in query.order_by for parameter in parameters_of(item.expression)}
         self._inside = tuple(sorted(inside))
         self._bindings: OrderedDict[tuple[object, ...], _Binding] = OrderedDict()
         self._rows_seen = 0
         self._seconds_taken = 0.0
+        self.is_one = not self._inside and not self._ends and bool(key_columns)
+        """The same view serves all parameters."""
         self.obstacle = _obstacle(query)
         self.possible = not self.obstacle
 
@@ -100,16 +102,22 @@ class QueryViews:
         found = await transaction.store.lookup_view(definition, _encode_keys(wanted))
         if found is None:
             return None
+        return self.decoded(definition, found, run.parameters)
+
+    def decoded(
+        self, definition: ViewDefinition, found: Sequence[bytes], parameters: tuple[Value, ...]
+    ) -> list[Row]:
+        """The rows of several keys that pass the filter."""
         rows = [row for each in found for row in definition.decode(each)]
         predicate = self._filter
-        return rows if predicate is None else [row for row in rows if predicate(row, run.parameters)]
+        return rows if predicate is None else [row for row in rows if predicate(row, parameters)]
 
     def definition(self) -> ViewDefinition | None:
         """The view that answers the query for every key; None if it needs more than its keys to be asked."""
         limits = [each for each in (self._query.limit, self._query.offset) if each is not None]
         if not self.possible or self._inside or self._filter is not None:
             return None
-        if any(True for each in limits for _ in _parameters(each)):
+        if any(True for each in limits for _ in parameters_of(each)):
             return None
         return ViewDefinition(self._node((), self._end(())), self._key_columns, self._query.tables)
 
@@ -136,14 +144,29 @@ class QueryViews:
         node = self._node(parameters, end)
         return ViewDefinition(node, self._key_columns, self._query.tables), node, ""
 
-    def _definition(self, parameters: tuple[Value, ...]) -> ViewDefinition | None:
-        """The view for these parameters, once they have been seen often enough."""
+    def known(self, parameters: tuple[Value, ...]) -> ViewDefinition | None:
+        """The view for these parameters, if they have been seen often enough before."""
+        constants = self._constants(parameters)
+        binding = None if constants is None else self._bindings.get(constants)
+        if constants is None or binding is None:
+            return None
+        self._bindings.move_to_end(constants)
+        return binding.definition
+
+    def _constants(self, parameters: tuple[Value, ...]) -> tuple[Any, ...] | None:
+        """What tells the view for these parameters from others; None if there is to be none."""
         end = self._end(parameters)
         if not self._key_columns:
             too_many = end is None and self._rows_seen > KEYLESS_ROWS_MAX
             if too_many or self._seconds_taken > KEYLESS_SECONDS_MAX:
                 return None
-        constants = (end, *[(type(parameters[each]), parameters[each]) for each in self._inside])
+        return (end, *[(type(parameters[each]), parameters[each]) for each in self._inside])
+
+    def _definition(self, parameters: tuple[Value, ...]) -> ViewDefinition | None:
+        """The view for these parameters, once they have been seen often enough."""
+        constants = self._constants(parameters)
+        if constants is None:
+            return None
         binding = self._bindings.get(constants)
         if binding is None:
             binding = self._bindings[constants] = _Binding()
@@ -155,7 +178,7 @@ class QueryViews:
         if binding.uses < USES_BEFORE_VIEW:
             return None
         if binding.definition is None:
-            node = self._node(parameters, end)
+            node = self._node(parameters, constants[0])
             binding.definition = ViewDefinition(node, self._key_columns, self._query.tables)
         return binding.definition
 
@@ -171,7 +194,7 @@ class QueryViews:
     def _node(self, parameters: tuple[Value, ...], end: int | None) -> Node:
         values = {each: parameters[each] for each in self._inside}
         node = bound_node(self._query.node, values)
-        if self._folds_filter:
+        if self.folds_filter:
             node = Join((node,), filter=self._query.filter)
         if end is not None:
             order = tuple(
@@ -269,10 +292,6 @@ def _expressions(value: Any) -> Iterator[Expression]:
     elif isinstance(value, Node | Order | AggregateFunction):
         for field in fields(value):
             yield from _expressions(getattr(value, field.name))
-
-
-def _parameters(expression: Expression) -> Iterator[int]:
-    return (each.index for each in walk(expression) if isinstance(each, Parameter))
 
 
 def _is_deterministic(node: Node) -> bool:

@@ -29,6 +29,8 @@ TEXT_LENGTH = 100
 class EchoTransaction:
     """Remembers what was done to it."""
 
+    is_empty = True
+
     def __init__(self, note: Callable[[str], None]) -> None:
         self._note = note
         self._names: list[str] = []
@@ -95,6 +97,9 @@ class EchoDatabase:
             columns = (OutputColumn("n", types.BIGINT, False), OutputColumn("s", types.text(TEXT_LENGTH)))
             return ResultSet(columns, [(number, "x" * TEXT_LENGTH) for number in range(int(first.value[7:]))])
         return await self._engine.execute(plan, parameters, None, modes)
+
+    def instant(self, plan: Any) -> None:
+        return None
 
     async def view_status(self) -> list[Any]:
         return []

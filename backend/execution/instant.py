@@ -1,0 +1,113 @@
+"""Queries answered at once: the rows of their keys are in shared memory, and nobody has to be asked.
+
+`found` has what was found there, in bytes; where it is None the statement has to be executed
+as any other, which fills what was missing. `rows` makes the result of it. The same bytes and
+the same values of the parameters in `places_read` make the same result, so whoever keeps
+results by these need not notice when rows change.
+
+This is for SELECTs outside of transactions that have written something, and says nothing of
+privileges: both are for the caller to see to.
+"""
+
+from __future__ import annotations
+
+from backend.execution.query import CompiledQuery
+from backend.shared_memory.reader import SharedViewReader
+from backend.shared_memory.shared_key import KeyNaming
+from backend.shared_view import SharedViews
+from backend.view_definition import ViewDefinition
+from controller.sql.plan import OutputColumn
+from dataflow.expression import Parameter
+from dataflow.types import BIGINT, Row, Value
+
+Parameters = tuple[Value, ...]
+Found = bytes | tuple[bytes, ...]
+"""The encoded rows of one key, or of each key if they are several, or none."""
+
+BYTES_MAX = 1 << 18
+"""More than this is not answered at once: it would keep others waiting."""
+
+
+class InstantQuery:
+    def __init__(self, query: CompiledQuery, shared: SharedViews) -> None:
+        self._query = query
+        self._shared = shared
+        self.columns: tuple[OutputColumn, ...] = query.columns
+        self.places_read = query.places_read
+        self._number_place = _number_place(query)
+        self._definition: ViewDefinition | None = None
+        self._reader: SharedViewReader | None = None
+
+    def found(self, parameters: Parameters) -> Found | None:
+        """What is kept for the keys that these parameters ask for; None if it is not all there."""
+        place = self._number_place
+        if place is None:
+            return self._found(parameters)
+        reader = self._reader
+        if reader is None or reader.is_gone:
+            reader = self._find(parameters)
+            if reader is None:
+                return None
+        found = reader.get_number(parameters[place])  # type: ignore[arg-type]
+        if found is None or len(found) > BYTES_MAX:
+            self._shared.misses += 1
+            return None
+        self._shared.hits += 1
+        return found
+
+    def _find(self, parameters: Parameters) -> SharedViewReader | None:
+        """The view of a query that has only one, once it is shared."""
+        definition = self._definition = self._query.views.known(parameters)
+        self._reader = None if definition is None else self._shared.reader(definition.name)
+        return self._reader
+
+    def _found(self, parameters: Parameters) -> Found | None:
+        query = self._query
+        definition = query.views.known(parameters)
+        reader = None if definition is None else self._shared.reader(definition.name)
+        if definition is None or reader is None:
+            return None
+        wanted = list(query.wanted(parameters).values()) if query.key_columns else [()]
+        if not wanted:
+            return ()
+        for values in wanted:
+            for value in values:
+                if type(value) is not int and type(value) is not str:
+                    return None
+        names = definition.naming.names(wanted)
+        found = None if names is None else reader.get_many(names)
+        if found is None or None in found or sum(map(len, found)) > BYTES_MAX:  # type: ignore[arg-type]
+            self._shared.misses += 1
+            return None
+        self._shared.hits += 1
+        return found[0] if len(found) == 1 else tuple(found)  # type: ignore[arg-type]
+
+    def rows(self, found: Found, parameters: Parameters) -> tuple[list[Row], int]:
+        """The result, and what FOUND_ROWS() is after it."""
+        query = self._query
+        rows: list[Row] = []
+        if found:
+            definition = self._definition or query.views.known(parameters)
+            assert definition is not None, "it was there when the keys were looked up"
+            rows = query.views.decoded(definition, (found,) if isinstance(found, bytes) else found, parameters)
+        result, count = query.finished(rows, parameters)
+        return result, count if query.query.count_found_rows else len(result)
+
+
+def instant_query(query: CompiledQuery, shared: SharedViews | None) -> InstantQuery | None:
+    """None if the query always has to be executed."""
+    if shared is None or not query.views.possible or query.query.for_update or query.query.prior:
+        return None
+    return InstantQuery(query, shared)
+
+
+def _number_place(query: CompiledQuery) -> int | None:
+    """The parameter that is the only key, if that is an integer and one view serves all."""
+    keys = query.query.keys
+    if not query.views.is_one or len(keys) != 1 or len(keys[0].values) != 1:
+        return None
+    value = keys[0].values[0]
+    naming = KeyNaming(query.query.node.types, query.key_columns)
+    if naming.is_exact and isinstance(value, Parameter) and value.type == BIGINT:
+        return value.index
+    return None

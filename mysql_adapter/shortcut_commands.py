@@ -1,0 +1,230 @@
+"""COM_QUERY and COM_STMT_EXECUTE answered where they arrive, without a task's turn.
+
+`answer` is called with what has just arrived on a connection that waits for a command. If
+that is one whole command whose answer is at hand (see `shortcuts`), its packets are returned
+and the session is left as if the command had been executed; otherwise nothing has happened.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from functools import lru_cache
+from time import time
+from typing import TYPE_CHECKING
+
+from mysql_mimic.types import ColumnType
+
+from controller.sql.parameter_types import codes_of
+from controller.sql.template import reader as template_reader
+from mysql_adapter.packets import Reader
+from mysql_adapter.parameters import INTEGERS, TEXTS, WireType
+from mysql_adapter.prepared import Prepared
+from mysql_adapter.shortcuts import Answer, Context, Parameters, Shortcut, Shortcuts
+
+if TYPE_CHECKING:
+    from mysql_adapter.session import Session
+
+QUERY, EXECUTE = 3, 0x17
+COUNT_AVAILABLE = 8
+"""A flag of EXECUTE: the number of parameters is sent even if it is 0."""
+FLAGS_AT, PARAMETERS_AT = 9, 14
+"""Places in an EXECUTE packet, counted from its length."""
+BIGINT_MAX = (1 << 63) - 1
+NO_ATTRIBUTES = b"\0\1"
+
+Decode = Callable[[bytes, int], Parameters | None]
+"""(packet, where its values begin) to the values, None for unusual ones."""
+
+
+class PreparedShortcut:
+    """How packets that begin like one seen before are to be read."""
+
+    __slots__ = ("context", "decode", "head", "shortcut", "start", "wire_types")
+
+    def __init__(
+        self, context: Context, shortcut: Shortcut, head: bytes, start: int, wire_types: object, decode: Decode
+    ) -> None:
+        self.context = context
+        self.shortcut = shortcut
+        self.head = head
+        self.start = start
+        self.wire_types = wire_types
+        self.decode = decode
+
+
+class ShortcutCommands:
+    """Those of one connection. `session_changed` is to be called whenever a command was executed otherwise."""
+
+    __slots__ = ("_capabilities", "_context", "_database", "_session", "_shortcuts")
+
+    def __init__(self, shortcuts: Shortcuts, session: Session, capabilities: int) -> None:
+        self._shortcuts = shortcuts
+        self._session = session
+        self._database = session.environment.database
+        self._capabilities = capabilities
+        self._context: Context | None = None
+
+    def session_changed(self, session: Session) -> None:
+        self._session = session
+        self._context = None
+
+    def answer(self, data: bytes) -> bytes | None:
+        # The number of the packet, which has to be 0, is the highest byte of this.
+        if len(data) < 6 or int.from_bytes(data[:4], "little") != len(data) - 4:
+            return None
+        command = data[4]
+        if command != EXECUTE and command != QUERY:
+            return None
+        context = self._context
+        if context is None or context.catalog is not self._database.catalog:
+            context = self._context = self._shortcuts.context(self._session, self._capabilities)
+            if context is None:
+                return None
+        try:
+            found = self._execute(data, context) if command == EXECUTE else self._query(data, context)
+        except Exception:
+            return None  # it will come again where the command is executed, and be reported
+        if found is None:
+            return None
+        session = self._session
+        session.command_count += 1
+        session.statement_started = time()
+        session.warnings = ()
+        session.row_count = -1
+        session.found_rows = found[1]
+        return found[0]
+
+    # Text
+
+    def _query(self, data: bytes, context: Context) -> Answer | None:
+        text = data[5:]
+        cache = self._shortcuts.texts
+        name = (context, text)
+        known = cache.young.get(name) or cache.get(name)
+        if known is None:
+            known = self._read(text, context)
+            if known is None:
+                return None
+            cache.put(name, known)
+        return known[0].answer(known[1])
+
+    def _read(self, text: bytes, context: Context) -> tuple[Shortcut, Parameters] | None:
+        if context.query_attributes:
+            if not text.startswith(NO_ATTRIBUTES):
+                return None
+            text = text[len(NO_ATTRIBUTES) :]
+        if text[:6].upper() != b"SELECT" or b";" in text:
+            return None
+        session, settings = self._session, context.settings
+        sql = session.decode(text)
+        reading = template_reader(settings.ansi_quotes, settings.backslash_escapes).read(sql)
+        codes = codes_of(reading)
+        if codes is None:
+            return None
+        shortcut = context.shortcut((reading.template.text, codes, False), session, sql)
+        return None if shortcut is None else (shortcut, tuple(reading.values))
+
+    # Prepared statements
+
+    def _execute(self, data: bytes, context: Context) -> Answer | None:
+        prepared = self._session.prepared.get(int.from_bytes(data[5:9], "little"))
+        if prepared is None or prepared.long_data or prepared.long_data_overflowed:
+            return None
+        known = prepared.shortcut
+        if (
+            known is None
+            or known.context is not context
+            or known.wire_types is not prepared.wire_types
+            or known.head != data[FLAGS_AT : known.start]
+        ):
+            known = self._learnt(prepared, data, context)
+            if known is None:
+                return None
+        parameters = known.decode(data, known.start)
+        found = None if parameters is None else known.shortcut.answer(parameters)
+        if found is not None:
+            prepared.cursor = None
+        return found
+
+    def _learnt(self, prepared: Prepared, data: bytes, context: Context) -> PreparedShortcut | None:
+        """Look at a packet closely, and remember how to read others like it."""
+        count, flags = prepared.parameter_count, data[FLAGS_AT]
+        if not prepared.planned or flags & ~(COUNT_AVAILABLE if context.query_attributes else 0):
+            return None
+        reader = Reader(data, PARAMETERS_AT)
+        wire_types = prepared.wire_types
+        if context.query_attributes and (count or flags) and reader.length() != count:
+            return None
+        if count:
+            if any(reader.fixed((count + 7) // 8)):
+                return None
+            if reader.uint(1):
+                sent = []
+                for _ in range(count):
+                    sent.append((reader.uint(1), bool(reader.uint(1) & 0x80)))
+                    if context.query_attributes:
+                        reader.counted()
+                if sent != list(wire_types):
+                    wire_types = sent
+        if len(wire_types) != count:
+            return None
+        session = self._session
+        decoder = decoder_of(tuple(wire_types), session.client_codec)
+        if decoder is None:
+            return None
+        decode, codes = decoder
+        shortcut = context.shortcut((prepared.sql, codes, True), session, prepared.sql)
+        if shortcut is None:
+            return None
+        prepared.wire_types = wire_types
+        head = data[FLAGS_AT : reader.position]
+        prepared.shortcut = PreparedShortcut(context, shortcut, head, reader.position, wire_types, decode)
+        return prepared.shortcut
+
+
+_LETTERS = {1: "b", 2: "h", 4: "i", 8: "q"}
+
+
+@lru_cache(maxsize=1000)
+def decoder_of(wire_types: tuple[WireType, ...], codec: str) -> tuple[Decode, tuple[str, ...]] | None:
+    """How values of these types are read, and the codes of their types; None if one is unusual."""
+    letters: list[str] = []
+    for number, unsigned in wire_types:
+        if number in INTEGERS:
+            letter = _LETTERS[INTEGERS[ColumnType(number)][0]]
+            letters.append(letter.upper() if unsigned else letter)
+        elif number == ColumnType.DOUBLE:
+            letters.append("d")
+        elif number in TEXTS:
+            letters.append("s")
+        else:
+            return None
+    codes = tuple(["s8" if each == "s" else "f" if each == "d" else "i" for each in letters])
+    if "s" not in letters and "Q" not in letters:
+        return struct.Struct("<" + "".join(letters)).unpack_from, codes
+    return _decoder(letters, codec), codes
+
+
+def _decoder(letters: list[str], codec: str) -> Decode:
+    structs = [None if letter == "s" else struct.Struct(f"<{letter}") for letter in letters]
+
+    def decode(data: bytes, start: int) -> Parameters | None:
+        values: list[int | float | str] = []
+        for each in structs:
+            if each is None:
+                length = data[start]
+                stop = start + 1 + length
+                if length > 250 or stop > len(data):
+                    return None
+                values.append(data[start + 1 : stop].decode(codec))
+                start = stop
+            else:
+                value = each.unpack_from(data, start)[0]
+                if value > BIGINT_MAX:
+                    return None
+                values.append(value)
+                start += each.size
+        return tuple(values)
+
+    return decode

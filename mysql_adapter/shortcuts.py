@@ -1,0 +1,191 @@
+"""Statements whose answers are in shared memory, known by what they are asked under.
+
+A `Shortcut` answers one planned SELECT with packets that are ready to go out. It belongs to a
+`Context`: everything about a session that a plan, its privileges or the bytes of a result
+depend on, under one catalog. Sessions that agree on all of that share a context. With
+another catalog (a definition, or an account, has changed) everything is forgotten.
+
+Invariants:
+- A shortcut exists only for statements that its context's account may execute.
+- Packets are kept by the encoded rows that they were made of, so none is ever out of date.
+- Whatever is unusual has no shortcut: the statement is then executed as any other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backend.execution.instant import Found, InstantQuery
+from controller.catalog import Catalog
+from controller.privileges import check_plan
+from controller.sql.plan import Plan
+from controller.sql.settings import Settings
+from dataflow.errors import MillraceError
+from dataflow.types import Value
+from mysql_adapter import packets
+from mysql_adapter.answers import ResultFormat
+from mysql_adapter.bounded_cache import BoundedCache
+
+if TYPE_CHECKING:
+    from mysql_adapter.database import Database
+    from mysql_adapter.session import Session
+
+PACKETS_BYTES_MAX = 64 << 20
+TEXTS_BYTES_MAX = 32 << 20
+ANSWER_BYTES_MAX = 64 << 10
+"""Larger answers are made each time."""
+STATEMENTS_MAX = 4000
+CONTEXTS_MAX = 1000
+
+Parameters = tuple[Value, ...]
+Answer = tuple[bytes, int]
+"""The packets, and what FOUND_ROWS() is afterwards."""
+Statement = tuple[str, tuple[str, ...], bool]
+"""A template or a prepared text, the codes of its parameters' types, whether the result is binary."""
+
+
+class Shortcut:
+    __slots__ = ("_binary", "_context", "_find", "_format", "_is_kept", "_places", "_query", "_shortcuts")
+
+    def __init__(
+        self, shortcuts: Shortcuts, context: Context, query: InstantQuery, format: ResultFormat, statement: Statement
+    ) -> None:
+        _, codes, self._binary = statement
+        self._shortcuts = shortcuts
+        self._context = context
+        self._query = query
+        self._find = query.found
+        self._format = format
+        self._places = query.places_read
+        # Of other types than these, equal values may look different.
+        self._is_kept = all(codes[place][0] in "is" for place in self._places)
+
+    def answer(self, parameters: Parameters) -> Answer | None:
+        """None if the statement has to be executed."""
+        found = self._find(parameters)
+        if found is None:
+            return None
+        name: tuple[object, ...] = (self, found)
+        if self._places:
+            name = (self, found, *[parameters[place] for place in self._places])
+        cache = self._shortcuts.packets
+        return cache.young.get(name) or cache.get(name) or self._made(name, found, parameters)
+
+    def _made(self, name: tuple[object, ...], found: Found, parameters: Parameters) -> Answer:
+        rows, count = self._query.rows(found, parameters)
+        context = self._context
+        made = (self._format.whole(rows, context.status, context.deprecate_eof, self._binary), count)
+        if self._is_kept and len(made[0]) <= ANSWER_BYTES_MAX:
+            self._shortcuts.packets.put(name, made)
+        return made
+
+
+class Context:
+    """What sessions have in common that get the same bytes for the same statements."""
+
+    def __init__(self, shortcuts: Shortcuts, catalog: Catalog, session: Session, capabilities: int) -> None:
+        self._shortcuts = shortcuts
+        self.catalog = catalog
+        self.status = session.status
+        self.deprecate_eof = bool(capabilities & packets.DEPRECATE_EOF)
+        self.query_attributes = bool(capabilities & packets.QUERY_ATTRIBUTES)
+        self.settings: Settings = session.settings
+        self._statements: dict[Statement, Shortcut | None] = {}
+        self._seen: set[Statement] = set()
+
+    def shortcut(self, statement: Statement, session: Session, sql: str) -> Shortcut | None:
+        """The statement's shortcut, if it can have one and is not here for the first time."""
+        known = self._statements
+        if statement in known:
+            return known[statement]
+        if statement not in self._seen:
+            if len(self._seen) >= STATEMENTS_MAX:
+                self._seen.clear()
+            self._seen.add(statement)
+            return None
+        if len(known) >= STATEMENTS_MAX:
+            known.clear()
+        made = known[statement] = self._made(statement, session, sql)
+        return made
+
+    def _made(self, statement: Statement, session: Session, sql: str) -> Shortcut | None:
+        environment = session.environment
+        text, codes, binary = statement
+        catalog, database = environment.catalog(), session.database
+        try:
+            if binary:
+                plan: Plan = environment.plans.plan_prepared(text, catalog, database, self.settings, codes)
+            else:
+                plan, _ = environment.plans.plan_text(sql, catalog, database, self.settings)
+            check_plan(session, plan, sql)
+        except MillraceError:
+            return None
+        query = environment.database.instant(plan)
+        if query is None:
+            return None
+        return Shortcut(self._shortcuts, self, query, session.format(query.columns), statement)
+
+
+class Shortcuts:
+    """Those of one adapter process."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._catalog: Catalog | None = None
+        self._contexts: dict[tuple[object, ...], Context] = {}
+        self.packets: BoundedCache[tuple[object, ...], Answer] = BoundedCache(PACKETS_BYTES_MAX, _packets_bytes)
+        self.texts: BoundedCache[tuple[Context, bytes], tuple[Shortcut, Parameters]] = BoundedCache(
+            TEXTS_BYTES_MAX, _text_bytes
+        )
+
+    def context(self, session: Session, capabilities: int) -> Context | None:
+        """The session's context as it is now; None if its statements have to be executed."""
+        transaction = session.transaction
+        if transaction is None:
+            # The first statement without autocommit begins a transaction, and any takes SET TRANSACTION's word.
+            if not session.autocommit or session.next_read_only is not None:
+                return None
+        elif not transaction.is_empty:
+            return None
+        if session.settings.owner:
+            return None
+        catalog = self._database.catalog
+        if catalog is not self._catalog:
+            self._forget()
+            self._catalog = catalog
+        name = (
+            session.account.name,
+            session.database,
+            session.settings,
+            session.results_collation_id,
+            session.results_codec,
+            session.client_codec,
+            session.status,
+            capabilities & (packets.DEPRECATE_EOF | packets.QUERY_ATTRIBUTES),
+        )
+        found = self._contexts.get(name)
+        if found is None:
+            if len(self._contexts) >= CONTEXTS_MAX:
+                self._forget()
+            found = self._contexts[name] = Context(self, catalog, session, capabilities)
+        return found
+
+    def _forget(self) -> None:
+        self._contexts.clear()
+        self.packets.clear()
+        self.texts.clear()
+
+
+def _packets_bytes(name: tuple[object, ...], answer: Answer) -> int:
+    size = 400 + len(answer[0])
+    for each in name[1:]:
+        if isinstance(each, bytes | str):
+            size += len(each)
+        elif isinstance(each, tuple):
+            size += sum(map(len, each)) + 40 * len(each)
+    return size
+
+
+def _text_bytes(name: tuple[Context, bytes], meaning: tuple[Shortcut, Parameters]) -> int:
+    values = meaning[1]
+    return 400 + len(name[1]) + sum(len(each) + 60 if isinstance(each, str | bytes) else 40 for each in values)
