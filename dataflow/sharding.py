@@ -6,6 +6,7 @@ Keys that are equal must be on one shard, also an integer and the DECIMAL it equ
 from __future__ import annotations
 
 from decimal import Decimal
+from math import isfinite
 from zlib import crc32
 
 from dataflow.source import Key
@@ -14,11 +15,12 @@ MIXER = 0x9E3779B1
 
 
 def _canonical(part: object) -> object:
-    if isinstance(part, Decimal | float) and part == int(part):
+    if not isinstance(part, Decimal | float):
+        return part
+    if isfinite(part) and part == int(part):
         return int(part)
-    if isinstance(part, Decimal):
-        return str(part.normalize())
-    return part
+    near = float(part)
+    return near if near == part else str(part.normalize())  # type: ignore[union-attr]
 
 
 def shard_of(key: Key, shard_count: int) -> int:
