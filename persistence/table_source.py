@@ -8,6 +8,7 @@ moves on, so that rows and the changes handed to the dataflow always fit togethe
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from dataflow.key_values import ImpossibleKey, key_value
@@ -64,6 +65,18 @@ class TableSource:
         self._writers: dict[int, TableWriter] = {}
         self._paths: dict[tuple[int, Columns], _Path | None] = {}
 
+    @property
+    def state(self) -> View:
+        """What is read from."""
+        return self._view
+
+    def copy(self, tables: Iterable[int]) -> TableSource:
+        """These tables as they are now, whatever becomes of this source."""
+        copied = TableSource(self._view)
+        for table in tables:
+            copied.learn(self._tables[table])
+        return copied
+
     def advance(self, view: View) -> None:
         """Read a later state from now on."""
         self._view = view
@@ -115,14 +128,19 @@ class TableSource:
                 row = self._view.get(writer.row_prefix + encoded)
                 found.append([] if row is None else [writer.decode(row[1])])
                 continue
-            rows: list[Row] = []
-            for prefix in path.prefixes:
-                start = prefix + encoded
-                resolve = writer.row_prefix if path.resolves else None
-                for chunk in self._view.scan(start, after_prefix(start), resolve=resolve):
-                    rows += [writer.decode(stored) for _, _, stored in chunk]
-            found.append(rows)
+            chunks = self._chunks(writer, path, encoded)
+            rows, more = next(chunks, []), next(chunks, None)
+            found.append(rows if more is None else chain(rows, more, chain.from_iterable(chunks)))
         return found
+
+    def _chunks(self, writer: TableWriter, path: _Path, encoded: bytes) -> Iterator[list[Row]]:
+        """The rows of one key, as they are read."""
+        view, decode = self._view, writer.decode
+        resolve = writer.row_prefix if path.resolves else None
+        for prefix in path.prefixes:
+            start = prefix + encoded
+            for chunk in view.scan(start, after_prefix(start), resolve=resolve):
+                yield [decode(stored) for _, _, stored in chunk]
 
     def _lookup_by_scan(self, table: int, columns: Columns, keys: Sequence[Any]) -> list[Iterable[Row]]:
         types = [self._tables[table].columns[column].type for column in columns]
