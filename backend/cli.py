@@ -95,7 +95,7 @@ def main() -> None:
     default="fsync",
     help="fsync: acknowledged means on disk. os: the operating system writes when it likes.",
 )
-@_option("--http-port", type=PORT, default=6033, help="Status and metrics over HTTP; 0 takes any free port.")
+@_option("--http-port", type=PORT, default=6033, help="The HTTP interface, its status and metrics; 0 takes any free port.")
 @_option(
     "--internal-host",
     default="127.0.0.1",
@@ -127,7 +127,7 @@ def _first_signal() -> asyncio.Future[str]:
 async def _serve(settings: Settings) -> int:
     signalled = _first_signal()  # before anything that would be left behind
 
-    from backend.http_status import start_http
+    from backend.http import HttpServer
     from backend.supervisor import CannotStart, Supervisor
 
     logging.getLogger("kazoo").setLevel(logging.ERROR)  # it complains until ZooKeeper is up
@@ -146,16 +146,17 @@ async def _serve(settings: Settings) -> int:
             starting.result()
             _log_to(settings.data_path / "logs" / "supervisor.log")
             try:
-                http = await start_http(settings.host, settings.http_port, supervisor.status)
+                assert supervisor.deployment is not None
+                http = HttpServer(settings.host, settings.http_port, supervisor.status, supervisor.deployment)
+                await http.start()
             except OSError as error:
                 raise CannotStart(
                     f"cannot listen on {settings.host}:{settings.http_port}: {error.strerror}"
                 ) from error
-            http_port = http.addresses[0][1]
             for line in await supervisor.account_warnings():
                 console.print(f"  warning: {line}", style="yellow", soft_wrap=True)
             click.echo(
-                f"millrace ready  mysql://root@{settings.host}:{supervisor.mysql_port}  http://{settings.host}:{http_port}"
+                f"millrace ready  mysql://root@{settings.host}:{supervisor.mysql_port}  http://{settings.host}:{http.port}"
             )
             name = await signalled
             console.print(f"  {name}: stopping", style="dim")
@@ -164,7 +165,7 @@ async def _serve(settings: Settings) -> int:
         code = 1
     finally:
         if http is not None:
-            await http.cleanup()
+            await http.stop()
         await supervisor.stop()
     if code == 0:
         console.print("  stopped", style="dim")

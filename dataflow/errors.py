@@ -14,6 +14,7 @@ class Condition(Enum):
 
     DB_CREATE_EXISTS = (1007, "HY000", "Can't create database '{}'; database exists")
     DB_DROP_MISSING = (1008, "HY000", "Can't drop database '{}'; database doesn't exist")
+    RECORD_NOT_FOUND = (1032, "HY000", "Can't find record in '{}'")
     ACCESS_DENIED_DB = (1044, "42000", "Access denied for user '{}'@'{}' to database '{}'")
     ACCESS_DENIED = (1045, "28000", "Access denied for user '{}'@'{}' (using password: {})")
     NO_DB_SELECTED = (1046, "3D000", "No database selected")
@@ -54,6 +55,8 @@ class Condition(Enum):
     LOCK_WAIT_TIMEOUT = (1205, "HY000", "Lock wait timeout exceeded; try restarting transaction")
     SHARD_UNREACHABLE = (1205, "HY000", "Lock wait timeout exceeded; try restarting transaction (shard {} does not answer)")
     DEADLOCK = (1213, "40001", "Deadlock found when trying to get lock; try restarting transaction")
+    LOCKING_UNKNOWN_TABLE = (3568, "HY000", "Unresolved table name `{}` in locking clause.")
+    LOCK_NOWAIT = (3572, "HY000", "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.")
     SUBQUERY_MORE_THAN_ONE_ROW = (1242, "21000", "Subquery returns more than 1 row")
     WRONG_VALUE_FOR_VARIABLE = (1231, "42000", "Variable '{}' can't be set to the value of '{}'")
     READ_ONLY_VARIABLE = (1238, "HY000", "Variable '{}' is a {} variable")

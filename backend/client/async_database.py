@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from backend.execution.transaction import State, Transaction
 from backend.node import Node
 from backend.shared_view import SharedViews
 from controller.catalog import Catalog
+from controller.privileges import Session
+from controller.sql.planner import PlanCache
 from dataflow.schema import Table
 
 
@@ -40,8 +42,12 @@ class AsyncDatabase:
         database: str | None = None,
         shared: SharedViews | None = None,
         node: Node | None = None,
+        *,
+        plans: PlanCache | None = None,
+        session: Session | None = None,
     ) -> None:
-        self._statements = Statements(engine, database)
+        """With a `session`, what that may not do is refused."""
+        self._statements = Statements(engine, database, plans, session)
         self._shared = shared
         self._node = node
 
@@ -73,12 +79,31 @@ class AsyncDatabase:
         Of a name, `key` are the columns to look up by; a table's are its primary key if not given.
         """
 
+        if " " not in query.strip():
+            return await self.named_view(query.strip(), key)
+        return await self.query_view(query)
+
+    async def query_view(self, query: str) -> AsyncView:
+        """As `view` of a SELECT, whatever is in it."""
+        return await self._view(lambda catalog: query)
+
+    async def named_view(self, name: str, key: Sequence[str] | None = None) -> AsyncView:
+        """As `view` of a name, whatever is in it."""
+        return await self._view(lambda catalog: table_sql.select(catalog, self._statements.schema, name, key))
+
+    async def _view(self, select: Callable[[Catalog], str]) -> AsyncView:
         async def plan(catalog: Catalog) -> KeyedQuery:
-            schema = self._statements.schema
-            sql = query if " " in query.strip() else table_sql.select(catalog, schema, query.strip(), key)
-            return KeyedQuery(sql, catalog, schema)
+            return KeyedQuery(select(catalog), catalog, self._statements.schema)
 
         return AsyncView(self._statements, self._shared, await self._statements.with_catalog(plan))
+
+    async def check_select(self, sql: str, parameter_count: int) -> None:
+        """Raises what `execute` would raise before it reads anything."""
+
+        async def plan(catalog: Catalog) -> None:
+            self._statements.plan(sql, [None] * parameter_count, catalog)
+
+        await self._statements.with_catalog(plan)
 
     def table(self, name: str) -> AsyncTable:
         return AsyncTable(self._statements, name)

@@ -59,7 +59,7 @@ class KeyedQuery:
 
     def key(self, given: Any) -> Row:
         """A key as the view has it: one value for a single `?`, else a tuple with one for each."""
-        values = (given,) if self.key_length == 1 and not isinstance(given, tuple) else tuple(given)
+        values = given if isinstance(given, tuple) else tuple(given) if isinstance(given, list) else (given,)
         if len(values) != self.key_length:
             raise ValueError(f"the view has {self.key_length} key column(s), the key has {len(values)}")
         return tuple([to_value(values[place]) for place in self._order])

@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from backend.client.values import Rows, row_converter, to_value, type_code
@@ -13,7 +14,9 @@ from backend.execution.database import Database
 from backend.execution.outcome import Done, Outcome, ResultSet
 from backend.execution.transaction import SchemaChanged, Transaction
 from controller.catalog import Catalog
-from controller.sql.lexer import leading_words
+from controller.privileges import Session, check_definition, check_plan, check_text
+from controller.sql.cursor import Cursor
+from controller.sql.lexer import leading_words, tokens
 from controller.sql.plan import Plan
 from controller.sql.planner import PlanCache
 from controller.sql.settings import DEFAULT_SETTINGS
@@ -53,12 +56,19 @@ class Result:
 
 
 class Statements:
-    """`schema` is the default database, as after USE."""
+    """`schema` is the default database, as after USE. With a `session`, what that may not do is refused."""
 
-    def __init__(self, database: Database, schema: str | None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        schema: str | None,
+        plans: PlanCache | None = None,
+        session: Session | None = None,
+    ) -> None:
         self.database = database
         self.schema = schema
-        self._plans = PlanCache()
+        self._plans = plans or PlanCache()
+        self._session = session
 
     async def run(self, sql: str, parameters: Sequence[Any] = (), transaction: Transaction | None = None) -> Result:
         """Run one statement with a value for each `?`."""
@@ -71,17 +81,36 @@ class Statements:
         values = [to_value(each) for each in parameters]
 
         async def attempt(catalog: Catalog) -> Outcome:
-            if parameters:
-                codes = tuple([type_code(each) for each in parameters])
-                plan = self._plans.plan_prepared(sql, catalog, self.schema, DEFAULT_SETTINGS, codes)
-                return await self._execute(plan, values, transaction)
-            plan, found = self._plans.plan_text(sql, catalog, self.schema, DEFAULT_SETTINGS)
-            return await self._execute(plan, found, transaction)
+            plan, found = self.plan(sql, parameters, catalog)
+            return await self._execute(plan, values if found is None else found, transaction)
 
         return _result(await self.with_catalog(attempt))
 
+    def plan(
+        self, sql: str, parameters: Sequence[Any], catalog: Catalog
+    ) -> tuple[Plan, Sequence[Value] | None]:
+        """What is to be done, with the text's own values if there are no parameters."""
+        try:
+            if parameters:
+                if len(parameters) != _placeholders(sql):
+                    raise InvalidStatement(Condition.WRONG_ARGUMENTS, "EXECUTE")
+                codes = tuple([type_code(each) for each in parameters])
+                plan, found = self._plans.plan_prepared(sql, catalog, self.schema, DEFAULT_SETTINGS, codes), None
+            else:
+                plan, found = self._plans.plan_text(sql, catalog, self.schema, DEFAULT_SETTINGS)
+        except InvalidStatement:
+            if self._session is not None:
+                check_text(self._session, sql)
+            raise
+        if self._session is not None:
+            check_plan(self._session, plan, sql)
+        return plan, found
+
     async def define(self, statements: Sequence[str]) -> None:
         """Carry out definition statements, all or none."""
+        if self._session is not None:
+            for sql in statements:
+                check_definition(self._session, Cursor(sql, DEFAULT_SETTINGS))
         await self.database.extend_program(statements, self.schema, DEFAULT_SETTINGS)
 
     async def run_many(
@@ -94,8 +123,8 @@ class Statements:
             raise ValueError("all rows must have the same number of values")
 
         async def attempt(catalog: Catalog) -> Outcome:
-            codes = ("n",) * width  # values that only go into a column: their own type will do
-            plan = self._plans.plan_prepared(sql, catalog, self.schema, DEFAULT_SETTINGS, codes)
+            # Values that only go into a column: their own type will do.
+            plan, _ = self.plan(sql, (None,) * width, catalog)
             return await self._execute(self._batch(plan, width), values, transaction)
 
         return _result(await self.with_catalog(attempt))
@@ -145,6 +174,11 @@ class Statements:
             case "database":
                 return self.schema
         raise Unsupported(f"{kind}() in the client library")
+
+
+@lru_cache(maxsize=2000)
+def _placeholders(sql: str) -> int:
+    return sum(token.text == "?" for token in tokens(sql))
 
 
 BATCHES_MAX = 1000

@@ -20,8 +20,8 @@ _SHARD_METRICS = {
 }
 
 
-async def start_http(host: str, port: int, status: Status) -> web.AppRunner:
-    """Serve /status, /health and /metrics; raises OSError if the port is taken."""
+def status_routes(status: Status) -> list[web.RouteDef]:
+    """/status, /health and /metrics."""
 
     async def show_status(request: web.Request) -> web.Response:
         return web.json_response(await status())
@@ -33,22 +33,11 @@ async def start_http(host: str, port: int, status: Status) -> web.AppRunner:
     async def show_metrics(request: web.Request) -> web.Response:
         return web.Response(text=metrics(await status()), content_type="text/plain")
 
-    async def show_index(request: web.Request) -> web.Response:
-        return web.json_response({"paths": ["/status", "/health", "/metrics"]})
-
-    application = web.Application()
-    application.add_routes(
-        [
-            web.get("/", show_index),
-            web.get("/status", show_status),
-            web.get("/health", show_health),
-            web.get("/metrics", show_metrics),
-        ]
-    )
-    runner = web.AppRunner(application, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, host, port).start()
-    return runner
+    return [
+        web.get("/status", show_status),
+        web.get("/health", show_health),
+        web.get("/metrics", show_metrics),
+    ]
 
 
 def metrics(status: dict[str, Any]) -> str:

@@ -1,0 +1,243 @@
+"""The requests: each identifies its caller, and does with the client library what the caller may.
+
+Views are planned once and kept as long as the catalog stays the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import msgspec
+from aiohttp import web
+
+from backend.client.async_database import AsyncDatabase, AsyncTable
+from backend.client.async_view import AsyncView
+from backend.client.statements import Result
+from backend.execution.database import Database
+from backend.http import bodies
+from backend.http.answers import answer
+from backend.http.authentication import Caller, Callers
+from backend.http.values import number_with_point, to_json, to_key, to_parameter, to_parameters
+from backend.shared_view import SharedViews
+from controller.catalog import Catalog
+from controller.privileges import check_needs, check_sees_database, check_sees_table, check_text
+from controller.sql.planner import PlanCache
+from controller.sql.references import Need
+from dataflow.errors import Condition, InvalidStatement, Retryable
+
+VIEWS_MAX = 1_000
+TRIES_MAX = 20
+PAUSE_S = 0.02
+
+Body = TypeVar("Body")
+Work = Callable[[web.Request, Caller], Awaitable[web.Response]]
+
+DATABASE = "/v1/databases/{database}"
+
+
+class Interface:
+    def __init__(self, engine: Database, shared: SharedViews | None) -> None:
+        self._engine = engine
+        self._shared = shared
+        self._callers = Callers(engine)
+        self._plans = PlanCache()
+        self._catalog: Catalog | None = None
+        self._views: dict[object, AsyncView] = {}
+
+    def routes(self) -> list[web.RouteDef]:
+        """Every path here is described in `description`, and a test compares the two."""
+        by_method: dict[tuple[str, str], Work] = {
+            ("GET", "/v1/program"): self._maintained,
+            ("POST", "/v1/program"): self._extend_program,
+            ("GET", f"{DATABASE}/views"): self._named_views,
+            ("GET", f"{DATABASE}/views/{{view}}"): self._look_up_named,
+            ("DELETE", f"{DATABASE}/views/{{view}}"): self._remove_view,
+            ("POST", f"{DATABASE}/lookup"): self._look_up,
+            ("POST", f"{DATABASE}/program"): self._extend_program,
+            ("POST", f"{DATABASE}/transactions"): self._transact,
+            ("POST", f"{DATABASE}/tables/{{table}}/rows"): self._insert,
+            ("GET", f"{DATABASE}/tables/{{table}}/row"): self._get,
+            ("PATCH", f"{DATABASE}/tables/{{table}}/row"): self._update,
+            ("DELETE", f"{DATABASE}/tables/{{table}}/row"): self._delete,
+        }
+        return [web.route(method, path, self._identified(work)) for (method, path), work in by_method.items()]
+
+    def _identified(self, work: Work) -> Callable[[web.Request], Awaitable[web.Response]]:
+        async def handle(request: web.Request) -> web.Response:
+            return await work(request, await self._callers.identify(request, request.match_info.get("database")))
+
+        return handle
+
+    def _database(self, caller: Caller) -> AsyncDatabase:
+        return AsyncDatabase(self._engine, caller.database, self._shared, plans=self._plans, session=caller)
+
+    def _table(self, request: web.Request, caller: Caller) -> AsyncTable:
+        name = request.match_info["table"]
+        self._check_sees(name, caller)
+        return self._database(caller).table(name)
+
+    def _check_sees(self, name: str, caller: Caller) -> None:
+        database, _, table = name.rpartition(".")
+        check_sees_table(caller, database or caller.database, table)
+
+    # --- views
+
+    async def _named_views(self, request: web.Request, caller: Caller) -> web.Response:
+        assert caller.database is not None
+        await self._engine.refresh_catalog()
+        check_sees_database(caller, caller.database)
+        catalog = self._engine.catalog
+        catalog.database(caller.database)
+        seen = [each for each in catalog.views_of(caller.database) if caller.rights.sees_table(each.database, each.name)]
+        return answer(bodies.Views([bodies.NamedView(each.name, each.select) for each in seen]))
+
+    async def _look_up_named(self, request: web.Request, caller: Caller) -> web.Response:
+        keys = [_from_json(each) for each in request.query.getall("key", [])]
+        by = request.query.getall("by", None)
+        block = request.query.get("block", "true")
+        if block not in ("true", "false"):
+            raise ValueError("block is true or false")
+        body = bodies.Lookup(keys or [[]], view=request.match_info["view"], by=by, block=block == "true")
+        return await self._found(body, caller)
+
+    async def _look_up(self, request: web.Request, caller: Caller) -> web.Response:
+        body = await _body(request, bodies.Lookup)
+        if bool(body.query) == bool(body.view):
+            raise ValueError("either query or view has to be given")
+        return await self._found(body, caller)
+
+    async def _found(self, body: bodies.Lookup, caller: Caller) -> web.Response:
+        if len(body.keys) > bodies.KEYS_MAX:
+            raise ValueError(f"at most {bodies.KEYS_MAX} keys")
+        keys = [to_key(each) for each in body.keys]
+        view = await self._view(body.query or body.view, body.by, not body.query, caller)
+        if body.block:
+            rows: list[Any] = await view.lookup_many(keys)
+        else:
+            rows = [view.try_lookup(key) for key in keys]
+        return answer(bodies.Found(list(view.columns), [None if each is None else to_json(each) for each in rows]))
+
+    async def _view(self, query: str, by: list[str] | None, named: bool, caller: Caller) -> AsyncView:
+        """The view, if the caller may read it; who may not does not learn what else is wrong."""
+        if named:
+            self._check_sees(query, caller)
+        if self._engine.catalog is not self._catalog:
+            self._catalog = self._engine.catalog
+            self._views.clear()
+        key = (caller.database, query, None if by is None else tuple(by), named)
+        kept = self._views.get(key)
+        if kept is None:
+            everyones = AsyncDatabase(self._engine, caller.database, self._shared, plans=self._plans)
+            try:
+                kept = await (everyones.named_view(query, by) if named else everyones.query_view(query))
+            except InvalidStatement:
+                if not named:
+                    check_text(caller, query)
+                raise
+            if len(self._views) >= VIEWS_MAX:
+                self._views.clear()
+            self._views[key] = kept
+        await self._database(caller).check_select(kept.query.sql, kept.query.key_length)
+        return kept
+
+    async def _remove_view(self, request: web.Request, caller: Caller) -> web.Response:
+        await self._database(caller).remove_view(request.match_info["view"])
+        return answer(bodies.Done())
+
+    # --- tables
+
+    async def _insert(self, request: web.Request, caller: Caller) -> web.Response:
+        body = await _body(request, bodies.NewRows)
+        table = self._table(request, caller)
+        rows = [{name: to_parameter(each) for name, each in row.items()} for row in body.rows]
+        result = await (table.insert(rows[0]) if len(rows) == 1 else table.insert_many(rows))
+        return answer(_result(result), 201)
+
+    async def _get(self, request: web.Request, caller: Caller) -> web.Response:
+        table = request.match_info["table"]
+        view = await self._view(table, None, True, caller)
+        [rows] = await view.lookup_many([_key(request)])
+        if not rows:
+            raise InvalidStatement(Condition.RECORD_NOT_FOUND, table)
+        return answer(bodies.Row(dict(zip(view.columns, to_json(rows)[0]))))
+
+    async def _update(self, request: web.Request, caller: Caller) -> web.Response:
+        body = await _body(request, bodies.Changes)
+        values = {name: to_parameter(each) for name, each in body.values.items()}
+        table = self._table(request, caller)
+        return answer(_result(await table.update(_key(request), values)))
+
+    async def _delete(self, request: web.Request, caller: Caller) -> web.Response:
+        table = self._table(request, caller)
+        return answer(_result(await table.delete(_key(request))))
+
+    # --- transactions and the program
+
+    async def _transact(self, request: web.Request, caller: Caller) -> web.Response:
+        """Nobody waits for the caller between its statements, so losing a race is tried again here."""
+        body = await _body(request, bodies.Transaction)
+        statements = [(each.sql, to_parameters(each.parameters)) for each in body.statements]
+        database = self._database(caller)
+        for attempt in range(TRIES_MAX):
+            try:
+                async with database.transaction() as transaction:
+                    results = [await transaction.execute(sql, parameters) for sql, parameters in statements]
+                return answer(bodies.Results([_result(each) for each in results]))
+            except Retryable as error:
+                if error.condition is not Condition.DEADLOCK or attempt == TRIES_MAX - 1:
+                    raise
+            await asyncio.sleep(random.random() * PAUSE_S)
+        raise AssertionError("unreachable")
+
+    async def _extend_program(self, request: web.Request, caller: Caller) -> web.Response:
+        body = await _body(request, bodies.Program)
+        await self._database(caller).extend_program(body.sql)
+        return answer(bodies.Done())
+
+    async def _maintained(self, request: web.Request, caller: Caller) -> web.Response:
+        check_needs(caller, [Need("SELECT", "millrace", "views")])
+        views = [
+            bodies.MaintainedView(
+                shard, view.name.hex(), view.definition, "full" if view.reason else "partial", view.keys,
+                view.rows, view.size_bytes, view.hits, view.misses, view.evictions,
+            )
+            for shard, hosted in await self._engine.view_status()
+            for view in hosted.views
+        ]
+        return answer(bodies.MaintainedViews(views))
+
+
+# --- what comes in
+
+
+async def _body(request: web.Request, kind: type[Body]) -> Body:
+    """The request's JSON. Only what says that it is JSON: a web page may send anything else unasked."""
+    if request.content_type != "application/json":
+        raise web.HTTPUnsupportedMediaType(reason="the body has to be application/json")
+    return msgspec.json.Decoder(kind, float_hook=number_with_point).decode(await request.read())
+
+
+_decode_value = msgspec.json.Decoder(float_hook=number_with_point).decode
+
+
+def _from_json(text: str) -> Any:
+    try:
+        return _decode_value(text)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"a key in the address is JSON, texts in quotes: {error}") from None
+
+
+def _key(request: web.Request) -> Any:
+    keys = request.query.getall("key", [])
+    if len(keys) != 1:
+        raise ValueError("one key has to be given: ?key=7, or ?key=[7,\"x\"] for several columns")
+    return to_key(_from_json(keys[0]))
+
+
+def _result(result: Result) -> bodies.Result:
+    return bodies.Result(list(result.columns), to_json(list(result.rows)), result.affected, result.last_insert_id)
+
+

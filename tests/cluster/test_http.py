@@ -1,0 +1,105 @@
+"""HTTP/JSON of a real cluster: what its OpenAPI document says, shared memory behind it, and who may ask."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
+
+from backend.http.description import description
+from backend.http.interface import Interface
+from tests.serving import MillraceServer
+
+PROGRAM = """
+    CREATE TABLE shop.votes (id INT AUTO_INCREMENT PRIMARY KEY, story INT NOT NULL, KEY (story));
+    CREATE VIEW shop.counts AS SELECT story, COUNT(*) AS votes FROM shop.votes GROUP BY story
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MillraceServer]:
+    server = MillraceServer(tmp_path_factory.mktemp("http"))
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE DATABASE shop")
+        cursor.execute("CREATE USER fuzz IDENTIFIED BY 'x'")
+        cursor.execute("GRANT ALL ON shop.* TO fuzz")
+        cursor.execute("CREATE USER reader IDENTIFIED WITH mysql_native_password BY 'y'")
+        cursor.execute("GRANT SELECT ON shop.counts TO reader")
+    ask(server, "POST", "/v1/program", {"sql": PROGRAM})
+    yield server
+    assert server.stop() == 0
+
+
+def ask(server: MillraceServer, method: str, path: str, body: Any = None, account: str = "root:") -> Any:
+    address = f"http://{server.host}:{server.http_port}{path}"
+    headers = {"Authorization": "Basic " + b64encode(account.encode()).decode(), "Content-Type": "application/json"}
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(address, data, headers, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as error:
+        return json.load(error)["error"]["code"]
+
+
+def test_writes_are_in_the_lookups_after_them_and_in_shared_memory(server: MillraceServer) -> None:
+    counts = "/v1/databases/shop/views/counts?by=story&key=7"
+    for number in range(1, 20):
+        ask(server, "POST", "/v1/databases/shop/tables/votes/rows", {"rows": [{"story": 7}]})
+        assert ask(server, "GET", counts)["rows"] == [[[7, number]]]
+    assert ask(server, "GET", f"{counts}&key=8&block=false")["rows"] == [[[7, 19]], None]
+    with server.connect("shop") as connection, connection.cursor() as cursor:
+        cursor.execute("DELETE FROM votes WHERE story = 7")
+    assert ask(server, "GET", counts)["rows"] == [[]]
+    assert any(view["key_count"] for view in ask(server, "GET", "/v1/program")["views"])
+
+
+def test_accounts_may_do_the_same_as_over_mysql(server: MillraceServer) -> None:
+    counts = "/v1/databases/shop/views/counts?by=story&key=7"
+    assert ask(server, "GET", counts, account="reader:y")["columns"] == ["story", "votes"]
+    assert ask(server, "GET", counts, account="reader:x") == 1045
+    assert ask(server, "GET", "/v1/databases/shop/tables/votes/row?key=1", account="reader:y") == 1142
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("REVOKE SELECT ON shop.counts FROM reader")
+        cursor.execute("GRANT SELECT ON shop.votes TO reader")
+        # Another process hears of it in a moment; a changed password is asked for at once.
+        cursor.execute("ALTER USER reader IDENTIFIED BY 'z'")
+    assert ask(server, "GET", "/v1/databases/shop/tables/votes/row?key=1", account="reader:z") == 1032
+    assert ask(server, "GET", counts, account="reader:z") == 1142
+
+
+def test_the_document_is_valid_and_describes_every_request(server: MillraceServer) -> None:
+    document = ask(server, "GET", "/openapi.json")
+    assert document == json.loads(json.dumps(description()))
+    schemathesis.openapi.from_dict(document).validate()
+    described = {
+        (method.upper(), path) for path, found in document["paths"].items() for method in found if method != "parameters"
+    }
+    routes = {(route.method, route.path) for route in Interface.__new__(Interface).routes()}
+    opened = {("GET", path) for path in ("/", "/status", "/health", "/metrics", "/openapi.json")}
+    assert described == routes | opened
+
+
+def test_generated_requests_get_what_the_document_says(server: MillraceServer) -> None:
+    schema = schemathesis.openapi.from_dict(description())
+    base = f"http://{server.host}:{server.http_port}"
+
+    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+    @given(case=schema.as_strategy())
+    def conform(case: Any) -> None:
+        case.call_and_validate(
+            base_url=base,
+            auth=("fuzz", "x"),
+            checks=[not_a_server_error, response_schema_conformance, status_code_conformance],
+        )
+
+    conform()
