@@ -37,6 +37,7 @@ from backend.shared_view import SharedViews
 from backend.store import CommitResult, Conflict, Part, Stored
 from backend.transport import Handler, Peer, connect
 from backend.view_definition import ViewDefinition
+from backend.view_range import Range
 from controller.registry import Address
 from dataflow import epoch_messages
 from dataflow.epoch_messages import Committed, Inquire, Outcome, Stage, StaleSchema, Withdrawn
@@ -203,22 +204,27 @@ class Cluster:
     def shared_views(self) -> SharedViews | None:
         return self.shared if self._shard_count == 1 else None
 
-    async def lookup_view(self, definition: ViewDefinition, keys: bytes) -> list[bytes] | None:
+    async def lookup_view(
+        self, definition: ViewDefinition, keys: bytes, part: Range | None = None
+    ) -> list[bytes] | None:
         if self._shard_count != 1:
             return None
-        found = self.shared.lookup(definition, keys)
-        return found if found is not None else await self.ask_view(definition, keys)
+        found = self.shared.lookup(definition, keys, part)
+        return found if found is not None else await self.ask_view(definition, keys, part)
 
-    async def ask_view(self, definition: ViewDefinition, keys: bytes) -> list[bytes] | None:
+    async def ask_view(
+        self, definition: ViewDefinition, keys: bytes, part: Range | None = None
+    ) -> list[bytes] | None:
         """As `lookup_view`, but of the worker, which fills what is missing."""
-        answer = await self.ask(0, Lookup(definition.name, keys))
+        wanted = Lookup(definition.name, keys, None if part is None else part.encoded())
+        answer = await self.ask(0, wanted)
         if isinstance(answer, UnknownView):
             added = await self.ask(
-                0, AddView(definition.name, definition.node, definition.key, definition.tables)
+                0, AddView(definition.name, definition.node, definition.key, definition.tables, definition.order)
             )
             if isinstance(added, UnknownView):
                 return None
-            answer = await self.ask(0, Lookup(definition.name, keys))
+            answer = await self.ask(0, wanted)
         if not isinstance(answer, Found):
             return None
         self.shared.learn(definition.name, answer.file)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from backend.view_range import EncodedRange
 from controller.account_changes import AccountStatement
 from dataflow.epoch_messages import (
     CloseEpoch,
@@ -111,7 +112,7 @@ class SetTables:
 
 @dataclass(frozen=True, slots=True)
 class AddView:
-    """Maintain a query: its node, the columns it is looked up by, the definitions of its tables.
+    """Maintain a query: its node, the columns it is looked up by, its tables, the columns it is ordered by.
 
     Answered by Done, or UnknownView if it cannot be maintained.
     """
@@ -120,22 +121,21 @@ class AddView:
     node: bytes
     key: tuple[int, ...]
     tables: list[bytes]
+    order: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Keys of a view, as one msgpack list of tuples."""
+    """Keys of a view, as one msgpack list of tuples; `part` if not all of their rows are wanted."""
 
     view: bytes
     keys: bytes
+    part: EncodedRange | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """For each key, its rows as one msgpack list of tuples.
-
-    `file` is where they can be read without asking, by processes of the worker's machine.
-    """
+    """For each key, its rows as a msgpack list of tuples; `file` is where this machine's processes find them."""
 
     rows: list[bytes]
     file: str = ""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from backend.shared_memory.reader import SharedViewReader
 from backend.shared_memory.segment import is_possible
 from backend.view_definition import ViewDefinition
+from backend.view_range import Range
 
 UNREACHABLE_MAX = 10_000
 
@@ -30,10 +31,10 @@ class SharedViews:
             return None
         return found
 
-    def lookup(self, definition: ViewDefinition, keys: bytes) -> list[bytes] | None:
+    def lookup(self, definition: ViewDefinition, keys: bytes, part: Range | None = None) -> list[bytes] | None:
         """The rows of each key, keys and rows encoded, as of one epoch; None if a worker has to be asked."""
         reader = self.reader(definition.name)
-        if reader is None:
+        if reader is None or part is not None:
             return None
         named = definition.naming.names(definition.decode_keys(keys))
         found = None if named is None else reader.get_many(named)

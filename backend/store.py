@@ -17,6 +17,7 @@ from typing import Protocol
 from backend.messages import HostedViews
 from backend.shared_view import SharedViews
 from backend.view_definition import ViewDefinition
+from backend.view_range import Range
 from dataflow.epoch_messages import ABSENT, ANY, PRESENT, Check, Committed, StaleSchema, Stored, Write
 
 __all__ = [
@@ -96,8 +97,12 @@ class Store(Protocol):
         """
         ...
 
-    async def lookup_view(self, definition: ViewDefinition, keys: bytes) -> list[bytes] | None:
+    async def lookup_view(
+        self, definition: ViewDefinition, keys: bytes, part: Range | None = None
+    ) -> list[bytes] | None:
         """The rows of each key of a maintained view, as of now, encoded; the view is made if need be.
+
+        With `part`, only those in that range, in its order; the view must have an order.
 
         None if no view can serve this: there are several shards, or a table has changed.
         """

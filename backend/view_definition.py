@@ -23,14 +23,18 @@ from dataflow.types import BLOBS, REALS, STRINGS, Kind, Row, SqlType
 class ViewDefinition:
     """`naming` says what its keys are called in shared memory; it agrees with the engine's indexes."""
 
-    __slots__ = ("decode", "decode_keys", "key", "name", "naming", "node", "tables", "types")
+    __slots__ = ("decode", "decode_keys", "key", "name", "naming", "node", "order", "tables", "types")
 
-    def __init__(self, node: Node, key: tuple[int, ...], tables: tuple[Table, ...]) -> None:
+    def __init__(
+        self, node: Node, key: tuple[int, ...], tables: tuple[Table, ...], order: tuple[int, ...] = ()
+    ) -> None:
+        """With `order`, the rows of a key are kept sorted by these columns, and can be read by range."""
         self.node = encode_node(node)
         self.key = key
+        self.order = order
         self.tables = [encode_table(table) for table in tables]
         named = msgspec.msgpack.encode(
-            (self.node, key, sorted((table.id, table.version) for table in tables))
+            (self.node, key, sorted((table.id, table.version) for table in tables), order)
         )
         self.name = blake2b(named, digest_size=16).digest()
         self.types = node.types

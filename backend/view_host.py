@@ -22,6 +22,7 @@ from backend.messages import ArrangementStatus, HostedViews, ViewStatus
 from backend.shared_memory.publication import Publisher
 from backend.shared_memory.segment import SegmentNames
 from backend.view_definition import keys_decoder
+from backend.view_range import EncodedRange, Range, RangeDecoder
 from controller.catalog import decode_node, decode_table
 from dataflow.arrangement import Arrangement, Hit
 from dataflow.clock import MemoryReport
@@ -31,12 +32,16 @@ from dataflow.explanation import does, explain
 from dataflow.memory import Meter
 from dataflow.node import Base, Node, inputs_of
 from dataflow.operator import Operator
+from dataflow.schema import Table
 from dataflow.types import Row
+from persistence.layout import table_ranges
 from persistence.shard_store import ShardStore
 from persistence.table_source import TableSource
 
 ROW_KEY = ord("r")
 ROWS_SAMPLE_KEYS = 1000
+BYTES_IN_MEMORY = 20
+"""What a stored byte may take in an ordered view of all rows."""
 ROUNDS_REMEMBERED = 10
 """While nothing has to go, what was read longer ago than so many checks of the limit is forgotten."""
 
@@ -49,6 +54,7 @@ class HostedView:
     view: View
     tables: frozenset[int]
     keys: msgspec.msgpack.Decoder[list[Row]]
+    ranges: RangeDecoder
     hits: int = 0
     misses: int = 0
     evictions: int = 0
@@ -89,6 +95,7 @@ class ViewHost:
         key: tuple[int, ...],
         tables: list[bytes],
         versions: Mapping[int, int],
+        order: tuple[int, ...] = (),
     ) -> bool:
         """Host a view; False if it cannot be: a table has another definition by now, or it cannot be computed.
 
@@ -100,13 +107,15 @@ class ViewHost:
         for table in definitions:
             if versions.get(table.id) != table.version:
                 return False
+        if order and not key and self._stored_bytes(definitions) * BYTES_IN_MEMORY > self._memory_bytes:
+            return False
         if not self.views:
             self._source.advance(self._store.view())
         for table in definitions:
             self._source.learn(table)
         node = decode_node(node_bytes)
         try:
-            view = self._engine.add_view(node, key)
+            view = self._engine.add_view(node, key, order)
         except Exception:
             log.exception("a view is refused, and the others start anew: %s", node)
             self._refused.add(name)
@@ -114,11 +123,15 @@ class ViewHost:
             return False
         used = frozenset(base.table for base in _bases(node))
         keys = keys_decoder(tuple(node.types[column] for column in key))
-        self.views[name] = HostedView(view, used, keys)
+        self.views[name] = HostedView(view, used, keys, RangeDecoder([node.types[column] for column in order]))
         for table_id in used:
             self._users[table_id] = self._users.get(table_id, 0) + 1
         log.info("view %s is %s, %d views", name.hex(), view.reason or "partial", len(self.views))
         return True
+
+    def _stored_bytes(self, tables: list[Table]) -> int:
+        """How much the rows of these tables take on disk, roughly."""
+        return sum(self._store.approximate_bytes(*table_ranges(table.id)[0]) for table in tables)
 
     def remove(self, name: bytes) -> None:
         hosted = self.views.pop(name, None)
@@ -147,11 +160,18 @@ class ViewHost:
         found = self.lookup_shared(name, keys)
         return None if found is None else found[0]
 
-    def lookup_shared(self, name: bytes, keys: bytes) -> tuple[list[bytes], str] | None:
-        """As `lookup`, with the name of the file where these keys can be read from now on, or ''."""
+    def lookup_shared(
+        self, name: bytes, keys: bytes, part: EncodedRange | None = None
+    ) -> tuple[list[bytes], str] | None:
+        """As `lookup`, with the name of the file where these keys can be read from now on, or ''.
+
+        With `part`, only the rows in that range.
+        """
         hosted = self.views.get(name)
         if hosted is None:
             return None
+        if part is not None:
+            return self._range(hosted, hosted.keys.decode(keys), hosted.ranges.decode(part))
         wanted = hosted.keys.decode(keys)
         kept = hosted.view.arrangement.index
         shown = self._publisher.lookup(hosted.view, wanted)
@@ -165,6 +185,22 @@ class ViewHost:
         hosted.hits += len(wanted) - filled
         payloads = [_encode(hit.rows) for hit in found]
         return payloads, self._publisher.looked_up(self._engine, hosted.view, wanted, found, payloads)
+
+    def _range(self, hosted: HostedView, keys: list[Row], part: Range) -> tuple[list[bytes], str]:
+        """The rows of each key that are in the range, touching no others."""
+        engine, view = self._engine, hosted.view
+        kept = view.arrangement.index
+        before = len(kept)
+        engine.fill(view, [view.index_key(values) for values in keys])
+        filled = max(len(kept) - before, 0)
+        hosted.misses += filled
+        hosted.hits += len(keys) - filled
+        payloads = []
+        for values in keys:
+            found = engine.range(view, values, part.low, part.high, part.limit, part.descending)
+            assert isinstance(found, Hit)
+            payloads.append(_encode(found.rows))
+        return payloads, ""
 
     # --- epochs
 

@@ -241,12 +241,14 @@ class Worker:
             # The changes of the epoch being written were collected without this view.
             self._views_waiting.append((peer, request, message))
             return
-        hosted = self.views.add(message.view, message.node, message.key, message.tables, self.epochs.tables)
+        hosted = self.views.add(
+            message.view, message.node, message.key, message.tables, self.epochs.tables, message.order
+        )
         peer.send(Done() if hosted else UnknownView(), request)
 
     def _lookup(self, peer: Peer, request: int, message: Lookup) -> None:
         self._reads.count += 1
-        found = self.views.lookup_shared(message.view, message.keys)
+        found = self.views.lookup_shared(message.view, message.keys, message.part)
         peer.send(UnknownView() if found is None else Found(*found), request)
 
     def _ask_epoch(self, peer: Peer, request: int, message: AskEpoch) -> None:

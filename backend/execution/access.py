@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from backend.execution.lookup_value import UNUSABLE, Lookup, lookup_value
+from dataflow.comparison import basis
 from dataflow.compile import Parameters, compile_scalar
 from dataflow.expression import Call, Column, Expression, columns_of
 from dataflow.schema import Index, Table
@@ -76,7 +77,7 @@ def choose(table: Table, where: Expression | None) -> Path:
     positions = {column.id: position for position, column in enumerate(table.columns)}
     equalities: dict[int, Term] = {}
     comparisons: dict[int, list[Term]] = {}
-    for term in _terms(where):
+    for term in terms(where):
         if term.operator == "=" or term.operator == "<=>":
             shorter = equalities.get(term.column)
             if shorter is None or len(term.constants) < len(shorter.constants):
@@ -130,14 +131,17 @@ def bind(path: Path, parameters: Sequence[Value]) -> Bound | None:
     return Bound(path, list(product(*lists)), compared)
 
 
-def _terms(where: Expression) -> Iterator[Term]:
+def terms(where: Expression) -> Iterator[Term]:
+    """The comparisons with constants that all hold where `where` does."""
     match where:
         case Call("and", arguments):
             for argument in arguments:
-                yield from _terms(argument)
+                yield from terms(argument)
         case Call("between", (Column() as column, low, high)):
-            yield from _comparison(column, ">=", low)
-            yield from _comparison(column, "<=", high)
+            # All three compare in one way: neither bound says anything if the other changes how.
+            found = [*_comparison(column, ">=", low), *_comparison(column, "<=", high)]
+            if len(found) == 2 and basis(column.type, low.type) is basis(column.type, high.type):
+                yield from found
         case Call("in", (Column() as column, *constants)):
             yield from _equality(column, "=", constants)
         case Call("is null" | "isnull", (Column() as column,)):

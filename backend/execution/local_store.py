@@ -17,6 +17,7 @@ from backend.shared_view import SharedViews
 from backend.store import ANY, CommitResult, Committed, Conflict, Part, StaleSchema, Stored
 from backend.view_definition import ViewDefinition
 from backend.view_host import ViewHost
+from backend.view_range import Range
 from dataflow.epoch_messages import PersistEpoch, is_met
 from dataflow.errors import Condition, Retryable
 from persistence.layout import shard_of
@@ -84,17 +85,19 @@ class LocalStore:
             raise Retryable(Condition.UNKNOWN_ERROR, f"epoch {epoch} is not kept any more")
         return view
 
-    async def lookup_view(self, definition: ViewDefinition, keys: bytes) -> list[bytes] | None:
+    async def lookup_view(
+        self, definition: ViewDefinition, keys: bytes, part: Range | None = None
+    ) -> list[bytes] | None:
         if len(self.shards) != 1:
             return None
         self._views.tables_changed(self.table_versions)
         if definition.name not in self._views.views:
             hosted = self._views.add(
-                definition.name, definition.node, definition.key, definition.tables, self.table_versions
+                definition.name, definition.node, definition.key, definition.tables, self.table_versions, definition.order
             )
             if not hosted:
                 return None
-        found = self._views.lookup_shared(definition.name, keys)
+        found = self._views.lookup_shared(definition.name, keys, None if part is None else part.encoded())
         if found is None:
             return None
         rows, file = found

@@ -7,8 +7,9 @@ the view, so that it keeps no more rows than are asked for.
 
 A query is not looked up but evaluated
 - inside a transaction that has written something, because no view shows uncommitted rows,
-- where there are several shards (their views are not connected yet),
+- where there are several shards, if it needs an ordered view,
 - without a key and a small LIMIT, if its result is large,
+- without a key, if it is ordered for ranges and its tables are too large to be kept in memory,
 - without a key, if evaluating it takes long: the worker would compute the view in one go, and
   answer nothing else meanwhile.
 """
@@ -22,6 +23,7 @@ from typing import Any
 
 import msgspec
 
+from backend.execution.ranges import range_of
 from backend.execution.reader import Keys, Run
 from backend.view_definition import ViewDefinition
 from controller.sql.plan import Query
@@ -35,7 +37,11 @@ USES_BEFORE_VIEW = 2
 BINDINGS_MAX = 200
 LIMITS = (16, 64, 256, 1024)
 KEYLESS_ROWS_MAX = 20_000
+ORDERED_ROWS_MAX = 200_000
+"""As many rows of a result without a key may be kept where only parts of it are read."""
 KEYLESS_SECONDS_MAX = 3.0
+REFUSED_USES = 50
+"""A view without a key that the worker has no room for is not asked for again so many times."""
 
 _encode_keys = msgspec.msgpack.Encoder().encode
 
@@ -64,9 +70,12 @@ class QueryViews:
         if self._ends:
             inside |= {parameter for item in query.order_by for parameter in parameters_of(item.expression)}
         self._inside = tuple(sorted(inside))
+        self._range = range_of(query, key_columns, None if self.folds_filter else filter_)
         self._bindings: OrderedDict[tuple[object, ...], _Binding] = OrderedDict()
         self._rows_seen = 0
+        self._rows_max = KEYLESS_ROWS_MAX if self._range is None else ORDERED_ROWS_MAX
         self._seconds_taken = 0.0
+        self._refused = 0
         self.is_one = not self._inside and not self._ends and bool(key_columns)
         """The same view serves all parameters."""
         self.obstacle = _obstacle(query)
@@ -91,16 +100,24 @@ class QueryViews:
         Rows that ORDER BY and LIMIT would cut off may be missing.
         """
         transaction = run.execution.transaction
-        if transaction.store.shard_count != 1 or not transaction.is_empty:
+        if not transaction.is_empty:
             return None
         definition = self._definition(run.parameters)
-        if definition is None:
+        if definition is None or (definition.order and transaction.store.shard_count != 1):
             return None
         wanted = [()] if keys is None else list(keys.values())
         if not wanted:
             return []
-        found = await transaction.store.lookup_view(definition, _encode_keys(wanted))
+        part = None
+        if definition.order and self._range is not None:
+            part = self._range.bind(run.parameters)
+            if part is None and keys is None:
+                return None
+            if part is not None and part.is_empty:
+                return []
+        found = await transaction.store.lookup_view(definition, _encode_keys(wanted), part)
         if found is None:
+            self._refused = REFUSED_USES if definition.order else 0
             return None
         return self.decoded(definition, found, run.parameters)
 
@@ -131,18 +148,18 @@ class QueryViews:
         obstacle = self.obstacle
         if not obstacle and not fleeting.isdisjoint(self._inside):
             obstacle = "it depends on the moment it is asked"
-        if not obstacle and shard_count != 1:
-            obstacle = "there are several shards"
         end = self._end(parameters)
+        if not obstacle and shard_count != 1 and self._order(end):
+            obstacle = "it needs an ordered view, and there are several shards"
         if not obstacle and not self._key_columns:
-            if end is None and self._rows_seen > KEYLESS_ROWS_MAX:
-                obstacle = f"it has no key and gives more than {KEYLESS_ROWS_MAX} rows"
+            if end is None and self._rows_seen > self._rows_max:
+                obstacle = f"it has no key and gives more than {self._rows_max} rows"
             elif self._seconds_taken > KEYLESS_SECONDS_MAX:
                 obstacle = "it has no key and takes long to compute"
         if obstacle:
             return None, self._query.node, obstacle
         node = self._node(parameters, end)
-        return ViewDefinition(node, self._key_columns, self._query.tables), node, ""
+        return ViewDefinition(node, self._key_columns, self._query.tables, self._order(end)), node, ""
 
     def known(self, parameters: tuple[Value, ...]) -> ViewDefinition | None:
         """The view for these parameters, if they have been seen often enough before."""
@@ -151,13 +168,16 @@ class QueryViews:
         if constants is None or binding is None:
             return None
         self._bindings.move_to_end(constants)
-        return binding.definition
+        return None if binding.definition is None or binding.definition.order else binding.definition
 
     def _constants(self, parameters: tuple[Value, ...]) -> tuple[Any, ...] | None:
         """What tells the view for these parameters from others; None if there is to be none."""
         end = self._end(parameters)
         if not self._key_columns:
-            too_many = end is None and self._rows_seen > KEYLESS_ROWS_MAX
+            if self._refused:
+                self._refused -= 1
+                return None
+            too_many = end is None and self._rows_seen > self._rows_max
             if too_many or self._seconds_taken > KEYLESS_SECONDS_MAX:
                 return None
         return (end, *[(type(parameters[each]), parameters[each]) for each in self._inside])
@@ -179,8 +199,13 @@ class QueryViews:
             return None
         if binding.definition is None:
             node = self._node(parameters, constants[0])
-            binding.definition = ViewDefinition(node, self._key_columns, self._query.tables)
+            order = self._order(constants[0])
+            binding.definition = ViewDefinition(node, self._key_columns, self._query.tables, order)
         return binding.definition
+
+    def _order(self, end: int | None) -> tuple[int, ...]:
+        """What the view of all rows of a key is ordered by, for ranges; one that ends has no need of it."""
+        return () if self._range is None or end is not None else self._range.order
 
     def _end(self, parameters: tuple[Value, ...]) -> int | None:
         """How many rows of each key the view has to keep, rounded up; None for all."""
