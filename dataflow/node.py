@@ -185,6 +185,13 @@ class Union:
 Node = Base | Join | LeftJoin | SemiJoin | Aggregate | TopK | Union
 
 
+def tables_of(node: Node) -> frozenset[int]:
+    """The base tables that the node is made of."""
+    if isinstance(node, Base):
+        return frozenset((node.table,))
+    return frozenset(table for each in inputs_of(node) for table in tables_of(each))
+
+
 def inputs_of(node: Node) -> tuple[Node, ...]:
     match node:
         case Base():

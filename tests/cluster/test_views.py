@@ -27,9 +27,10 @@ TALLY = (
 TOP = "SELECT story_id, COUNT(*) AS n FROM votes GROUP BY story_id ORDER BY n DESC, story_id LIMIT 5"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MillraceServer]:
-    server = MillraceServer(tmp_path_factory.mktemp("views") / "data", "--adapters=2")
+@pytest.fixture(scope="module", params=[1, 3], ids=["one worker", "three workers"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MillraceServer]:
+    folder = tmp_path_factory.mktemp("views") / "data"
+    server = MillraceServer(folder, "--adapters=2", f"--workers={request.param}")
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute("CREATE DATABASE d")
         cursor.execute("CREATE TABLE d.stories (id INT PRIMARY KEY, title VARCHAR(20))")
@@ -80,16 +81,17 @@ def test_readers_see_their_own_writes_in_views_and_all_votes_count(server: Millr
     voters = Voters(server)
     in_parallel(server, 6, voters)
     voters.check()
-    assert server.status()["shards"][0]["views"] >= 2
+    assert all(shard["views"] >= 2 for shard in server.status()["shards"])
 
 
-def test_views_are_right_again_after_the_worker_was_killed(server: MillraceServer) -> None:
+def test_views_are_right_again_after_a_worker_was_killed(server: MillraceServer) -> None:
     voters = Voters(server)
-    voters.check()
-    psutil.Process(server.status()["shards"][0]["process"]).kill()
-    voters.check()
-    in_parallel(server, 3, voters)
-    voters.check()
+    for shard in range(min(2, len(server.status()["shards"]))):
+        voters.check()
+        psutil.Process(server.status()["shards"][shard]["process"]).kill()
+        voters.check()
+        in_parallel(server, 3, voters)
+        voters.check()
 
 
 def test_views_follow_changes_of_their_tables(server: MillraceServer) -> None:

@@ -1,0 +1,90 @@
+"""What is said about views whose keys live on several shards, and how bundles travel.
+
+A bundle between two shards goes through shard 0, which passes it on unread, so that its order
+with what the coordinator says is the same for all. Rows inside are tuples again when they
+arrive; DECIMALs, and integers of more than 64 bits, are marked as what they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from dataflow.shard_messages import Bundle
+
+DECIMAL, INTEGER = 1, 2
+INTEGER_BITS_MAX = 63
+
+
+@dataclass(frozen=True, slots=True)
+class LookupAt:
+    """Keys of a view that live on the shard asked, as of `least_epoch` or later."""
+
+    view: bytes
+    keys: bytes
+    least_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAt:
+    """For each key its rows as a msgpack list of tuples, all as of one epoch."""
+
+    epoch: int
+    rows: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class BundleSent:
+    """One shard's part of a round for another."""
+
+    to: int
+    bundle: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveView:
+    """A transition: the view is not kept any more."""
+
+    view: bytes
+
+
+def encode_bundle(bundle: Bundle) -> bytes:
+    fields = (
+        bundle.generation, bundle.epoch, bundle.round, bundle.sender, [_marked(item) for item in bundle.items],
+        bundle.busy, bundle.level, bundle.tables, bundle.asks, bundle.evicts,
+    )  # fmt: skip
+    return _encode(fields)
+
+
+def decode_bundle(payload: bytes) -> Bundle:
+    generation, epoch, round_, sender, items, busy, level, tables, asks, evicts = _decode(payload)
+    return Bundle(
+        generation, epoch, round_, sender, tuple(map(_frozen, items)), busy, level, tuple(tables), asks, evicts
+    )
+
+
+def _marked(value: Any) -> Any:
+    kind = type(value)
+    if kind is tuple:
+        return tuple(map(_marked, value))
+    if kind is Decimal:
+        return msgspec.msgpack.Ext(DECIMAL, str(value).encode())
+    if kind is int and value.bit_length() > INTEGER_BITS_MAX:
+        return msgspec.msgpack.Ext(INTEGER, str(value).encode())
+    return value
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if type(value) is list else value
+
+
+def _unmarked(code: int, data: memoryview) -> Any:
+    text = bytes(data).decode()
+    return Decimal(text) if code == DECIMAL else int(text)
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(ext_hook=_unmarked).decode

@@ -1,0 +1,142 @@
+"""A worker among several: as `backend.worker`, with views that all of them keep together.
+
+What shards send each other goes through shard 0, whose connections to all others are there
+anyway. When the coordinator is lost, or a shard is, views are forgotten on all shards before
+anything is committed that they would not show.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from backend.messages import AddView, AskViews, SetTables
+from backend.sharded_view_messages import BundleSent, LookupAt
+from backend.shared_memory.segment import SegmentNames
+from backend.transport import Peer
+from backend.view_shard import ViewShard
+from backend.worker import Worker
+from dataflow.epoch_messages import (
+    ApplyEpoch,
+    EpochLanded,
+    PersistEpoch,
+    Report,
+    Send,
+    ShardEffect,
+    StartViews,
+    ViewsFailed,
+)
+from dataflow.epochs import ShardEpochs
+from persistence.shard_store import ShardStore
+
+
+class ShardedWorker(Worker):
+    """Implements `backend.view_shard.Outside`."""
+
+    def __init__(
+        self, shard: int, shard_count: int, store: ShardStore, memory_bytes: int, names: SegmentNames | None = None
+    ) -> None:
+        super().__init__(shard, shard_count, store, memory_bytes, names)
+        self._shard_views = ViewShard(shard, shard_count, store, memory_bytes, self)
+        self.epochs = ShardEpochs(shard, store, store.prepared(), self._shard_views)
+        self._handlers |= {AddView: self._add_view, LookupAt: self._lookup_at, BundleSent: self._bundle_sent}
+
+    # --- what the views want
+
+    def send_bundle(self, to: int, payload: bytes) -> None:
+        peer = self._coordinator_peer if self.coordinator is None else self._peer_of_shard.get(to)
+        if peer is not None:
+            peer.send(BundleSent(to, payload))
+
+    def views_applied(self) -> None:
+        self._run(self.epochs.applied())
+
+    def want_epoch(self) -> None:
+        self._run(self.epochs.want_epoch())
+
+    def views_failed(self, generation: int) -> None:
+        failed: list[ShardEffect] = [Report(ViewsFailed(self.shard, generation))]
+        self._run(failed)
+
+    def change_views(self, transition: bytes) -> bool:
+        if self.coordinator is None or not self.coordinator.is_whole:
+            return False
+        self._run(self.coordinator.change_views(transition))
+        return True
+
+    # --- requests
+
+    def _add_view(self, peer: Peer, request: int, message: AddView) -> None:
+        self._shard_views.add(peer, request, message, self.epochs.tables)
+
+    def _lookup_at(self, peer: Peer, request: int, message: LookupAt) -> None:
+        self._reads.count += 1
+        self._shard_views.lookup(peer, request, message)
+
+    def _bundle_sent(self, peer: Peer, request: int, message: BundleSent) -> None:
+        if peer not in self._shard_of_peer:
+            return
+        if message.to == self.shard:
+            self._shard_views.receive(message.bundle)
+        else:
+            self.send_bundle(message.to, message.bundle)
+
+    def _ask_views(self, peer: Peer, request: int, message: AskViews) -> None:
+        peer.send(self._shard_views.status(), request)
+
+    def enforce_limit(self) -> None:
+        self._shard_views.enforce_limit()
+
+    @property
+    def _view_facts(self) -> tuple[int, int, bool]:
+        memory = self._shard_views.memory
+        return self._shard_views.view_count, memory.total_bytes, memory.only_full_left
+
+    def learn_tables(self, tables: SetTables) -> bool:
+        in_force = super().learn_tables(tables)
+        if self.coordinator is not None and self._shard_views.remove_stale(tables.versions):
+            return False
+        return in_force
+
+    @property
+    def _tables_in_force(self) -> bool:
+        if self.coordinator is not None and self._shard_views.has_stale(self.epochs.tables):
+            return False
+        return self.epochs.idle
+
+    # --- the coordinator
+
+    def coordinator_lost(self, peer: Peer) -> None:
+        was = self._coordinator_peer
+        super().coordinator_lost(peer)
+        if was is peer:
+            self._shard_views.start(0)
+
+    def from_coordinator(self, peer: Peer, request: int, message: Any) -> None:
+        if isinstance(message, BundleSent):
+            if peer is self._coordinator_peer:
+                self._shard_views.receive(message.bundle)
+        else:
+            super().from_coordinator(peer, request, message)
+
+    def _from_shard(self, peer: Peer, request: int, message: Any) -> None:
+        if isinstance(message, ViewsFailed):
+            self._shard_views.blame()
+        super()._from_shard(peer, request, message)
+
+    def _carry_out(self, effect: ShardEffect | Send) -> None:
+        match effect:
+            case ApplyEpoch():
+                self._shard_views.apply(effect)
+            case StartViews(generation):
+                self._shard_views.start(generation)
+            case PersistEpoch():
+                self._shard_views.collect(effect.epoch, effect.writes)
+                super()._carry_out(effect)
+            case Report(ViewsFailed()) if self.coordinator is not None:
+                self._shard_views.blame()
+                super()._carry_out(effect)
+            case Send(self.shard, EpochLanded()):
+                self._shard_views.landed(self.epochs.tables)
+                super()._carry_out(effect)
+            case _:
+                super()._carry_out(effect)

@@ -1,0 +1,64 @@
+"""The tables that a worker's views are made of: how they are read, and what an epoch changes in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from dataflow.delta import Delta
+from dataflow.schema import Table
+from persistence.shard_store import ShardStore
+from persistence.table_source import TableSource
+
+ROW_KEY = ord("r")
+
+
+class TableUse:
+    def __init__(self, store: ShardStore) -> None:
+        self._store = store
+        self.source = TableSource(store.view())
+        self._users: dict[int, int] = {}
+
+    def begin(self, tables: Iterable[Table]) -> None:
+        """One more view uses these tables."""
+        for table in tables:
+            self.source.learn(table)
+            self._users[table.id] = self._users.get(table.id, 0) + 1
+
+    def end(self, tables: Iterable[int]) -> None:
+        for table_id in tables:
+            self._users[table_id] -= 1
+            if not self._users[table_id]:
+                del self._users[table_id]
+                self.source.forget(table_id)
+
+    def end_all(self) -> None:
+        for table_id in self._users:
+            self.source.forget(table_id)
+        self._users.clear()
+
+    def is_touched(self, writes: Iterable[bytes]) -> bool:
+        """Whether writes to these keys change a table in use."""
+        users = self._users
+        return bool(users) and any(
+            key[0] == ROW_KEY and int.from_bytes(key[1:5], "big") in users for key in writes
+        )
+
+    def changes(self, writes: Mapping[bytes, bytes | None]) -> dict[int, Delta]:
+        """What writes that are not stored yet change in the tables in use."""
+        changes: dict[int, Delta] = {}
+        users, decode, get = self._users, self.source.decode, self._store.get
+        if not users:
+            return changes
+        for key, value in writes.items():
+            if key[0] != ROW_KEY:
+                continue
+            table_id = int.from_bytes(key[1:5], "big")
+            if table_id not in users:
+                continue
+            delta = changes.setdefault(table_id, [])
+            old = get(key)
+            if old is not None:
+                delta.append((decode(table_id, old[1]), -1))
+            if value is not None:
+                delta.append((decode(table_id, value), 1))
+        return changes

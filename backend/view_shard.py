@@ -1,0 +1,262 @@
+"""One worker's part of the views that several workers keep together.
+
+`dataflow.shard_views` decides; here tables are learnt and read, bundles are sent, and whoever
+waits is answered. Views come and go by transitions, which all shards make in the same epoch:
+shard 0 takes the requests and hands them to the coordinator.
+
+A view is refused where it cannot be computed, and while a shard is missing; who asks then
+evaluates the query. When something in the views fails, all of them are forgotten, and those
+that were there each time are not tried for ever.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import msgspec
+
+from backend.hosted_view import HostedView, status_of
+from backend.messages import AddView, Done, HostedViews, Message, UnknownView
+from backend.sharded_view_messages import FoundAt, LookupAt, RemoveView, decode_bundle, encode_bundle
+from backend.table_use import TableUse
+from backend.transport import FRAME_BYTES_MAX, Peer
+from backend.view_definition import keys_decoder
+from backend.view_range import RangeDecoder
+from controller.catalog import decode_node, decode_table
+from dataflow import shard_messages
+from dataflow.clock import MemoryReport
+from dataflow.delta import Delta
+from dataflow.epoch_messages import ApplyEpoch, PreparedEpoch
+from dataflow.node import tables_of
+from dataflow.shard_messages import EpochWanted, MemoryLimited, Send, UpqueryAnswered, UpqueryRefused
+from dataflow.shard_views import Applied, Failed, ShardViews, ViewEffect
+from dataflow.types import Row
+from persistence.shard_store import ShardStore
+
+FAILURES_MAX = 3
+
+log = logging.getLogger(__name__)
+_encode = msgspec.msgpack.Encoder().encode
+_decode_transition = msgspec.msgpack.Decoder(tuple[str, bytes]).decode
+_decode_view = msgspec.msgpack.Decoder(AddView).decode
+
+
+class Outside(Protocol):
+    """What the worker does for its views."""
+
+    def send_bundle(self, to: int, payload: bytes) -> None: ...
+
+    def views_applied(self) -> None: ...
+
+    def want_epoch(self) -> None: ...
+
+    def views_failed(self, generation: int) -> None: ...
+
+    def change_views(self, transition: bytes) -> bool:
+        """On shard 0: have all shards make a transition; False while one is missing."""
+        ...
+
+
+@dataclass(slots=True)
+class _Hosted:
+    tables: dict[int, int]
+    keys: msgspec.msgpack.Decoder[list[Row]]
+    hits: int = 0
+    misses: int = 0
+
+
+class ViewShard:
+    """Implements `dataflow.epoch_flight.DueViews`."""
+
+    def __init__(self, shard: int, shard_count: int, store: ShardStore, memory_bytes: int, outside: Outside) -> None:
+        self._store = store
+        self._memory_bytes = memory_bytes
+        self._outside = outside
+        self._use = TableUse(store)
+        self._views = ShardViews(shard, shard_count, self._use.source)
+        self._hosted: dict[bytes, _Hosted] = {}
+        self._leaving: list[_Hosted] = []
+        self._changes: tuple[int, dict[int, Delta]] = (0, {})
+        self._asking: dict[int, tuple[Peer, int, _Hosted]] = {}
+        self._requests = 0
+        self._adding: dict[bytes, tuple[dict[int, int], list[tuple[Peer, int]]]] = {}
+        self._failures: dict[bytes, int] = {}
+        self.memory = MemoryReport(0, 0, 0, False)
+
+    @property
+    def view_count(self) -> int:
+        return len(self._hosted)
+
+    # --- epochs
+
+    def is_due(self, record: PreparedEpoch | None) -> bool:
+        if self._views.wants_epoch:
+            return True
+        return record is not None and (
+            self._use.is_touched(record.writes) or any(self._use.is_touched(each) for _, each in record.spanning)
+        )
+
+    def collect(self, epoch: int, writes: Mapping[bytes, bytes | None]) -> None:
+        """Remember what the writes of an epoch change, before they are stored."""
+        self._changes = (epoch, self._use.changes(writes))
+
+    def apply(self, effect: ApplyEpoch) -> None:
+        epoch, changes = self._changes
+        self._use.source.advance(self._store.view())
+        current = effect.generation == self._views.generation
+        transitions = tuple([self._transition(each) for each in effect.transitions]) if current else ()
+        own = changes if epoch == effect.epoch else {}
+        self._carry_out(self._views.apply(effect.epoch, effect.generation, own, transitions))
+
+    def _transition(self, payload: bytes) -> shard_messages.Transition:
+        kind, body = _decode_transition(payload)
+        if kind == RemoveView.__name__:
+            gone = self._hosted.pop(body, None)
+            if gone is not None:
+                self._leaving.append(gone)
+            return shard_messages.RemoveView(body)
+        message = _decode_view(body)
+        node = decode_node(message.node)
+        tables = [decode_table(each) for each in message.tables]
+        used = {table.id: table.version for table in tables if table.id in tables_of(node)}
+        self._use.begin(table for table in tables if table.id in used)
+        keys = keys_decoder(tuple([node.types[column] for column in message.key]))
+        self._hosted[message.view] = _Hosted(used, keys)
+        log.info("view %s, %d views", message.view.hex(), len(self._hosted))
+        return shard_messages.AddView(message.view, node, message.key)
+
+    def start(self, generation: int) -> None:
+        """Forget all views: a shard was lost, or something failed."""
+        self._hosted.clear()
+        self._leaving.clear()
+        self._use.end_all()
+        self._carry_out(self._views.start(generation))
+        adding, self._adding = self._adding, {}
+        for _, waiting in adding.values():
+            _answer(waiting, UnknownView())
+
+    def receive(self, payload: bytes) -> None:
+        self._carry_out(self._views.receive(decode_bundle(payload)))
+
+    def _carry_out(self, effects: list[ViewEffect]) -> None:
+        for effect in effects:
+            match effect:
+                case Send(to, bundle):
+                    self._send(to, bundle)
+                case Applied():
+                    self._applied()
+                case EpochWanted():
+                    self._outside.want_epoch()
+                case UpqueryAnswered(request, epoch, rows):
+                    peer, number, _ = self._asking.pop(request)
+                    peer.send(FoundAt(epoch, [_encode(each) for each in rows]), number)
+                case UpqueryRefused(request):
+                    peer, number, _ = self._asking.pop(request)
+                    peer.send(UnknownView(), number)
+                case MemoryLimited(report):
+                    self.memory = report
+                case Failed(generation, error):
+                    log.error("views cannot be kept: %s", error, exc_info=error)
+                    self._outside.views_failed(generation)
+
+    def _send(self, to: int, bundle: shard_messages.Bundle) -> None:
+        payload = encode_bundle(bundle)
+        if len(payload) < FRAME_BYTES_MAX - 1024:
+            self._outside.send_bundle(to, payload)
+        else:
+            log.error("views need %d bytes of one shard at once, which is too much", len(payload))
+            self._outside.views_failed(bundle.generation)
+
+    def _applied(self) -> None:
+        for gone in self._leaving:
+            self._use.end(gone.tables)
+        self._leaving.clear()
+        self._outside.views_applied()
+
+    def landed(self, versions: Mapping[int, int]) -> None:
+        """On shard 0: all shards are at the epoch, so whoever asked for a view in it can look there."""
+        added = [name for name in self._adding if name in self._hosted]
+        for name in added:
+            _answer(self._adding.pop(name)[1], Done())
+        if added:
+            self.remove_stale(versions)
+
+    # --- transitions, on shard 0
+
+    def add(self, peer: Peer, request: int, message: AddView, versions: Mapping[int, int]) -> None:
+        """Have a view kept; answered when it can be asked, or if it cannot be."""
+        tables = {table.id: table.version for table in map(decode_table, message.tables)}
+        if message.view in self._hosted:
+            peer.send(Done(), request)
+        elif message.view in self._adding:
+            self._adding[message.view][1].append((peer, request))
+        elif _is_stale(tables, versions) or message.order or self._failures.get(message.view, 0) >= FAILURES_MAX:
+            peer.send(UnknownView(), request)
+        else:
+            self._adding[message.view] = (tables, [(peer, request)])
+            if not self._outside.change_views(_encode((AddView.__name__, _encode(message)))):
+                _answer(self._adding.pop(message.view)[1], UnknownView())
+
+    def remove_stale(self, versions: Mapping[int, int]) -> bool:
+        """Have the views over changed tables go; whether there are any, still."""
+        for name, hosted in self._hosted.items():
+            if _is_stale(hosted.tables, versions):
+                self._outside.change_views(_encode((RemoveView.__name__, name)))
+        return self.has_stale(versions)
+
+    def has_stale(self, versions: Mapping[int, int]) -> bool:
+        """Whether views over changed tables are there, or about to be."""
+        return any(_is_stale(hosted.tables, versions) for hosted in self._hosted.values()) or any(
+            _is_stale(tables, versions) for tables, _ in self._adding.values()
+        )
+
+    def blame(self) -> None:
+        """Something failed in these views: remember them."""
+        for name in (*self._hosted, *self._adding):
+            self._failures[name] = self._failures.get(name, 0) + 1
+
+    # --- reading
+
+    def lookup(self, peer: Peer, request: int, message: LookupAt) -> None:
+        hosted = self._hosted.get(message.view)
+        view = self._views.views.get(message.view)
+        if hosted is None or view is None:
+            peer.send(UnknownView(), request)
+            return
+        keys = tuple([view.index_key(values) for values in hosted.keys.decode(message.keys)])
+        self._requests += 1
+        number = self._requests
+        self._asking[number] = (peer, request, hosted)
+        effects = self._views.lookup(number, message.view, keys, message.least_epoch)
+        if any(isinstance(effect, UpqueryAnswered) for effect in effects):
+            hosted.hits += len(keys)
+        else:
+            hosted.misses += len(keys)
+        self._carry_out(effects)
+
+    def enforce_limit(self) -> None:
+        """Have cold keys evicted in the next epoch if the views take too much memory."""
+        self.memory = self._views.worker.engine.measure()
+        if self.memory.total_bytes > self._memory_bytes:
+            self._carry_out(self._views.limit_memory(self._memory_bytes))
+
+    def status(self) -> HostedViews:
+        shown = {}
+        for name, hosted in self._hosted.items():
+            view = self._views.views.get(name)
+            if view is not None:
+                ranges = RangeDecoder(())
+                shown[name] = HostedView(view, frozenset(hosted.tables), hosted.keys, ranges, hosted.hits, hosted.misses)
+        return status_of(shown)
+
+
+def _is_stale(tables: Mapping[int, int], versions: Mapping[int, int]) -> bool:
+    return any(versions.get(table_id) != version for table_id, version in tables.items())
+
+
+def _answer(waiting: list[tuple[Peer, int]], message: Message) -> None:
+    for peer, request in waiting:
+        peer.send(message, request)
