@@ -16,10 +16,10 @@ from backend.execution.local_store import LocalStore
 from tests.differential.comparison import Answer, DriverPeer, Peer, differences
 from tests.differential.embedded import EmbeddedPeer
 from tests.differential.generator import Generated
-from tests.logic.test_queries import statements
+from tests.logic.test_queries import asked, statements
 from tests.mariadb import MariaDB
 
-KINDS = ["joins", "subqueries", "groups", "set_operations", "windows"]
+KINDS = ["joins", "subqueries", "lateral", "groups", "set_operations", "windows"]
 CHANGES_PER_BATCH = 6
 
 
@@ -53,9 +53,10 @@ def change(random: Random) -> str:
             return f"REPLACE INTO tags VALUES ({key}, {random.choice(['NULL', repr('web'), repr('DB')])}, {number})"
 
 
-def difference(expected: Peer, found: Peer, sql: str) -> str:
+def difference(expected: Peer, found: Peer, line: str) -> str:
+    other, sql = asked(line)
     is_ordered = " ORDER BY " in sql.upper().rsplit(")", 1)[-1]
-    theirs, ours = expected.run(sql), found.run(sql)
+    theirs, ours = expected.run(other), found.run(sql)
     return differences(Generated(sql, ordered=is_ordered), blurred(theirs, theirs), blurred(ours, theirs))
 
 

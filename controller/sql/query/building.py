@@ -30,6 +30,7 @@ from controller.sql.query.block import (
 )
 from controller.sql.query.fields import Numbering, Relation
 from controller.sql.query.groups import group
+from controller.sql.query.lateral import attach_derived, attach_optional, in_sight, reads_before
 from controller.sql.query.product import Product, close, close_exactly, column_equality, conjunction, only
 from controller.sql.query.set_operations import set_operation
 from controller.sql.query.subqueries import attach, attach_condition
@@ -159,15 +160,20 @@ class Builder:
             return Product([Relation(base, ids)])
         assert leaf.derived is not None
         if outer_ids(leaf.derived):
-            raise Unsupported("outer references in a derived table")
+            raise Unsupported("outer references in a derived table here")
         if isinstance(leaf.derived, Block) and is_plain(leaf.derived):
             return self.rows(leaf.derived)
         return Product([self.build(leaf.derived)])
 
     def _inner(self, items: list[From], conditions: list[Expression], subqueries: dict[int, Subquery]) -> Product:
         product = Product([])
+        items, opened = in_sight(items)
+        conditions = [*opened, *conditions]
         rest = [each for each in conditions if not columns_of(each) & subqueries.keys()]
         for item in items:
+            if isinstance(item, Leaf) and item.derived is not None and reads_before(item):
+                product = attach_derived(self, product, item.derived)
+                continue
             ids = own_ids(item)
             below = [each for each in rest if only(each, ids)]
             rest = [each for each in rest if not only(each, ids)]
@@ -185,6 +191,12 @@ class Builder:
         above = [each for each in conditions if not only(each, left_ids)]
         kept = self.source(left, [each for each in conditions if only(each, left_ids)], subqueries)
         plain = [each for each in own if not columns_of(each) & subqueries.keys()]
+        if isinstance(right, Leaf) and right.derived is not None and reads_before(right):
+            if len(plain) < len(own):
+                raise Unsupported("subqueries in the ON of an outer join with LATERAL")
+            product = attach_optional(self, kept, right.derived, plain)
+            product.add(above)
+            return product
         optional = self.source(right, [each for each in plain if only(each, right_ids)], subqueries)
         filters = [each for each in plain if not only(each, right_ids)]
         for each in own:

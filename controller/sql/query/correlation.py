@@ -169,23 +169,30 @@ def _placed(builder: Builder, block: AnyBlock, domain: Relation) -> AnyBlock:
     return replace(block, source=_beside(builder, block.source, domain))
 
 
+def _reads(source: From, ids: set[int]) -> bool:
+    """Whether the conditions of joins or derived tables in `source` read one of `ids`."""
+    return any(columns_of(each) & ids for each in conditions_of(source)) or any(
+        leaf.derived is not None and outer_ids(leaf.derived) & ids for leaf in leaves(source)
+    )
+
+
 def _beside(builder: Builder, source: From, domain: Relation) -> From:
-    """The domain joined in, as far down as the conditions that read it."""
+    """The domain joined in, as far down as what reads it."""
     ids = set(domain.ids)
     leaf = Leaf((), relation=domain)
-    if not any(columns_of(each) & ids for each in conditions_of(source)) or isinstance(source, Leaf):
+    if not _reads(source, ids) or isinstance(source, Leaf):
         return Inner([leaf, source], [])
     if isinstance(source, Left):
         right = source.right
         links: list[Expression] = []
-        if any(columns_of(each) & ids for each in conditions_of(right)):
+        if _reads(right, ids):
             right, links = _with_copy(builder, right, domain)
         return Left(_beside(builder, source.left, domain), right, [*source.conditions, *links])
     items: list[From] = []
     conditions = list(source.conditions)
     placed = False
     for item in source.items:
-        if any(columns_of(each) & ids for each in conditions_of(item)):
+        if _reads(item, ids):
             if placed:
                 item, links = _with_copy(builder, item, domain)
                 conditions += links

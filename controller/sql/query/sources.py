@@ -40,6 +40,8 @@ class FromClause:
         self._resolver = resolver
         self._names = names
         self._subqueries = subqueries
+        self._before: list[Visible] = []
+        """What a LATERAL here may read."""
 
     def resolve(self, first: Any, joins: list[Any]) -> From:
         """The FROM that begins with `first`."""
@@ -66,8 +68,10 @@ class FromClause:
             names = [each.name for each in node.args["alias"].args.get("columns") or []]
             query = node if isinstance(node, exp.Values) else node.this
             found = self._derived(self._resolver.query(query, self._names.beside()), node.alias, "", names)
-        elif isinstance(node, exp.Lateral):
-            raise Unsupported("LATERAL")
+        elif isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
+            columns = [each.name for each in node.args["alias"].args.get("columns") or []]
+            around = replace(self._names, sources=list(self._names.sources), visible=self._before)
+            found = self._derived(self._resolver.query(node.this, around.inside()), node.alias, "", columns)
         else:
             raise Unsupported(f"{type(node).__name__} in FROM")
         return self._joined(found, joins)
@@ -130,8 +134,11 @@ class FromClause:
     # -- joins
 
     def _join(self, left: Item, node: Any) -> Item:
-        right = self._item(node.this)
         side = (node.args.get("side") or "").upper()
+        before = self._before
+        self._before = before if side == "RIGHT" else before + left[1]
+        right = self._item(node.this)
+        self._before = before
         if side not in ("", "LEFT", "RIGHT"):
             raise syntax_error(f"{side} JOIN", 0)
         using = node.args.get("using")

@@ -9,11 +9,12 @@ with at most one row for each outer row; more than one is error 1242 when its va
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from controller.sql.query.block import AnyBlock, Block, Subquery, outer_ids
 from controller.sql.query.correlation import detach, reads_deeply, split_where
-from controller.sql.query.fields import Relation, substituted
+from controller.sql.query.fields import Relation, all_columns, substituted
 from controller.sql.query.groups import group
 from controller.sql.query.product import Product, close, conjunction, only
 from dataflow.errors import Unsupported
@@ -59,19 +60,24 @@ def attach(builder: Builder, product: Product, subquery: Subquery) -> Product:
     if not is_single(block):
         return _mark(builder, product, subquery)
     assert isinstance(block, Block)
-    if subquery.operator == "exists":
-        if not block.having:
-            product.define(subquery.id, Literal(1, BOOLEAN))
-            return product
-        raise Unsupported("EXISTS over an aggregate with HAVING and without GROUP BY")
+    # Exactly one row, unless HAVING rejects it: comparing with some row is comparing with it.
+    found: Expression = Literal(1, BOOLEAN)
+    if subquery.operator != "exists":
+        compared: list[Expression] = []
+        for operand, (column, value) in zip(subquery.operands, block.outputs):
+            single = builder.numbering.fresh(column.type)
+            output = builder.numbering.fresh(column.type)
+            one = replace(block, outputs=[(output, value)], having=[])
+            product = _scalar(builder, product, one, single.index)
+            compared.append(call(subquery.operator, operand, single))
+        found = compared[0] if len(compared) == 1 else call("and", *compared)
     if block.having:
-        raise Unsupported("IN over an aggregate with HAVING and without GROUP BY")
-    # Exactly one row: comparing with some row is comparing with it.
-    values = [builder.numbering.fresh(column.type) for column, _ in block.outputs]
-    if len(values) != 1:
-        raise Unsupported("IN of a row over an aggregate without GROUP BY")
-    product = _scalar(builder, product, block, values[0].index)
-    product.define(subquery.id, call(subquery.operator, subquery.operands[0], values[0]))
+        present = builder.numbering.fresh(BOOLEAN)
+        output = builder.numbering.fresh(BOOLEAN, False)
+        marked = replace(block, outputs=[(output, Literal(1, BOOLEAN))])
+        product = _scalar(builder, product, marked, present.index)
+        found = call("if", call("is not null", present), found, Literal(0, BOOLEAN))
+    product.define(subquery.id, found)
     return product
 
 
@@ -230,9 +236,23 @@ def _scalar(builder: Builder, product: Product, block: AnyBlock, number: int) ->
 
 def _aggregated(builder: Builder, block: Block, carried: list[int]) -> tuple[Relation, Expression]:
     """The groups by carried columns, and the value for one of them, or for none."""
+    right, defaults = aggregated(builder, block, carried)
+    ((_, output),) = block.outputs
+    found = substituted(output, defaults)
+    if block.having:
+        conditions = [substituted(each, defaults) for each in block.having]
+        condition = conditions[0] if len(conditions) == 1 else call("and", *conditions)
+        found = call("if", condition, found, Literal(None, output.type))
+    return right, found
+
+
+def aggregated(builder: Builder, block: Block, carried: list[int]) -> tuple[Relation, dict[int, Expression]]:
+    """The groups of an aggregate without GROUP BY by its carried columns.
+
+    Outputs and HAVING read them; beside, what aggregates are that are not NULL over no rows.
+    """
     assert block.grouping is not None
-    (output,) = [value for _, value in block.outputs]
-    reads = columns_of(output).union(*(columns_of(each) for each in block.having))
+    reads = all_columns([value for _, value in block.outputs]) | all_columns(block.having)
     if reads & block.subqueries.keys():
         raise Unsupported("a subquery beside an aggregate of a correlated subquery")
     product = group(builder.core(block), block.grouping, carried)
@@ -242,12 +262,7 @@ def _aggregated(builder: Builder, block: Block, carried: list[int]) -> tuple[Rel
         if function.function in OF_NOTHING:
             value = Literal(OF_NOTHING[function.function], _integer(function))
             defaults[column.index] = Call("coalesce", (column, value), column.type)
-    found = substituted(output, defaults)
-    if block.having:
-        conditions = [substituted(each, defaults) for each in block.having]
-        condition = conditions[0] if len(conditions) == 1 else call("and", *conditions)
-        found = call("if", condition, found, Literal(None, output.type))
-    return right, found
+    return right, defaults
 
 
 def _integer(function: AggregateFunction) -> SqlType:

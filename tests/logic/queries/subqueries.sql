@@ -87,3 +87,11 @@ SELECT 1 FROM DUAL WHERE 1 IN (SELECT id FROM users)
 SELECT (SELECT COUNT(*) FROM users) + (SELECT MAX(id) FROM stories), (SELECT name FROM users WHERE id = 2)
 SELECT * FROM (SELECT 1 AS a UNION SELECT 2) x JOIN (SELECT 2 AS a) y ON x.a = y.a
 SELECT COUNT(*) FROM (SELECT 1 AS a) x LEFT JOIN (SELECT 2 AS b) y ON y.b = x.a WHERE y.b IS NULL
+SELECT id FROM users u WHERE EXISTS (SELECT COUNT(*) FROM stories s WHERE s.author = u.id HAVING COUNT(*) > 1)
+SELECT id FROM users u WHERE NOT EXISTS (SELECT COUNT(*) FROM stories s WHERE s.author = u.id HAVING COUNT(*) > 1)
+SELECT id, EXISTS (SELECT 1 FROM empty_table HAVING MAX(x) IS NULL) FROM users
+SELECT id FROM users u WHERE team IN (SELECT COUNT(*) FROM stories s WHERE s.author = u.id HAVING COUNT(*) > 0)
+SELECT id, team NOT IN (SELECT COUNT(*) FROM stories s WHERE s.author = u.id HAVING COUNT(*) > 0) FROM users u
+SELECT id, (team, id) IN (SELECT COUNT(*), MAX(author) FROM stories s WHERE s.author = u.id) FROM users u
+SELECT id, (team, id) NOT IN (SELECT COUNT(*), MAX(author) FROM stories s WHERE s.author = u.id HAVING COUNT(*) > 0) FROM users u
+SELECT id FROM users u WHERE id > ALL (SELECT COUNT(*) FROM stories s WHERE s.author = u.id HAVING COUNT(*) > 5)
