@@ -13,9 +13,10 @@ import contextlib
 import logging
 import os
 import random
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from backend.lock_messages import EndLocks, LockRows, RowLocked
 from backend.messages import (
     AddView,
     Allocate,
@@ -33,8 +34,9 @@ from backend.messages import (
     Stop,
     UnknownView,
 )
+from backend.sharded_views import ShardedViews
 from backend.shared_view import SharedViews
-from backend.store import CommitResult, Conflict, Part, Stored
+from backend.store import CommitResult, Conflict, Locked, Owner, Part, Stored
 from backend.transport import Handler, Peer, connect
 from backend.view_definition import ViewDefinition
 from backend.view_range import Range
@@ -58,6 +60,7 @@ class Cluster:
         self._secret = secret
         self._client = os.urandom(8)
         self._sequence = 0
+        self._lock_owners = 0
         self._outstanding: set[int] = set()
         self._addresses: dict[int, Address] = {}
         self._last_known: dict[int, Address] = {}
@@ -65,6 +68,7 @@ class Cluster:
         self._peers: dict[int, Peer] = {}
         self._connecting: dict[int, asyncio.Lock] = {}
         self.shared = SharedViews()
+        self._sharded = ShardedViews(shard_count, self.ask)
 
     def set_addresses(self, addresses: dict[int, Address]) -> None:
         """Where the shards are now, from the registry."""
@@ -208,7 +212,7 @@ class Cluster:
         self, definition: ViewDefinition, keys: bytes, part: Range | None = None
     ) -> list[bytes] | None:
         if self._shard_count != 1:
-            return None
+            return None if part is not None else await self._sharded.lookup(definition, keys)
         found = self.shared.lookup(definition, keys, part)
         return found if found is not None else await self.ask_view(definition, keys, part)
 
@@ -239,12 +243,59 @@ class Cluster:
         answer = await self.ask(self.shard_of(counter), Allocate(counter, count, floor))
         return int(answer.first)
 
-    async def commit(self, parts: Mapping[int, Part], tables: Mapping[int, int]) -> CommitResult:
+    def lock_owner(self) -> Owner:
+        self._lock_owners += 1
+        return self._client, -self._lock_owners
+
+    async def lock(
+        self, owner: Owner, keys: Sequence[tuple[int, bytes]], shared: bool, waiting: str, timeout_s: float
+    ) -> tuple[list[Stored | None], list[int]]:
+        by_shard: dict[int, list[int]] = {}
+        for place, (shard, _) in enumerate(keys):
+            by_shard.setdefault(shard, []).append(place)
+        requests = [
+            asyncio.ensure_future(
+                self.ask(shard, LockRows(owner, [keys[place][1] for place in places], shared, waiting))
+            )
+            for shard, places in by_shard.items()
+        ]
+        values: list[Stored | None] = [None] * len(keys)
+        skipped: list[int] = []
+        try:
+            async with asyncio.timeout(timeout_s):
+                answers = await asyncio.gather(*requests)
+        except BaseException as error:
+            for request in requests:
+                request.cancel()
+            self._end_locks(owner, by_shard, waiting_only=True)
+            if isinstance(error, TimeoutError):
+                raise Retryable(Condition.LOCK_WAIT_TIMEOUT) from None
+            raise
+        for places, answer in zip(by_shard.values(), answers):
+            for place, value in zip(places, answer.values, strict=True):
+                values[place] = value
+            skipped += (places[number] for number in answer.skipped)
+        return values, skipped
+
+    def unlock(self, owner: Owner, shards: Iterable[int]) -> None:
+        self._end_locks(owner, shards)
+
+    def _end_locks(self, owner: Owner, shards: Iterable[int], waiting_only: bool = False) -> None:
+        for shard in shards:
+            peer = self._peers.get(shard)
+            if peer is not None:  # else the locks have gone with the connection
+                peer.send(EndLocks(owner, waiting_only))
+
+    async def commit(
+        self, parts: Mapping[int, Part], tables: Mapping[int, int], owner: Owner | None = None
+    ) -> CommitResult:
         deadline = asyncio.get_running_loop().time() + PATIENCE_S
         while True:
-            outcomes = await self._commit_once(parts, list(tables.items()), deadline)
+            outcomes = await self._commit_once(parts, list(tables.items()), deadline, owner)
             withdrawn = 0
             for shard, outcome in outcomes.items():
+                if isinstance(outcome, RowLocked):
+                    return Locked(shard, outcome.key)
                 if isinstance(outcome, epoch_messages.Conflict):
                     return Conflict(shard, outcome.key, outcome.found)
                 if isinstance(outcome, StaleSchema):
@@ -258,8 +309,8 @@ class Cluster:
             await asyncio.sleep(random.random() * 0.02)
 
     async def _commit_once(
-        self, parts: Mapping[int, Part], tables: list[tuple[int, int]], deadline: float
-    ) -> dict[int, Outcome]:
+        self, parts: Mapping[int, Part], tables: list[tuple[int, int]], deadline: float, owner: Owner | None
+    ) -> dict[int, Outcome | RowLocked]:
         """Stage one transaction and learn each participant's outcome."""
         peers = {shard: await self._peer(shard, deadline) for shard in parts}
         sequence, self._sequence = self._sequence, self._sequence + 1
@@ -277,12 +328,13 @@ class Cluster:
                             part.writes,
                             part.checks,
                             tables,
+                            owner,
                         )
                     )
                 ): shard
                 for shard, part in parts.items()
             }
-            outcomes: dict[int, Outcome] = {}
+            outcomes: dict[int, Outcome | RowLocked] = {}
             refusal: MillraceError | None = None
             waiting = set(requests)
             while waiting:

@@ -19,8 +19,7 @@ from backend.messages import ChangeAccounts, Define, Defined, Message, NotLeadin
 from backend.node import Node
 from backend.settings import Deployment, own_address
 from backend.transport import Peer, answer_with, listen
-from backend.worker import catalog_tables
-from backend.worker_process import configure_logging
+from backend.worker_process import catalog_tables, configure_logging
 from controller.account_changes import plan_accounts
 from controller.catalog import Catalog, CatalogChange
 from controller.registry import Address

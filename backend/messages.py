@@ -8,6 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from backend.lock_messages import (
+    BreakWait,
+    EndLocks,
+    LockedRows,
+    LockRows,
+    OwnerWaits,
+    RowLocked,
+)
+from backend.session_messages import AdapterAnswers, AdapterJoined, AskAdapters, LockAnswer, LockRequest
+from backend.sharded_view_messages import BundleSent, FoundAt, LookupAt
 from backend.view_range import EncodedRange
 from controller.account_changes import AccountStatement
 from dataflow.epoch_messages import (
@@ -215,43 +225,6 @@ class NotLeading:
 
 
 @dataclass(frozen=True, slots=True)
-class LockRequest:
-    """Of shard 0: GET_LOCK and its family; answered by LockAnswer.
-
-    `action` is acquire, release, release_all, owner or withdraw. `owner` is a connection of the
-    process that asks. `token` numbers its requests, so that it can withdraw one that waits.
-    """
-
-    action: str
-    owner: int
-    name: str = ""
-    timeout_s: float = 0.0
-    token: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class LockAnswer:
-    value: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class AdapterJoined:
-    """To shard 0: this process answers what adapters ask each other."""
-
-
-@dataclass(frozen=True, slots=True)
-class AskAdapters:
-    """To shard 0: pass this on to all other adapters; from shard 0: it was passed on."""
-
-    question: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class AdapterAnswers:
-    answers: list[bytes]
-
-
-@dataclass(frozen=True, slots=True)
 class AskViews:
     """What is kept in views; answered by HostedViews."""
 
@@ -341,8 +314,17 @@ Message = (
     | AdapterJoined
     | AskAdapters
     | AdapterAnswers
+    | LockRows
+    | LockedRows
+    | EndLocks
+    | RowLocked
+    | OwnerWaits
+    | BreakWait
     | AskViews
     | HostedViews
+    | LookupAt
+    | FoundAt
+    | BundleSent
 )
 
 MESSAGES: tuple[type[Message], ...] = (
@@ -393,6 +375,15 @@ MESSAGES: tuple[type[Message], ...] = (
     AdapterJoined,
     AskAdapters,
     AdapterAnswers,
+    LockRows,
+    LockedRows,
+    EndLocks,
+    RowLocked,
+    OwnerWaits,
+    BreakWait,
     AskViews,
     HostedViews,
+    LookupAt,
+    FoundAt,
+    BundleSent,
 )

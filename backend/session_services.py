@@ -16,8 +16,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from backend.cluster import PATIENCE_S, Cluster
-from backend.messages import AdapterAnswers, AdapterJoined, AskAdapters, LockAnswer, LockRequest, Message
+from backend.messages import Message
 from backend.named_locks import NamedLocks
+from backend.session_messages import AdapterAnswers, AdapterJoined, AskAdapters, LockAnswer, LockRequest
 from backend.transport import Peer, answer_with
 from dataflow.errors import Condition, Retryable
 

@@ -10,11 +10,12 @@ index entry lives on the shard of its own key, which makes uniqueness a check on
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from backend.messages import HostedViews
+from backend.row_locks import Owner
 from backend.shared_view import SharedViews
 from backend.view_definition import ViewDefinition
 from backend.view_range import Range
@@ -24,16 +25,23 @@ __all__ = [
     "ABSENT",
     "ANY",
     "PRESENT",
+    "Address",
     "Check",
     "CommitResult",
     "Committed",
     "Conflict",
+    "Locked",
+    "Owner",
     "Part",
     "StaleSchema",
     "Store",
     "Stored",
     "Write",
 ]
+
+
+Address = tuple[int, bytes]
+"""(shard, key)"""
 
 
 @dataclass(slots=True)
@@ -53,7 +61,15 @@ class Conflict:
     found: Stored | None
 
 
-CommitResult = Committed | Conflict | StaleSchema
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """Nothing was written: another transaction has locked `key` on `shard`."""
+
+    shard: int
+    key: bytes
+
+
+CommitResult = Committed | Conflict | StaleSchema | Locked
 
 
 class Store(Protocol):
@@ -124,6 +140,29 @@ class Store(Protocol):
         """
         ...
 
-    async def commit(self, parts: Mapping[int, Part], tables: Mapping[int, int]) -> CommitResult:
-        """Write all parts atomically, if every expectation and every {table id: version} holds."""
+    def lock_owner(self) -> Owner:
+        """A name for somebody who is going to lock keys."""
+        ...
+
+    async def lock(
+        self, owner: Owner, keys: Sequence[tuple[int, bytes]], shared: bool, waiting: str, timeout_s: float
+    ) -> tuple[list[Stored | None], list[int]]:
+        """Lock (shard, key) pairs; their values now, and the places of those that were skipped.
+
+        `waiting` is what to do about another's key, see `row_locks`. Raises `Retryable` with
+        LOCK_WAIT_TIMEOUT, LOCK_NOWAIT or DEADLOCK.
+        """
+        ...
+
+    def unlock(self, owner: Owner, shards: Iterable[int]) -> None:
+        """Give up all locks that the owner has there; takes effect some time soon."""
+        ...
+
+    async def commit(
+        self, parts: Mapping[int, Part], tables: Mapping[int, int], owner: Owner | None = None
+    ) -> CommitResult:
+        """Write all parts atomically, if every expectation and every {table id: version} holds.
+
+        If it is done, the locks that `owner` has on the shards of `parts` are gone.
+        """
         ...

@@ -17,14 +17,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import psutil
-
+from backend.lock_messages import BreakWait, EndLocks, LockRows, OwnerWaits, RowLocked
 from backend.messages import (
-    AdapterJoined,
     AddView,
     Allocate,
     Allocated,
-    AskAdapters,
     AskEpoch,
     AskStatus,
     AskViews,
@@ -32,21 +29,23 @@ from backend.messages import (
     EndScan,
     Found,
     Get,
-    LockRequest,
     Lookup,
+    Message,
     ReadableEpoch,
     Scan,
     SetTables,
-    ShardStatus,
     Stop,
     UnknownView,
 )
+from backend.row_lock_service import RowLockService
+from backend.session_messages import AdapterJoined, AskAdapters, LockRequest
 from backend.session_services import SessionServices
 from backend.shard_reads import ShardReads
 from backend.shared_memory.segment import SegmentNames
 from backend.transport import Peer, failure, listen
+from backend.view_filling import StillFilling, ThreadRunner
 from backend.view_host import ViewHost
-from controller.catalog import Catalog
+from backend.worker_status import shard_status
 from dataflow.coordinator import Coordinator
 from dataflow.delta import Delta
 from dataflow.epoch_messages import (
@@ -84,12 +83,6 @@ EPOCH_COUNTER = b"\0epoch"
 log = logging.getLogger(__name__)
 
 
-def catalog_tables(catalog: Catalog) -> SetTables:
-    """What workers need to know of a catalog."""
-    versions = {table.id: table.version for table in catalog.tables.values()}
-    return SetTables(catalog.version, versions, catalog.next_table_id)
-
-
 class Worker:
     """One shard, served. `stopped` is set when a peer asked the process to end."""
 
@@ -103,18 +96,16 @@ class Worker:
     ) -> None:
         self.shard = shard
         self.store = store
-        self.views = ViewHost(store, memory_bytes, names)
+        self.views = ViewHost(store, memory_bytes, names, ThreadRunner())
         self._changes: dict[int, Delta] = {}
         self.epochs = ShardEpochs(shard, store, store.prepared())
         self.coordinator: Coordinator | None = None
         if shard == 0:
             self.coordinator = Coordinator(
-                shard_count,
-                lambda: store.allocate(EPOCH_COUNTER, 1, store.epoch + 1),
-                store.decisions(),
-                store.epoch,
+                shard_count, lambda: store.allocate(EPOCH_COUNTER, 1, store.epoch + 1), store.decisions(), store.epoch
             )
         self._services = SessionServices()
+        self._locks = RowLockService(shard, store, self._tell_shard)
         self.stopped = asyncio.Event()
         self.catalog_version = 0
         self._tables_known = False
@@ -133,13 +124,14 @@ class Worker:
         self._epoch_waiting: list[tuple[Peer, int]] = []
         self._transactions = 0
         self._reads = ShardReads(store)
-        self._process = psutil.Process()
         self._handlers: dict[type, Callable[[Peer, int, Any], None]] = {
             Stage: self._stage,
             Inquire: self._inquire,
             Get: self._reads.get,
             Scan: self._reads.scan,
             EndScan: self._reads.end_scan,
+            LockRows: self._locks.lock_rows,
+            EndLocks: self._locks.end_locks,
             Allocate: self._allocate,
             SetTables: self._set_tables,
             AddView: self._add_view,
@@ -153,7 +145,7 @@ class Worker:
             for service in (LockRequest, AdapterJoined, AskAdapters):
                 self._handlers[service] = self._services.handle
         for message in (
-            ShardJoined, EpochWanted, TransactionWithdrawn, EpochPrepared, EpochDecided, EpochClosed, ViewsFailed,
+            ShardJoined, EpochWanted, TransactionWithdrawn, EpochPrepared, EpochDecided, EpochClosed, ViewsFailed, OwnerWaits,
         ):  # fmt: skip
             self._handlers[message] = self._from_shard
 
@@ -173,6 +165,7 @@ class Worker:
 
     def coordinator_found(self, peer: Peer) -> None:
         self._coordinator_peer = peer
+        self._locks.coordinator_found()
         self._run(self.epochs.coordinator_found())
 
     def coordinator_lost(self, peer: Peer) -> None:
@@ -181,7 +174,9 @@ class Worker:
             self.epochs.coordinator_lost()
 
     def from_coordinator(self, peer: Peer, request: int, message: Any) -> None:
-        if peer is self._coordinator_peer and isinstance(
+        if isinstance(message, BreakWait):
+            self._locks.break_wait(message)
+        elif peer is self._coordinator_peer and isinstance(
             message, ShardWelcomed | OpenEpoch | CloseEpoch | EpochLanded | ResetViews | ForgetDecisions
         ):
             self._run(self.epochs.handle(message))
@@ -193,13 +188,15 @@ class Worker:
         if handler is None:
             log.warning("unexpected message %s", type(message).__name__)
             return
-        if (self.epochs.in_doubt and type(message) in (Get, Scan, Lookup, Inquire)) or (
+        if (self.epochs.in_doubt and type(message) in (Get, Scan, Lookup, Inquire, LockRows)) or (
             not self._tables_known and type(message) in (Stage, AddView)
         ):
             self._held.append((peer, request, message))
             return
         try:
             handler(peer, request, message)
+        except StillFilling as still:
+            still.fill.then(lambda error: peer.send(failure(error), request) if error else self._handle(peer, request, message))
         except Exception as error:
             if not isinstance(error, MillraceError):
                 log.exception("%s failed", type(message).__name__)
@@ -207,6 +204,11 @@ class Worker:
 
     def _stage(self, peer: Peer, request: int, message: Stage) -> None:
         self.store.require_room(message.writes)
+        locked = self._locks.blocker(message)
+        if locked is not None:
+            peer.send(RowLocked(locked), request)
+            return
+        self._locks.staged(message)
         self._waiting.setdefault(message.transaction, []).append((peer, request))
         self._run(self.epochs.stage(message))
 
@@ -216,6 +218,10 @@ class Worker:
 
     def _allocate(self, peer: Peer, request: int, message: Allocate) -> None:
         peer.send(Allocated(self.store.allocate(message.counter, message.count, message.floor)), request)
+
+    @property
+    def _tables_in_force(self) -> bool:
+        return self.epochs.idle
 
     def _set_tables(self, peer: Peer, request: int, message: SetTables) -> None:
         if self.learn_tables(message):
@@ -263,21 +269,21 @@ class Worker:
                 peer.send(ReadableEpoch(epoch), request)
 
     def _status(self, peer: Peer, request: int, message: AskStatus) -> None:
-        status = ShardStatus(
-            self.shard,
-            os.getpid(),
-            self.store.epoch,
-            self._transactions,
-            self._reads.count,
-            self.store.approximate_bytes(b"\0", b"\xff"),
-            self._process.memory_info().rss,
-            self.epochs.in_doubt,
-            self.catalog_version,
-            len(self.views.views),
-            self.views.memory.total_bytes,
-            self.views.memory.only_full_left,
+        peer.send(
+            shard_status(
+                self.store, self.epochs, self._transactions, self._reads.count, self.catalog_version, self._view_facts
+            ),
+            request,
         )
-        peer.send(status, request)
+
+    @property
+    def _view_facts(self) -> tuple[int, int, bool]:
+        memory = self.views.memory
+        return len(self.views.views), memory.total_bytes, memory.only_full_left
+
+    def enforce_limit(self) -> None:
+        """Keep the views within their memory."""
+        self.views.enforce_limit()
 
     def _ask_views(self, peer: Peer, request: int, message: AskViews) -> None:
         peer.send(self.views.status(), request)
@@ -294,18 +300,29 @@ class Worker:
             self._peer_of_shard[message.shard] = peer
         elif self._peer_of_shard.get(message.shard) is not peer:
             return
-        self._run(self.coordinator.handle(message))
+        if isinstance(message, OwnerWaits):
+            self._locks.owner_waits(message)
+        else:
+            self._run(self.coordinator.handle(message))
+
+    def _tell_shard(self, shard: int, message: Message) -> None:
+        peer = self._peer_of_shard.get(shard) if self.shard == 0 else self._coordinator_peer
+        if peer is not None:
+            peer.send(message)
 
     def _peer_lost(self, peer: Peer) -> None:
         self._services.peer_lost(peer)
+        self._locks.peer_lost(peer)
         self._reads.peer_lost(peer)
         gone = [t for t, waiters in self._waiting.items() if all(waiter is peer for waiter, _ in waiters)]
         for transaction in gone:
             del self._waiting[transaction]
             self._run(self.epochs.abandon(transaction))
+            self._locks.answered(transaction, None)
         shard = self._shard_of_peer.pop(peer, None)
         if shard is not None and self._peer_of_shard.get(shard) is peer:
             del self._peer_of_shard[shard]
+            self._locks.shard_lost(shard)
             assert self.coordinator is not None
             self._run(self.coordinator.lost(shard))
 
@@ -335,6 +352,7 @@ class Worker:
                 self._transactions += 1
                 for peer, request in self._waiting.pop(transaction, ()):
                     peer.send(outcome, request)
+                self._locks.answered(transaction, outcome)
             case Report(message):
                 if self.coordinator is not None:
                     self._effects.extend(self.coordinator.handle(message))
@@ -354,7 +372,7 @@ class Worker:
                 self.store.discard_prepared(epoch)
             case DiscardDecisions(epochs):
                 self.store.discard_decisions(epochs)
-        if self._tables_waiting and self.epochs.idle:
+        if self._tables_waiting and self._tables_in_force:
             for peer, request in self._tables_waiting:
                 peer.send(Done(), request)
             self._tables_waiting.clear()

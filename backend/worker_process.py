@@ -16,10 +16,13 @@ from pathlib import Path
 
 import uvloop
 
+from backend.messages import SetTables
 from backend.settings import Deployment, own_address
+from backend.sharded_worker import ShardedWorker
 from backend.shared_memory.segment import SegmentNames
 from backend.transport import Peer, connect
-from backend.worker import Worker, catalog_tables
+from backend.worker import Worker
+from controller.catalog import Catalog
 from controller.registry import Address, Registry
 from dataflow.errors import Retryable
 from persistence.shard_store import Durability, ShardStore
@@ -49,6 +52,12 @@ def run_worker(shard: int, deployment: Deployment) -> None:
         raise
 
 
+def catalog_tables(catalog: Catalog) -> SetTables:
+    """What workers need to know of a catalog."""
+    versions = {table.id: table.version for table in catalog.tables.values()}
+    return SetTables(catalog.version, versions, catalog.next_table_id)
+
+
 def configure_logging(path: Path) -> None:
     logging.basicConfig(
         filename=path,
@@ -68,7 +77,8 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     names = SegmentNames(deployment.data, shard)
     # The store is ours, so a predecessor is dead, and what it has left must not pass for current.
     names.remove_stale()
-    worker = Worker(
+    kind = Worker if deployment.shard_count == 1 else ShardedWorker
+    worker = kind(
         shard, deployment.shard_count, store, deployment.memory_bytes // deployment.shard_count, names
     )
     server, port = await worker.serve(own_address(deployment.internal_host), deployment.secret_bytes)
@@ -128,7 +138,7 @@ async def _limit_memory(worker: Worker) -> None:
     """Keep the views within their memory."""
     while True:
         await asyncio.sleep(MEMORY_CHECK_S)
-        worker.views.enforce_limit()
+        worker.enforce_limit()
 
 
 async def _until_orphaned() -> None:

@@ -39,7 +39,8 @@ class Stage:
     """One shard's part of a transaction, to be committed in some epoch soon.
 
     `participants` are all shards that got a part. `settled` says that the client knows the
-    outcome of all its transactions below that number, so their records can go.
+    outcome of all its transactions below that number, so their records can go. `owner` is who
+    holds the locks of what is written, if anybody does.
     """
 
     transaction: TransactionId
@@ -48,6 +49,7 @@ class Stage:
     writes: list[Write]
     checks: list[Check]
     tables: list[tuple[int, int]]
+    owner: TransactionId | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ class Database(Protocol):
         transaction: Transaction | None,
         modes: Modes,
         memory: Mapping[int, Sequence[Row]] | None = None,
+        lock_timeout_s: float = ...,
     ) -> Outcome:
         """Run `plan`; `parameters` are the statement's, then one value for each of `plan.facts`.
 

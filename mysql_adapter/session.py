@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from backend.execution.held_locks import TIMEOUT_S
 from backend.execution.outcome import Done, Outcome, ResultSet, Warning
 from backend.execution.transaction import Transaction
 from controller.accounts import Account, Rights
@@ -114,6 +115,8 @@ class Session:
             self.results_collation_id, self.results_codec = None, "utf-8"
         else:
             self.results_collation_id, self.results_codec = found.default_collation_id, found.codec
+        patience = get("innodb_lock_wait_timeout")
+        self.lock_timeout_s = float(patience) if isinstance(patience, int) else TIMEOUT_S
         timeout = get("wait_timeout")
         self.idle_timeout_s = float(timeout) if isinstance(timeout, int) else 28800.0
 
@@ -251,7 +254,9 @@ class Session:
         transaction = self.statement_transaction() if len(memory) < len(tables) else None
         if not isinstance(plan.statement, Select | Query):
             self._check_writable()
-        return await environment.database.execute(plan, values, transaction, self.modes, memory)
+        return await environment.database.execute(
+            plan, values, transaction, self.modes, memory, self.lock_timeout_s
+        )
 
     def evaluate_plan(self, plan: Plan, values: Sequence[Value], rows: list[Row]) -> Outcome:
         """Run a SELECT over `rows` in place of a stored table's."""

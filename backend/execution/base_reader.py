@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from backend.execution.access import Bound, Path, choose
 from backend.execution.lookup_value import UNUSABLE, lookup_value
 from backend.execution.reader import Conditions, Keys, Run, predicate_of
-from backend.execution.reading import Found, find, find_bound, row_address, row_decoder
-from backend.execution.transaction import Transaction
+from backend.execution.reading import find, find_bound, lock_rows, row_decoder
 from dataflow.expression import Column
 from dataflow.functions import call
 from dataflow.node import Columns
@@ -45,28 +44,24 @@ class TableReader:
             return []
         transaction = run.execution.transaction
         bound = None if keys is None or self._index is None else self._bound(keys)
+        locking = next((each for each in run.locks if each.tables is None or self._table.id in each.tables), None)
         if bound is None:
-            chunks = find(transaction, self._table, self._path, run.parameters)
+            chunks = find(transaction, self._table, self._path, run.parameters, locking=locking)
         else:
-            chunks = find_bound(transaction, self._table, bound)
+            chunks = find_bound(transaction, self._table, bound, locking=locking)
         decode, predicate, key_of, parameters = self._decode, self._predicate, self._key_of, run.parameters
         found: list[Row] = []
         async for chunk in chunks:
-            if run.locks:
-                self._lock(transaction, chunk)
-            rows = [decode(each[2]) for each in chunk]
+            rows = [(each, decode(each[2])) for each in chunk]
             if key_of is not None and keys is not None:
-                rows = [row for row in rows if key_of(row) in keys]
+                rows = [pair for pair in rows if key_of(pair[1]) in keys]
             if predicate is not None:
-                rows = [row for row in rows if predicate(row, parameters)]
-            found += rows
+                rows = [pair for pair in rows if predicate(pair[1], parameters)]
+            if locking is not None:
+                rows = await lock_rows(transaction, rows, locking)
+            found += [row for _, row in rows]
             await run.breathe(len(chunk))
         return found
-
-    def _lock(self, transaction: Transaction, chunk: list[Found]) -> None:
-        """FOR UPDATE: whoever commits first wins, also of the rows that were looked at in vain."""
-        for key, version, _ in chunk:
-            transaction.check(row_address(transaction.store, key), version)
 
     def _bound(self, keys: Keys) -> Bound | None:
         """What to look up in the index, or None if reading everything is better."""

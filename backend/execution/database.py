@@ -1,7 +1,8 @@
 """The database as one process of the MySQL face sees it: plans run, transactions, definitions.
 
 A statement of its own is a transaction that is tried again when it loses a race, so clients
-only ever see its result; inside BEGIN … COMMIT a lost race is error 1213 at the commit.
+only ever see its result. Inside BEGIN … COMMIT rows are locked before they are changed, so that
+others wait for their turn; a race that is lost all the same is error 1213 at the commit.
 Plans are compiled once and kept as long as their caller keeps the plan.
 """
 
@@ -17,6 +18,7 @@ from itertools import count
 from backend.execution.directed import CompiledDirected
 from backend.execution.execution import Execution
 from backend.execution.explanation import Explained, explain
+from backend.execution.held_locks import TIMEOUT_S, HeldLocks, LockRefused
 from backend.execution.insert import CompiledInsert
 from backend.execution.instant import InstantQuery, instant_query
 from backend.execution.numbers import Numbers
@@ -24,22 +26,26 @@ from backend.execution.outcome import Done, Outcome, ResultSet
 from backend.execution.point import point_query
 from backend.execution.query import CompiledQuery, compile_select
 from backend.execution.select import CompiledSelect
-from backend.execution.transaction import SchemaChanged, TableAltering, Transaction
+from backend.execution.transaction import RowsChanged, SchemaChanged, TableAltering, Transaction
 from backend.execution.update import CompiledDelete, CompiledUpdate
 from backend.messages import HostedViews
-from backend.store import Committed, Conflict, Store
+from backend.store import Committed, Locked, StaleSchema, Store
 from controller.account_changes import AccountStatement
 from controller.catalog import Catalog
+from controller.sql.locking import EXCLUSIVE
 from controller.sql.plan import Delete, Directed, Insert, Plan, Query, Select, Update
 from controller.sql.settings import Settings
 from dataflow.errors import Condition, MillraceError, Retryable, Unsupported
 from dataflow.modes import DEFAULT_MODES, Modes
 from dataflow.schema import Table
+from dataflow.storing import Report
 from dataflow.temporal import from_datetime
 from dataflow.types import Row, Value
 
 PLANS_MAX = 2_000
 TRIES_MAX = 50
+LOOKS_MAX = 20
+"""How often a statement looks for its rows again because others had changed them before they were locked."""
 PAUSE_SECONDS = 0.001
 PAUSE_SECONDS_MAX = 0.1
 PATIENCE_SECONDS = 10.0
@@ -108,7 +114,8 @@ class Database:
     # Statements
 
     def begin(self) -> Transaction:
-        return Transaction(self.store)
+        """A transaction of several statements, whose writes make those of others wait."""
+        return Transaction(self.store, locking=True)
 
     def explain(self, plan: Plan, parameters: Sequence[Value]) -> Explained:
         """What `execute` would do."""
@@ -136,6 +143,7 @@ class Database:
         transaction: Transaction | None = None,
         modes: Modes = DEFAULT_MODES,
         memory: Mapping[int, Sequence[Row]] | None = None,
+        lock_timeout_s: float = TIMEOUT_S,
     ) -> Outcome:
         """Run `plan`; `parameters` are the statement's, then one value for each of `plan.facts`.
 
@@ -145,14 +153,19 @@ class Database:
         """
         run = _Run(self._compile(plan), self._vectors(plan, parameters), modes, self._numbers, memory or {})
         try:
-            return await self._run(run, transaction)
+            return await self._run(run, transaction, lock_timeout_s)
         except TableAltering:
             await self._wait_for_alteration()
             raise SchemaChanged from None
 
-    async def _run(self, run: _Run, transaction: Transaction | None) -> Outcome:
+    async def _run(self, run: _Run, transaction: Transaction | None, lock_timeout_s: float) -> Outcome:
         if transaction is None:
-            return await self._run_alone(run)
+            locks = HeldLocks(self.store, lock_timeout_s)
+            try:
+                return await self._run_alone(run, locks)
+            finally:
+                locks.release()
+        transaction.locks.timeout_s = lock_timeout_s
         mark = transaction.mark()
         try:
             return await run(transaction)
@@ -179,29 +192,36 @@ class Database:
         execution = Execution(self.begin(), tuple(parameters), modes, utc_now(), self._numbers)
         return compiled.evaluate(rows, execution)
 
-    async def _run_alone(self, run: _Run) -> Outcome:
+    async def _run_alone(self, run: _Run, locks: HeldLocks) -> Outcome:
+        """Try without locks first; who has lost a race, or meets another's lock, waits for its turn in line."""
         assume_absent = run.may_assume_absent
         give_up = asyncio.get_running_loop().time() + PATIENCE_SECONDS
         for attempt in range(TRIES_MAX):
-            transaction = self.begin()
+            transaction = Transaction(self.store, locks=locks, locking=attempt > 0)
             try:
                 outcome = await run(transaction, assume_absent)
+                result = await transaction.try_commit()
+                if isinstance(result, Locked) and attempt:  # a key that statements do not lock ahead
+                    await locks.lock([(result.shard, result.key)], EXCLUSIVE)
             except SchemaChanged:
                 raise
+            except LockRefused as error:
+                if error.condition is not Condition.DEADLOCK:
+                    raise
+                locks.release()  # the others first: nothing has happened yet
+                continue
             except Retryable:
                 # Nothing was written yet: a shard was lost on the way, or a scan took too long.
                 if asyncio.get_running_loop().time() > give_up:
                     raise
                 await asyncio.sleep(_pause_seconds(attempt))
                 continue
-            result = await transaction.try_commit()
             if isinstance(result, Committed):
                 return outcome
-            if not isinstance(result, Conflict):
+            if isinstance(result, StaleSchema):
                 raise SchemaChanged()
-            if assume_absent:
-                assume_absent = False  # now look which key is there
-            else:
+            assume_absent = False  # now look which key is there
+            if attempt:
                 await asyncio.sleep(_pause_seconds(attempt))
         raise Retryable(Condition.DEADLOCK)
 
@@ -256,6 +276,16 @@ class _Run:
             assume_absent=assume_absent,
             memory=self._memory,
         )
+        for _ in range(LOOKS_MAX):
+            mark = transaction.mark()
+            try:
+                return await self._once(execution)
+            except RowsChanged:
+                transaction.rollback_to_mark(mark)
+                execution.report = Report()
+        raise Retryable(Condition.DEADLOCK)
+
+    async def _once(self, execution: Execution) -> Outcome:
         if isinstance(self._compiled, CompiledInsert):
             assert self._numbering is not None
             return await self._compiled.run(execution, self._vectors, self._numbering)

@@ -14,9 +14,10 @@ from backend.execution.execution import Execution
 from backend.execution.outcome import Done
 from backend.execution.query import CompiledQuery
 from backend.execution.reading import find_bound, row_decoder
+from backend.execution.transaction import RowsChanged
 from backend.execution.update import CompiledDelete, CompiledUpdate, Victim
+from controller.sql.locking import EXCLUSIVE
 from controller.sql.plan import Delete, Directed, Update
-from dataflow.errors import Condition, Retryable
 from dataflow.source import key_function
 from dataflow.types import Row
 
@@ -62,14 +63,15 @@ class _Change:
         keys = [tuple([seen[place] for place in self._key_columns]) for seen, _ in wanted.values()]
         bound = Bound(Path(self._table.primary_key), keys, [])
         found: dict[Any, Victim] = {}
-        async for chunk in find_bound(execution.transaction, self._table, bound):
+        locking = EXCLUSIVE if execution.transaction.locking else None
+        async for chunk in find_bound(execution.transaction, self._table, bound, locking=locking):
             for each in chunk:
                 row = self._decode(each[2])
                 key = self._key_of(row)
                 seen, outputs = wanted[key]
                 if row != seen:
-                    raise Retryable(Condition.DEADLOCK)
+                    raise RowsChanged
                 found[key] = (each, row, outputs)
         if len(found) < len(wanted):
-            raise Retryable(Condition.DEADLOCK)
+            raise RowsChanged
         return [found[key] for key in wanted]

@@ -15,9 +15,10 @@ from backend.execution.duplicates import duplicate_entry
 from backend.execution.execution import Execution
 from backend.execution.reading import Found, find_bound, row_address, row_decoder
 from backend.execution.references import Reference, References, Values
-from backend.execution.transaction import OWN, Address
+from backend.execution.transaction import OWN
 from backend.execution.writing import RowWriter
-from backend.store import ABSENT, ANY, PRESENT, Stored
+from backend.store import ABSENT, ANY, PRESENT, Address, Stored
+from controller.sql.locking import EXCLUSIVE
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.schema import Table
 from dataflow.types import Row
@@ -213,6 +214,7 @@ class Enforcement:
                 for first in range(0, len(alternatives), LOOKUPS_MAX)
             ]
         seen: set[bytes] = set()
+        children: list[tuple[Address, int]] = []
         for bound in bounds:
             async for chunk in find_bound(self._transaction, child, bound):
                 for each in chunk:
@@ -222,7 +224,10 @@ class Enforcement:
                     key = reference.child_key(row)
                     if key in keys:
                         seen.add(each[0])
+                        children.append((row_address(self._store, each[0]), each[1]))
                         found.setdefault((id(reference), key), []).append((each, row))
+        if self._transaction.locking:
+            await self._transaction.lock_found(children, EXCLUSIVE)
 
     def _current(self, reference: Reference, children: Children, key: bytes | None) -> list[Child]:
         """The children of a key as the transaction has left them up to now."""

@@ -18,9 +18,10 @@ from backend.execution.numbers import AutoIncrement, Numbers
 from backend.execution.outcome import Done
 from backend.execution.query import compile_select
 from backend.execution.references import References
+from backend.execution.transaction import RowsChanged
 from backend.execution.writing import Duplicate, RowWriter
 from controller.sql.plan import Insert, OnDuplicate
-from dataflow.errors import Condition, InvalidStatement, Retryable
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Expression, columns_of
 from dataflow.types import INTEGER_BYTES, NULL, Row, SqlType, Value
 
@@ -256,7 +257,7 @@ class _Run:
                 case OnDuplicate.REPLACE:
                     found = await writer.read_row(duplicate.row_key)
                     if found is None:
-                        raise Retryable(Condition.DEADLOCK)
+                        raise RowsChanged
                     old = writer.decode(found)
                     if self._may_stay and duplicate.index is self.compiled.last_unique and self._is_same(old, row):
                         break  # MySQL updates a row in place if no later key can clash: nothing changes
@@ -314,7 +315,7 @@ class _Run:
     async def _update(self, writer: RowWriter, row: Row, duplicate: Duplicate, draft: _Draft) -> None:
         found = await writer.read_row(duplicate.row_key)
         if found is None:
-            raise Retryable(Condition.DEADLOCK)
+            raise RowsChanged
         self.duplicates += 1
         old = writer.decode(found)
         if self.compiled.select is None:

@@ -96,7 +96,7 @@ class InstantQuery:
 
 def instant_query(query: CompiledQuery, shared: SharedViews | None) -> InstantQuery | None:
     """None if the query always has to be executed."""
-    if shared is None or not query.views.possible or query.query.for_update or query.query.prior:
+    if shared is None or not query.views.possible or query.query.locking or query.query.prior:
         return None
     return InstantQuery(query, shared)
 

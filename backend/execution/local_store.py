@@ -8,13 +8,14 @@ dies in between; a cluster commits through its epochs instead.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from backend.messages import HostedViews
+from backend.row_locks import KeyRequest, RowLocks, WaitGraph
 from backend.shared_memory.segment import SegmentNames
 from backend.shared_view import SharedViews
-from backend.store import ANY, CommitResult, Committed, Conflict, Part, StaleSchema, Stored
+from backend.store import ANY, CommitResult, Committed, Conflict, Locked, Owner, Part, StaleSchema, Stored
 from backend.view_definition import ViewDefinition
 from backend.view_host import ViewHost
 from backend.view_range import Range
@@ -41,6 +42,9 @@ class LocalStore:
         self._epoch = max(shard.epoch for shard in self.shards)
         self._views = ViewHost(self.shards[0], VIEW_BYTES_MAX, names)
         self.shared_views = None if names is None else SharedViews()
+        self._locks = RowLocks(self._waits)
+        self._graph = WaitGraph()
+        self._lock_owners = 0
 
     def close(self) -> None:
         self._views.close()
@@ -115,8 +119,43 @@ class LocalStore:
     async def allocate(self, counter: bytes, count: int, floor: int = 0) -> int:
         return self.shards[self.shard_of(counter)].allocate(counter, count, floor)
 
-    async def commit(self, parts: Mapping[int, Part], tables: Mapping[int, int]) -> CommitResult:
+    def lock_owner(self) -> Owner:
+        self._lock_owners += 1
+        return b"", -self._lock_owners
+
+    async def lock(
+        self, owner: Owner, keys: Sequence[tuple[int, bytes]], shared: bool, waiting: str, timeout_s: float
+    ) -> tuple[list[Stored | None], list[int]]:
         await asyncio.sleep(0)
+        answer: asyncio.Future[Condition | None] = asyncio.get_running_loop().create_future()
+        request = KeyRequest(owner, [key for _, key in keys], shared, waiting, answer.set_result)
+        self._locks.request(request)
+        try:
+            refusal = await asyncio.wait_for(asyncio.shield(answer), timeout_s)
+        except BaseException as error:
+            self._locks.withdraw(owner)
+            if isinstance(error, TimeoutError):
+                raise Retryable(Condition.LOCK_WAIT_TIMEOUT) from None
+            raise
+        if refusal is not None:
+            raise Retryable(refusal)
+        return [self.shards[shard].get(key) for shard, key in keys], request.skipped
+
+    def unlock(self, owner: Owner, shards: Iterable[int]) -> None:
+        self._locks.release(owner)
+
+    def _waits(self, owner: Owner, blockers: frozenset[Owner]) -> None:
+        if self._graph.update(0, owner, blockers):
+            self._locks.break_wait(owner)
+
+    async def commit(
+        self, parts: Mapping[int, Part], tables: Mapping[int, int], owner: Owner | None = None
+    ) -> CommitResult:
+        await asyncio.sleep(0)
+        for number, part in parts.items():
+            locked = self._locks.blocker(owner or (b"", 0), part.writes, part.checks)
+            if locked is not None:
+                return Locked(number, locked)
         for table_id, version in tables.items():
             if self.table_versions.get(table_id) != version:
                 return StaleSchema(table_id)
@@ -135,4 +174,6 @@ class LocalStore:
                     PersistEpoch(self._epoch, writes, [], {}, None, durable=True)
                 )
                 self._views.apply(self._epoch, changes)
+        if owner is not None:
+            self._locks.release(owner)
         return Committed(self._epoch)

@@ -19,7 +19,7 @@ from dataflow.schema import Index, Table
 def point_query(select: Select) -> Query | None:
     """The same SELECT by a whole key of its table; None if its WHERE does not name one, or rows are locked."""
     table = select.table
-    if table is None or table.id < 0 or select.for_update or select.group_by or select.aggregates:
+    if table is None or table.id < 0 or select.locking or select.group_by or select.aggregates:
         return None
     positions = {column.id: position for position, column in enumerate(table.columns)}
     conditions = conjuncts(select.where)

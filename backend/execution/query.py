@@ -90,7 +90,7 @@ class CompiledQuery:
             memory = dict(memory)
             for table, query in self._prior:
                 memory[table], _ = await query._rows(execution, memory)
-        return self.finished(await self._found(Run(execution, memory, self.query.for_update)), parameters)
+        return self.finished(await self._found(Run(execution, memory, self.query.locking)), parameters)
 
     def finished(self, rows: Sequence[Row], parameters: tuple[Value, ...]) -> tuple[list[Row], int]:
         """The result that the node's rows make, and how many there would be without LIMIT."""
@@ -120,7 +120,8 @@ class CompiledQuery:
                 return rows
         started = time.perf_counter()
         rows = await self._reader.rows(run, keys)
-        self.views.evaluated(len(rows), time.perf_counter() - started)
+        shard_count = run.execution.transaction.store.shard_count
+        self.views.evaluated(len(rows), time.perf_counter() - started, shard_count)
         return rows
 
     def wanted(self, parameters: tuple[Value, ...]) -> Keys:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from backend.execution.execution import Execution
+from controller.sql.locking import Locking
 from dataflow.compile import compile_predicate
 from dataflow.expression import Call, Column, Expression, columns_of
 from dataflow.functions import call
@@ -35,13 +36,13 @@ BREATH_ROWS = 20_000
 class Run:
     """One evaluation: what it reads from, and what several parts of a plan have in common.
 
-    `memory` has the rows of tables that are not stored. With `locks`, the transaction only
-    commits if nobody has changed what was read.
+    `memory` has the rows of tables that are not stored. Rows that are read are locked as `locks`
+    say.
     """
 
     execution: Execution
     memory: Mapping[int, Sequence[Row]]
-    locks: bool = False
+    locks: tuple[Locking, ...] = ()
     kept: dict[int, list[Row]] = field(default_factory=dict)
     _rows: int = 0
 

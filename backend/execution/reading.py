@@ -14,8 +14,10 @@ from functools import lru_cache
 from operator import itemgetter
 
 from backend.execution.access import Bound, Path, bind
-from backend.execution.transaction import OWN, Address, Transaction
-from backend.store import Store
+from backend.execution.held_locks import LockRefused
+from backend.execution.transaction import OWN, Transaction
+from backend.store import Address, Store
+from controller.sql.locking import Locking
 from dataflow.errors import Retryable
 from dataflow.schema import Table
 from dataflow.types import Row, Value
@@ -54,9 +56,18 @@ def table_writer(table: Table) -> TableWriter:
 
 
 async def find(
-    transaction: Transaction, table: Table, path: Path, parameters: tuple[Value, ...], *, reverse: bool = False
+    transaction: Transaction,
+    table: Table,
+    path: Path,
+    parameters: tuple[Value, ...],
+    *,
+    reverse: bool = False,
+    locking: Locking | None = None,
 ) -> AsyncIterator[list[Found]]:
     """The rows along `path`, or all rows if this execution's values rule its index out.
+
+    With `locking`, rows that are named by their primary keys are locked as they are read; others
+    are left to be locked by those who know whether they are wanted.
 
     What comes from several shards is as of one epoch. Shards keep that for a short time only;
     if it is gone before the first rows have come, a newer one is taken.
@@ -64,32 +75,32 @@ async def find(
     bound = bind(path, parameters)
     if bound is None:
         bound = Bound(Path(table.primary_key), [()], [])
-    async for chunk in find_bound(transaction, table, bound, reverse=reverse):
+    async for chunk in find_bound(transaction, table, bound, reverse=reverse, locking=locking):
         yield chunk
 
 
 async def find_bound(
-    transaction: Transaction, table: Table, bound: Bound, *, reverse: bool = False
+    transaction: Transaction, table: Table, bound: Bound, *, reverse: bool = False, locking: Locking | None = None
 ) -> AsyncIterator[list[Found]]:
     """The rows along a path whose values are known."""
     for attempt in range(EPOCH_TRIES_MAX):
         started = False
         try:
-            async for chunk in _find(transaction, table_writer(table), bound, reverse):
+            async for chunk in _find(transaction, table_writer(table), bound, reverse, locking):
                 started = True
                 yield chunk
             return
-        except Retryable:
-            if started or attempt == EPOCH_TRIES_MAX - 1:
+        except Retryable as error:
+            if started or isinstance(error, LockRefused) or attempt == EPOCH_TRIES_MAX - 1:
                 raise
 
 
 async def _find(
-    transaction: Transaction, writer: TableWriter, bound: Bound, reverse: bool
+    transaction: Transaction, writer: TableWriter, bound: Bound, reverse: bool, locking: Locking | None
 ) -> AsyncIterator[list[Found]]:
     table, index, store = writer.table, bound.path.index, transaction.store
     if bound.is_complete and not any(None in values for values in bound.alternatives):
-        yield await _find_keys(transaction, writer, bound, reverse)
+        yield await _find_keys(transaction, writer, bound, reverse, locking)
         return
     if not bound.alternatives:
         return
@@ -118,11 +129,17 @@ def _pending(transaction: Transaction, table: Table) -> list[tuple[bytes, int, b
 # Whole keys
 
 
-async def _find_keys(transaction: Transaction, writer: TableWriter, bound: Bound, reverse: bool) -> list[Found]:
+async def _find_keys(
+    transaction: Transaction, writer: TableWriter, bound: Bound, reverse: bool, locking: Locking | None
+) -> list[Found]:
     index = bound.path.index
     if index is writer.table.primary_key:
         prefixes = (equal_prefix(writer.primary_key, writer.row_prefix, values) for values in bound.alternatives)
-        return await get_rows(transaction, sorted({key for key in prefixes if key is not None}, reverse=reverse))
+        keys = sorted({key for key in prefixes if key is not None}, reverse=reverse)
+        if locking is None:
+            return await get_rows(transaction, keys)
+        stored = await transaction.get_locked([row_address(transaction.store, key) for key in keys], locking)
+        return [(key, each[0], each[1]) for key, each in zip(keys, stored) if each is not None]
     index_writer = next(each for each in writer.indexes if each.index is index)
     prefixes = (
         equal_prefix(index_writer.encoding, index_writer.unique_prefix, values) for values in bound.alternatives
@@ -279,3 +296,18 @@ def row_address(store: Store, key: bytes) -> Address:
 
 def row_decoder(table: Table) -> Callable[[bytes], Row]:
     return table_writer(table).decode
+
+
+async def lock_rows(
+    transaction: Transaction, rows: list[tuple[Found, Row]], locking: Locking
+) -> list[tuple[Found, Row]]:
+    """Lock the rows and have the commit find them unchanged; those that were skipped are left out."""
+    addresses = [row_address(transaction.store, found[0]) for found, _ in rows]
+    seen = [(address, found[1]) for address, (found, _) in zip(addresses, rows)]
+    left_out = await transaction.lock_found(seen, locking)
+    kept = []
+    for pair, address, (_, version) in zip(rows, addresses, seen):
+        if address not in left_out:
+            transaction.check(address, version)
+            kept.append(pair)
+    return kept

@@ -17,8 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from backend.execution.transaction import Address
-from backend.store import Store
+from backend.store import Address, Store
 from controller.sql.foreign_keys import description
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.schema import ForeignKey, Index, Table

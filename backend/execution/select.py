@@ -13,7 +13,8 @@ from backend.execution.access import Path, choose
 from backend.execution.execution import Execution
 from backend.execution.grouping import Grouping, row_key
 from backend.execution.outcome import ResultSet
-from backend.execution.reading import Found, find, row_address, row_decoder
+from backend.execution.reading import Found, find, lock_rows, row_decoder
+from controller.sql.locking import Locking
 from controller.sql.plan import OrderItem, Select
 from dataflow.comparison import sort_key
 from dataflow.compile import compile_predicate, compile_row, compile_scalar
@@ -56,10 +57,13 @@ class Filter:
         self.predicate = None if where is None else compile_predicate(where)
         self.decode = row_decoder(table)
 
-    async def rows(self, execution: Execution, reverse: bool = False) -> AsyncIterator[list[tuple[Found, Row]]]:
-        """The rows that fulfil the WHERE, in chunks."""
+    async def rows(
+        self, execution: Execution, reverse: bool = False, locking: Locking | None = None
+    ) -> AsyncIterator[list[tuple[Found, Row]]]:
+        """The rows that fulfil the WHERE, in chunks; `locking` as in `find`."""
         decode, predicate, parameters = self.decode, self.predicate, execution.parameters
-        async for chunk in find(execution.transaction, self.table, self.path, parameters, reverse=reverse):
+        chunks = find(execution.transaction, self.table, self.path, parameters, reverse=reverse, locking=locking)
+        async for chunk in chunks:
             decoded = [(found, decode(found[2])) for found in chunk]
             yield decoded if predicate is None else [pair for pair in decoded if predicate(pair[1], parameters)]
 
@@ -92,7 +96,7 @@ class CompiledSelect:
                 groups.add(chunk, execution.parameters)
             output.add(groups.rows())
         elif output.stop != 0 or self.select.count_found_rows:
-            source = self._input(execution)
+            source = self._input(execution, None if self.distinct or self.select.count_found_rows else output.stop)
             async for chunk in source:
                 output.add(chunk)
                 if output.is_full:
@@ -112,17 +116,36 @@ class CompiledSelect:
         output.add(chosen)
         return output.result_set(execution)
 
-    async def _input(self, execution: Execution) -> AsyncIterator[list[Row]]:
-        """The rows that fulfil the WHERE, in chunks."""
+    async def _input(self, execution: Execution, stop: int | None = None) -> AsyncIterator[list[Row]]:
+        """The rows that fulfil the WHERE, in chunks. No more than `stop` are locked, the first in order."""
         if self._filter is None:
             yield [()] if self._where is None or self._where((), execution.parameters) else []
             return
-        found = self._filter.rows(execution, self._reverse)
-        async for chunk in found:
-            if self.select.for_update:
-                for (key, version, _), _ in chunk:
-                    execution.transaction.check(row_address(execution.transaction.store, key), version)
+        if self.select.locking:
+            async for chunk in self._locked(self._filter, execution, self.select.locking[0], stop):
+                yield [row for _, row in chunk]
+            return
+        async for chunk in self._filter.rows(execution, self._reverse):
             yield [row for _, row in chunk]
+
+    async def _locked(
+        self, filter_: Filter, execution: Execution, locking: Locking, stop: int | None
+    ) -> AsyncIterator[list[tuple[Found, Row]]]:
+        source = filter_.rows(execution, self._reverse, locking)
+        if self.sorter is not None and stop is not None:
+            everything = [pair async for chunk in source for pair in chunk]
+            source = _once(self.sorter.sorted(everything, execution.parameters))
+        count = 0
+        async for chunk in source:
+            while chunk and count != stop:
+                wanted = len(chunk) if stop is None else stop - count
+                locked = await lock_rows(execution.transaction, chunk[:wanted], locking)
+                chunk = chunk[wanted:]
+                count += len(locked)
+                yield locked
+            if count == stop:
+                break
+        await source.aclose()  # type: ignore[attr-defined]
 
     def pairs(self, rows: list[Row], parameters: Parameters) -> list[Pair]:
         having, project = self._having, self._project
@@ -177,6 +200,10 @@ class _Output:
         rows = [output for _, output in self._pairs[self._offset : self.stop]]
         found_rows = self._count if self._select.select.count_found_rows else None
         return ResultSet(self._select.columns, rows, execution.warnings(), found_rows)
+
+
+async def _once(rows: list[tuple[Found, Row]]) -> AsyncIterator[list[tuple[Found, Row]]]:
+    yield rows
 
 
 def count_of(value: Value) -> int:

@@ -6,6 +6,8 @@ Invariants:
 - Each pending write keeps the version that its key had when the transaction first touched
   it, so a commit succeeds only if nobody else changed anything that was overwritten.
 - Rolling back to a mark restores exactly the pending writes and checks of that moment.
+- Locks are kept until the transaction is over. They make others wait; that nobody has changed
+  anything is checked at the commit all the same.
 
 A statement outside BEGIN … COMMIT runs in a transaction of its own. What a row or an index
 entry is, is known above (`writing`); here there are only addresses and bytes.
@@ -17,11 +19,11 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Any
 
-from backend.store import ABSENT, ANY, PRESENT, CommitResult, Committed, Part, Store, Stored
+from backend.execution.held_locks import HeldLocks, LockRefused
+from backend.store import ABSENT, ANY, PRESENT, Address, CommitResult, Committed, Locked, Part, Store, Stored
+from controller.sql.locking import EXCLUSIVE, Locking
 from dataflow.errors import Condition, InvalidStatement, Retryable
 
-Address = tuple[int, bytes]
-"""(shard, key)"""
 Pending = tuple[int, bytes | None]
 """(expected version, new value, or None to delete)"""
 
@@ -38,6 +40,13 @@ class SchemaChanged(Retryable):
         super().__init__(Condition.TABLE_DEFINITION_CHANGED)
 
 
+class RowsChanged(Retryable):
+    """A row is not any more what the statement saw before it had locked it: run it again."""
+
+    def __init__(self) -> None:
+        super().__init__(Condition.DEADLOCK)
+
+
 class TableAltering(SchemaChanged):
     """The table cannot be written to until ALTER TABLE is done with it."""
 
@@ -49,8 +58,18 @@ class State(Enum):
 
 
 class Transaction:
-    def __init__(self, store: Store, size_bytes_max: int = SIZE_BYTES_MAX) -> None:
+    """With `locking`, rows are locked before they are changed; without, only those that a statement asks to be."""
+
+    def __init__(
+        self,
+        store: Store,
+        size_bytes_max: int = SIZE_BYTES_MAX,
+        locks: HeldLocks | None = None,
+        locking: bool = False,
+    ) -> None:
         self.store = store
+        self.locks = locks or HeldLocks(store)
+        self.locking = locking
         self.state = State.OPEN
         self._size_bytes_max = size_bytes_max
         self._size_bytes = 0
@@ -91,6 +110,32 @@ class Transaction:
             else:
                 found.append(None if write[1] is None else (OWN, write[1]))
         return found
+
+    async def get_locked(self, addresses: Sequence[Address], locking: Locking) -> list[Stored | None]:
+        """As `get` of now, for keys that are locked from then on; those that were skipped are not there."""
+        if not addresses:
+            return []
+        stored, skipped = await self.locks.lock(addresses, locking)
+        for place in skipped:
+            stored[place] = None
+        for place, address in enumerate(addresses):
+            write = self._writes.get(address)
+            if write is not None:
+                stored[place] = None if write[1] is None else (OWN, write[1])
+        return stored
+
+    async def lock_found(self, found: Sequence[tuple[Address, int]], locking: Locking) -> set[Address]:
+        """Lock what was read with these versions; what was skipped. `RowsChanged` if a row has another by now."""
+        versions = {address: version for address, version in found if version != OWN}
+        missing = self.locks.missing(versions, locking.shared)
+        if not missing:
+            return set()
+        stored, skipped = await self.locks.lock(missing, locking)
+        left_out = {missing[place] for place in skipped}
+        for address, value in zip(missing, stored):
+            if address not in left_out and (value is None or value[0] != versions[address]):
+                raise RowsChanged
+        return left_out
 
     # Writes
 
@@ -167,12 +212,22 @@ class Transaction:
 
     async def commit(self) -> None:
         """Make everything durable at once, or raise 1213 with nothing written."""
-        result = await self.try_commit()
+        try:
+            result = await self.try_commit()
+            while isinstance(result, Locked):
+                try:
+                    await self.locks.lock([(result.shard, result.key)], EXCLUSIVE)
+                except LockRefused:
+                    raise Retryable(Condition.DEADLOCK) from None  # the transaction is over, not a statement
+                self.state = State.OPEN
+                result = await self.try_commit()
+        finally:
+            self.locks.release()
         if not isinstance(result, Committed):
             raise Retryable(Condition.DEADLOCK)
 
     async def try_commit(self) -> CommitResult:
-        """As `commit`, but a lost race is returned. The transaction is over in any case."""
+        """As `commit`, but a lost race is returned, and locks are kept unless it happened."""
         assert self.state is State.OPEN, self.state
         self.state = State.ROLLED_BACK
         if not self._writes:
@@ -189,13 +244,15 @@ class Transaction:
         for address, version in self._checks.items():
             if address not in self._writes:
                 parts.setdefault(address[0], Part([], [])).checks.append((address[1], version))
-        result = await self.store.commit(parts, self._tables)
+        result = await self.store.commit(parts, self._tables, self.locks.owner)
         if isinstance(result, Committed):
             self.state = State.COMMITTED
+            self.locks.released(parts)
         return result
 
     def rollback(self) -> None:
         self.state = State.ROLLED_BACK
+        self.locks.release()
         self._writes.clear()
         self._rows.clear()
         self._undo.clear()

@@ -9,10 +9,11 @@ from backend.execution.duplicates import duplicate_entry
 from backend.execution.enforcement import Change, Enforcement, is_violation
 from backend.execution.execution import Execution
 from backend.execution.outcome import Done
-from backend.execution.reading import Found
+from backend.execution.reading import Found, row_address
 from backend.execution.references import References
 from backend.execution.select import Filter, Sorter, count_of, key_order
 from backend.execution.writing import Duplicate, RowWriter
+from controller.sql.locking import EXCLUSIVE
 from controller.sql.plan import Delete, OrderItem, Update
 from dataflow.compile import compile_scalar
 from dataflow.errors import Condition, InvalidStatement
@@ -44,7 +45,10 @@ class Victims:
         found: list[tuple[Found, Row]] = []
         if limit == 0:
             return found
-        source = self._filter.rows(execution, self._reverse)
+        transaction = execution.transaction
+        by_key = self._filter.path.is_complete and self._filter.path.index is self._filter.table.primary_key
+        locking = EXCLUSIVE if transaction.locking or by_key else None
+        source = self._filter.rows(execution, self._reverse, locking)
         async for chunk in source:
             found += chunk
             if limit is not None and self._sorter is None and len(found) >= limit:
@@ -52,7 +56,12 @@ class Victims:
         await source.aclose()  # type: ignore[attr-defined]
         if self._sorter is not None:
             found = self._sorter.sorted(found, execution.parameters)
-        return found if limit is None else found[:limit]
+        if limit is not None:
+            found = found[:limit]
+        if transaction.locking:
+            seen = [(row_address(transaction.store, key), version) for (key, version, _), _ in found]
+            await transaction.lock_found(seen, EXCLUSIVE)
+        return found
 
 
 class CompiledUpdate:

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from backend.execution.reading import Found, table_writer
-from backend.execution.transaction import OWN, Address, TableAltering, Transaction
-from backend.store import ABSENT, ANY, Stored
+from backend.execution.transaction import OWN, TableAltering, Transaction
+from backend.store import ABSENT, ANY, Address, Stored
+from controller.sql.locking import EXCLUSIVE
 from dataflow.schema import Index, Table
 from dataflow.types import Row
 from persistence.layout import Entry
@@ -76,7 +77,11 @@ class RowWriter:
         unknown = list(dict.fromkeys(each for each in addresses if each not in self._known))
         unknown = [address for address in unknown if self.transaction.pending(address) is None]
         if unknown:
-            self._known.update(zip(unknown, await self.transaction.store.get(unknown)))
+            transaction = self.transaction
+            if transaction.locking:
+                self._known.update(zip(unknown, await transaction.get_locked(unknown, EXCLUSIVE)))
+            else:
+                self._known.update(zip(unknown, await transaction.store.get(unknown)))
 
     async def read(self, address: Address) -> Stored | None:
         pending = self.transaction.pending(address)

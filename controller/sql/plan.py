@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from controller.catalog import View
+from controller.sql.locking import Locking
 from dataflow.expression import Expression
 from dataflow.node import AggregateFunction, Node
 from dataflow.schema import Table
@@ -139,7 +140,7 @@ class Select:
     order_by: tuple[OrderItem, ...] = ()
     limit: Expression | None = None
     offset: Expression | None = None
-    for_update: bool = False
+    locking: tuple[Locking, ...] = ()
     count_found_rows: bool = False
 
 
@@ -188,7 +189,7 @@ class Query:
     distinct: bool = False
     count_found_rows: bool = False
     views: tuple[View, ...] = ()
-    for_update: bool = False
+    locking: tuple[Locking, ...] = ()
 
     @property
     def table(self) -> Table | None:

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from controller.catalog import Catalog
 from controller.sql.aggregation import AGGREGATE_OFFSET, Grouping
+from controller.sql.locking import locking_of
 from controller.sql.output import output_column, table_column
 from controller.sql.parameters import Parameters
 from controller.sql.parse import syntax_error
@@ -77,7 +78,6 @@ class SelectPlanner:
             # Without groups, HAVING is a second WHERE that may use aliases.
             where, having = having if where is None else call("and", where, having), None
         limit, offset = limits(node, self._translator(FIELD_LIST))
-        locks = node.args.get("locks") or []
         modifiers = [str(each.name).upper() for each in node.args.get("operation_modifiers") or []]
         return Select(
             None if source is None else source.table,
@@ -91,7 +91,7 @@ class SelectPlanner:
             tuple(order_by),
             limit,
             offset,
-            any(lock.args.get("update") for lock in locks),
+            locking_of(node, self._catalog, self._database),
             "SQL_CALC_FOUND_ROWS" in modifiers,
         )
 

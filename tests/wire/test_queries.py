@@ -60,17 +60,6 @@ def test_a_join_sees_what_its_transaction_wrote(cursor: Any) -> None:
     assert cursor.fetchall() == ((4,),)
 
 
-def test_rows_read_for_update_over_tables_must_not_change_before_the_commit(millrace: ServerThread, cursor: Any) -> None:
-    cursor.execute("BEGIN")
-    cursor.execute("SELECT a.id, b.x FROM a JOIN b ON b.id = a.id WHERE a.id = 1 FOR UPDATE")
-    with pymysql.connect(host="127.0.0.1", port=millrace.port, user="root", autocommit=True) as other:
-        other.cursor().execute("UPDATE queries.b SET x = 50 WHERE id = 1")
-    cursor.execute("UPDATE a SET x = 51 WHERE id = 1")
-    with pytest.raises(pymysql.err.OperationalError) as raised:
-        cursor.execute("COMMIT")
-    assert raised.value.args[0] == 1213
-
-
 def test_columns_of_a_join_are_described(cursor: Any) -> None:
     cursor.execute("SELECT a.id, b.t AS name, COUNT(*) FROM a LEFT JOIN b ON b.id = a.x GROUP BY a.id, b.t")
     assert [each[0] for each in cursor.description] == ["id", "name", "COUNT(*)"]

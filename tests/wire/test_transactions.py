@@ -93,18 +93,6 @@ def test_savepoints(two: tuple[Any, Any]) -> None:
     assert rows(one) == [(1, 10), (2, 20), (3, 30)]
 
 
-def test_conflicting_writer_gets_1213_and_its_transaction_is_over(two: tuple[Any, Any]) -> None:
-    one, other = two
-    do(one, "BEGIN", "UPDATE accounts SET amount = amount + 1 WHERE id = 1")
-    do(other, "UPDATE accounts SET amount = amount + 5 WHERE id = 1")
-    with pytest.raises(pymysql.err.OperationalError) as raised:
-        do(one, "COMMIT")
-    assert raised.value.args[0] == 1213
-    do(one, "DO 1")
-    assert not one.server_status & SERVER_STATUS.SERVER_STATUS_IN_TRANS
-    assert rows(one)[0] == (1, 15)
-
-
 def test_completion_clauses(two: tuple[Any, Any]) -> None:
     one, _ = two
     do(one, "BEGIN", "COMMIT AND CHAIN")

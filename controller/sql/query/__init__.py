@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from controller.catalog import Catalog
+from controller.sql.locking import locking_of
 from controller.sql.plan import Query
 from controller.sql.query.keys import finish
 from controller.sql.query.names import Names
@@ -37,5 +38,5 @@ def plan_query(
     found = finish(block, resolver.numbering, tuple(resolver.tables.values()))
     modifiers = [str(each.name).upper() for each in tree.args.get("operation_modifiers") or []]
     views = tuple(dict.fromkeys(resolver.views))
-    locks = any(lock.args.get("update") for lock in tree.args.get("locks") or [])
-    return replace(found, count_found_rows="SQL_CALC_FOUND_ROWS" in modifiers, views=views, for_update=locks)
+    locking = locking_of(tree, catalog, database)
+    return replace(found, count_found_rows="SQL_CALC_FOUND_ROWS" in modifiers, views=views, locking=locking)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.execution.transaction import SchemaChanged
+from backend.execution.transaction import SchemaChanged, Transaction
 from controller.sql.settings import DEFAULT_SETTINGS
 from dataflow.errors import Condition, InvalidStatement, MillraceError, Retryable
 from tests.unit.backend.execution.engine import Engine, run
@@ -51,13 +51,33 @@ def test_upserts_of_one_key_at_the_same_time_all_count(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
-def test_the_second_of_two_transactions_that_write_a_row_is_refused_at_its_commit(tmp_path: Path) -> None:
+def test_the_second_of_two_transactions_that_write_a_row_waits_and_counts_on(tmp_path: Path) -> None:
     async def scenario(engine: Engine) -> None:
         await engine.define(COUNTER)
         await engine.run("INSERT INTO c VALUES (1, 0)")
         first, second = engine.database.begin(), engine.database.begin()
         await engine.run("UPDATE c SET n = n + 1", first)
-        await engine.run("UPDATE c SET n = n + 10", second)
+        waiting = asyncio.ensure_future(engine.run("UPDATE c SET n = n + 10", second))
+        alone = asyncio.ensure_future(engine.run("UPDATE c SET n = n + 100 WHERE n > 0"))
+        done, _ = await asyncio.wait({waiting, alone}, timeout=0.05)
+        assert not done - {alone}  # n > 0 finds nothing before the commit, so it may be over
+        await first.commit()
+        await waiting
+        await second.commit()
+        await alone
+        assert await engine.rows("SELECT n FROM c") in ([(11,)], [(111,)])
+
+    run(tmp_path, scenario)
+
+
+def test_a_race_is_decided_by_versions_if_the_locks_are_lost(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        await engine.define(COUNTER)
+        await engine.run("INSERT INTO c VALUES (1, 0)")
+        first, second = engine.database.begin(), engine.database.begin()
+        for transaction, more in ((first, 1), (second, 10)):
+            await engine.run(f"UPDATE c SET n = n + {more}", transaction)
+            lose_locks(engine, transaction)
         await first.commit()
         with pytest.raises(Retryable) as raised:
             await second.commit()
@@ -74,12 +94,19 @@ def test_a_row_read_for_update_must_not_have_changed_at_the_commit(tmp_path: Pat
         transaction = engine.database.begin()
         [(read,)] = await engine.rows("SELECT n FROM c WHERE id = 1 FOR UPDATE", transaction)
         await engine.run(f"UPDATE c SET n = {read} + 1 WHERE id = 2", transaction)
+        lose_locks(engine, transaction)
         await engine.run("UPDATE c SET n = 5 WHERE id = 1")
         with pytest.raises(Retryable):
             await transaction.commit()
         assert await engine.rows("SELECT n FROM c") == [(5,), (0,)]
 
     run(tmp_path, scenario)
+
+
+def lose_locks(engine: Engine, transaction: Transaction) -> None:
+    """As a worker that is restarted does."""
+    assert transaction.locks.owner is not None
+    engine.store.unlock(transaction.locks.owner, ())
 
 
 def test_others_see_nothing_of_a_transaction_before_its_commit_and_all_of_it_after(tmp_path: Path) -> None:

@@ -31,6 +31,8 @@ def test_of_a_childs_insert_and_its_parents_delete_one_is_refused(
             deleting, inserting = engine.database.begin(), engine.database.begin()
             await engine.run("DELETE FROM p WHERE id = 1", deleting)
             await engine.run(f"INSERT INTO c VALUES (1, {value})", inserting)
+            for each in (deleting, inserting):
+                each.locks.release()  # as when a worker is restarted
             first, second = (deleting, inserting) if first_deletes else (inserting, deleting)
             assert isinstance(await first.try_commit(), Committed)
             assert isinstance(await second.try_commit(), Conflict)

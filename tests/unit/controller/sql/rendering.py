@@ -94,4 +94,4 @@ def select(statement: Select) -> str:
         text += f" limit {expression(statement.limit)}"
     if statement.offset is not None:
         text += f" offset {expression(statement.offset)}"
-    return text + (" for update" if statement.for_update else "") + (" counted" if statement.count_found_rows else "")
+    return text + (" for update" if statement.locking else "") + (" counted" if statement.count_found_rows else "")

@@ -1,0 +1,113 @@
+"""A worker's side of row locks: requests over the network, commits as holders, circles of waiting.
+
+The locks of a shard's keys are in the memory of its worker. They go with it, and those of a
+client with its connection. A commit that comes without locks holds what it writes until it is
+answered, so that nobody is given a row that is about to change. Who waits for whom is told to
+worker 0, which sees circles over several shards and has one of those who wait give up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from backend.lock_messages import BreakWait, EndLocks, LockedRows, LockRows, OwnerWaits
+from backend.messages import Message
+from backend.row_locks import KeyRequest, Owner, RowLocks, WaitGraph
+from backend.transport import Peer, failure
+from dataflow.epoch_messages import Committed, Outcome, Stage, TransactionId
+from dataflow.errors import Condition, Retryable
+from persistence.shard_store import ShardStore
+
+
+class RowLockService:
+    """`send` takes a message to a shard; worker 0 gets those about waiting."""
+
+    def __init__(self, shard: int, store: ShardStore, send: Callable[[int, Message], None]) -> None:
+        self._shard = shard
+        self._store = store
+        self._send = send
+        self._locks = RowLocks(self._waits, self._under_way)
+        self._graph = WaitGraph()
+        self._owners: dict[Peer, set[Owner]] = {}
+        self._staged: dict[TransactionId, Stage] = {}
+        self._written: dict[TransactionId, frozenset[bytes]] = {}
+
+    # --- clients
+
+    def lock_rows(self, peer: Peer, request: int, message: LockRows) -> None:
+        self._owners.setdefault(peer, set()).add(message.owner)
+
+        def done(refusal: Condition | None) -> None:
+            if refusal is not None:
+                peer.send(failure(Retryable(refusal)), request)
+            else:
+                values = [self._store.get(key) for key in message.keys]
+                peer.send(LockedRows(values, wanted.skipped), request)
+
+        wanted = KeyRequest(message.owner, message.keys, message.shared, message.waiting, done)
+        self._locks.withdraw(message.owner)  # what it asked before its connection broke, if anything
+        self._locks.request(wanted)
+
+    def end_locks(self, peer: Peer, request: int, message: EndLocks) -> None:
+        if message.waiting_only:
+            self._locks.withdraw(message.owner)
+        else:
+            self._locks.release(message.owner)
+            self._owners.get(peer, set()).discard(message.owner)
+
+    def peer_lost(self, peer: Peer) -> None:
+        for owner in self._owners.pop(peer, ()):
+            self._locks.release(owner)
+
+    # --- commits
+
+    def blocker(self, stage: Stage) -> bytes | None:
+        """A key that another has locked, which the commit must wait for."""
+        return self._locks.blocker(stage.owner or stage.transaction, stage.writes, stage.checks)
+
+    def staged(self, stage: Stage) -> None:
+        self._staged[stage.transaction] = stage
+
+    def answered(self, transaction: TransactionId, outcome: Outcome | None) -> None:
+        """The commit is decided, or given up; with it go the locks of one that has happened."""
+        stage = self._staged.pop(transaction, None)
+        if stage is None:
+            return
+        if self._written:
+            self._written.pop(transaction, None)
+        if len(self._locks):
+            self._locks.release(transaction)
+            if stage.owner is not None and isinstance(outcome, Committed):
+                self._locks.release(stage.owner)
+
+    def _under_way(self, key: bytes) -> Iterator[Owner]:
+        for transaction, stage in self._staged.items():
+            written = self._written.get(transaction)
+            if written is None:
+                written = self._written[transaction] = frozenset(write[0] for write in stage.writes)
+            if key in written:
+                yield stage.owner or transaction
+
+    # --- circles of waiting
+
+    def _waits(self, owner: Owner, blockers: frozenset[Owner]) -> None:
+        self.owner_waits(OwnerWaits(self._shard, owner, blockers))
+
+    def owner_waits(self, message: OwnerWaits) -> None:
+        if self._shard != 0:
+            self._send(0, message)
+        elif self._graph.update(message.shard, message.owner, message.blockers):
+            if message.shard:
+                self._send(message.shard, BreakWait(message.owner))
+            else:
+                self._locks.break_wait(message.owner)
+
+    def break_wait(self, message: BreakWait) -> None:
+        self._locks.break_wait(message.owner)
+
+    def shard_lost(self, shard: int) -> None:
+        self._graph.forget(shard)
+
+    def coordinator_found(self) -> None:
+        """A new worker 0 knows of nobody who waits."""
+        self._locks.tell_all()

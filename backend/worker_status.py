@@ -1,0 +1,36 @@
+"""What a worker says of itself in `millrace status`."""
+
+from __future__ import annotations
+
+import os
+
+import psutil
+
+from backend.messages import ShardStatus
+from dataflow.epochs import ShardEpochs
+from persistence.shard_store import ShardStore
+
+_process = psutil.Process()
+
+
+def shard_status(
+    store: ShardStore,
+    epochs: ShardEpochs,
+    transactions: int,
+    reads: int,
+    catalog_version: int,
+    views: tuple[int, int, bool],
+) -> ShardStatus:
+    """`views` are how many there are, their bytes, and whether only full ones are left."""
+    return ShardStatus(
+        epochs.shard,
+        os.getpid(),
+        store.epoch,
+        transactions,
+        reads,
+        store.approximate_bytes(b"\0", b"\xff"),
+        _process.memory_info().rss,
+        epochs.in_doubt,
+        catalog_version,
+        *views,
+    )
