@@ -12,36 +12,38 @@ them are handed over together, after the epoch is durable and before its writers
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import islice
+import sys
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from backend.messages import ArrangementStatus, HostedViews, ViewStatus
+from backend.hosted_view import HostedView, status_of
+from backend.messages import HostedViews
 from backend.shared_memory.publication import Publisher
 from backend.shared_memory.segment import SegmentNames
 from backend.view_definition import keys_decoder
+from backend.view_filling import Fill, Fills, OutOfMemory, Runner, StillFilling
 from backend.view_range import EncodedRange, Range, RangeDecoder
 from controller.catalog import decode_node, decode_table
-from dataflow.arrangement import Arrangement, Hit
+from dataflow.arrangement import Hit
 from dataflow.clock import MemoryReport
 from dataflow.delta import Delta
 from dataflow.engine import Engine, View
-from dataflow.explanation import does, explain
-from dataflow.memory import Meter
-from dataflow.node import Base, Node, inputs_of
-from dataflow.operator import Operator
+from dataflow.loading import Budget, OverBudget
+from dataflow.node import Base, Columns, Node, inputs_of
 from dataflow.schema import Table
+from dataflow.source import Key
 from dataflow.types import Row
 from persistence.layout import table_ranges
 from persistence.shard_store import ShardStore
 from persistence.table_source import TableSource
+from persistence.view import View as StoredView
 
 ROW_KEY = ord("r")
-ROWS_SAMPLE_KEYS = 1000
 BYTES_IN_MEMORY = 20
 """What a stored byte may take in an ordered view of all rows."""
+ROWS_AT_ONCE_MAX = 20_000
+"""What needs more rows than this to be read is filled in the background."""
 ROUNDS_REMEMBERED = 10
 """While nothing has to go, what was read longer ago than so many checks of the limit is forgotten."""
 
@@ -49,20 +51,19 @@ log = logging.getLogger(__name__)
 _encode = msgspec.msgpack.Encoder().encode
 
 
-@dataclass(slots=True)
-class HostedView:
-    view: View
-    tables: frozenset[int]
-    keys: msgspec.msgpack.Decoder[list[Row]]
-    ranges: RangeDecoder
-    hits: int = 0
-    misses: int = 0
-    evictions: int = 0
-
-
 class ViewHost:
-    def __init__(self, store: ShardStore, memory_bytes: int, names: SegmentNames | None = None) -> None:
-        """With `names`, views are shared with other processes of this machine."""
+    def __init__(
+        self,
+        store: ShardStore,
+        memory_bytes: int,
+        names: SegmentNames | None = None,
+        runner: Runner | None = None,
+    ) -> None:
+        """With `names`, views are shared with other processes of this machine.
+
+        With `runner`, what takes long to fill is filled there, else at once.
+        """
+        self._fills = None if runner is None else Fills(runner, self._state, self._finish, self._fail)
         self._store = store
         self._names = names
         self._publisher = Publisher(names)
@@ -75,11 +76,15 @@ class ViewHost:
 
     def close(self) -> None:
         """Nothing is shared any more."""
+        if self._fills is not None:
+            self._fills.close()
         self._publisher.close()
         if self._names is not None:
             self._names.close()
 
     def _start_anew(self) -> None:
+        for fill in self._under_way():
+            self._fills.abandon(fill)  # type: ignore[union-attr]
         self._publisher.close()
         self._source = TableSource(self._store.view())
         self._engine = Engine(self._source)
@@ -99,9 +104,9 @@ class ViewHost:
     ) -> bool:
         """Host a view; False if it cannot be: a table has another definition by now, or it cannot be computed.
 
-        A node that the dataflow fails on is remembered, because trying costs all other views.
+        Or not yet: a view that takes long to fill is there once it is asked for again after that.
         """
-        if name in self.views or name in self._refused:
+        if name in self.views or name in self._refused or self._filling(name) is not None:
             return name in self.views
         definitions = [decode_table(table) for table in tables]
         for table in definitions:
@@ -109,25 +114,32 @@ class ViewHost:
                 return False
         if order and not key and self._stored_bytes(definitions) * BYTES_IN_MEMORY > self._memory_bytes:
             return False
-        if not self.views:
+        if not self._users:
             self._source.advance(self._store.view())
         for table in definitions:
             self._source.learn(table)
         node = decode_node(node_bytes)
-        try:
-            view = self._engine.add_view(node, key, order)
-        except Exception:
-            log.exception("a view is refused, and the others start anew: %s", node)
-            self._refused.add(name)
-            self._start_anew()
-            return False
         used = frozenset(base.table for base in _bases(node))
-        keys = keys_decoder(tuple(node.types[column] for column in key))
-        self.views[name] = HostedView(view, used, keys, RangeDecoder([node.types[column] for column in order]))
+        try:
+            with self._engine.spending(self._budget()):
+                view = self._engine.add_view(node, key, order)
+        except OverBudget:
+            self._begin(name, (node, key, order), (), used)
+        except Exception:
+            log.exception("a view is refused: %s", node)
+            self._refused.add(name)
+            return False
+        else:
+            self._host(name, view, used)
         for table_id in used:
             self._users[table_id] = self._users.get(table_id, 0) + 1
+        return name in self.views
+
+    def _host(self, name: bytes, view: View, tables: frozenset[int]) -> None:
+        types = view.node.types
+        keys = keys_decoder(tuple(types[column] for column in view.key))
+        self.views[name] = HostedView(view, tables, keys, RangeDecoder([types[column] for column in view.order]))
         log.info("view %s is %s, %d views", name.hex(), view.reason or "partial", len(self.views))
-        return True
 
     def _stored_bytes(self, tables: list[Table]) -> int:
         """How much the rows of these tables take on disk, roughly."""
@@ -135,11 +147,17 @@ class ViewHost:
 
     def remove(self, name: bytes) -> None:
         hosted = self.views.pop(name, None)
-        if hosted is None:
-            return
-        self._publisher.end(hosted.view)
-        self._engine.remove_view(hosted.view)
-        for table_id in hosted.tables:
+        if hosted is not None:
+            self._publisher.end(hosted.view)
+            self._engine.remove_view(hosted.view)
+            self._release(hosted.tables)
+        for fill in [fill for fill in self._under_way() if fill.name == name]:
+            self._fills.abandon(fill)  # type: ignore[union-attr]
+            if not fill.keys:
+                self._release(fill.tables)
+
+    def _release(self, tables: frozenset[int]) -> None:
+        for table_id in tables:
             self._users[table_id] -= 1
             if not self._users[table_id]:
                 del self._users[table_id]
@@ -150,8 +168,74 @@ class ViewHost:
         stale = {
             table_id for table_id in self._users if versions.get(table_id) != self._source.version(table_id)
         }
-        for name in [name for name, hosted in self.views.items() if hosted.tables & stale]:
+        names = {name for name, hosted in self.views.items() if hosted.tables & stale}
+        for name in names | {fill.name for fill in self._under_way() if fill.tables & stale}:
             self.remove(name)
+
+    # --- fills that take long
+
+    def _under_way(self) -> list[Fill]:
+        return [] if self._fills is None else list(self._fills.under_way)
+
+    def _filling(self, name: bytes) -> Fill | None:
+        """The fill of a view that is not there yet."""
+        return None if self._fills is None else self._fills.find(name)
+
+    def _budget(self) -> Callable[[int], None]:
+        return Budget(ROWS_AT_ONCE_MAX if self._fills is not None else sys.maxsize)
+
+    def _begin(
+        self, name: bytes, view: tuple[Node, Columns, Columns], keys: Sequence[Key], tables: frozenset[int]
+    ) -> Fill:
+        assert self._fills is not None
+        limit_bytes = self._memory_bytes - self._engine.measure().full_bytes
+        fill = Fill(name, view, keys, tables, self._source.copy(tables), limit_bytes)
+        log.info("view %s is filled from epoch %d%s", name.hex(), self._source.state.epoch, ", some keys" if keys else "")
+        self._fills.begin(fill)
+        return fill
+
+    def _state(self) -> tuple[int, StoredView]:
+        return self._engine.epoch, self._source.state
+
+    def _finish(self, fill: Fill) -> None:
+        """What was filled is at the engine's epoch."""
+        if fill.keys:
+            self._engine.take_over(fill.engine)
+            self.views[fill.name].misses += len(fill.keys)
+        else:
+            view = self._engine.add_view(*fill.view, prepared=fill.engine)
+            self._host(fill.name, view, fill.tables)
+
+    def _fail(self, fill: Fill, error: Exception) -> None:
+        log.warning("view %s cannot be filled: %r", fill.name.hex(), error)
+        if not fill.keys:
+            self._refused.add(fill.name)
+            self._release(fill.tables)
+        elif isinstance(error, OutOfMemory):
+            self.views[fill.name].too_large.update(fill.keys)
+
+    def _fill(self, name: bytes, hosted: HostedView, keys: Sequence[Row]) -> bool:
+        """Have these keys; False if there is no room for them. Raises StillFilling if that takes longer."""
+        view, kept = hosted.view, hosted.view.arrangement.index
+        wanted = [view.index_key(values) for values in keys]
+        for fill in self._under_way():
+            if fill.name == name and not fill.keys.isdisjoint(wanted):
+                raise StillFilling(fill)
+        if not hosted.too_large.isdisjoint(wanted):
+            return False
+        before = len(kept)
+        try:
+            with self._engine.spending(self._budget()):
+                self._engine.fill(view, wanted)
+        except OverBudget:
+            missing = [key for key in wanted if key not in kept]
+            fill = self._begin(name, (view.node, view.key, view.order), missing, hosted.tables)
+            raise StillFilling(fill) from None
+        finally:
+            filled = max(len(kept) - before, 0)
+            hosted.misses += filled
+        hosted.hits += len(wanted) - filled
+        return True
 
     # --- reading
 
@@ -171,30 +255,25 @@ class ViewHost:
         if hosted is None:
             return None
         if part is not None:
-            return self._range(hosted, hosted.keys.decode(keys), hosted.ranges.decode(part))
+            return self._range(name, hosted, hosted.keys.decode(keys), hosted.ranges.decode(part))
         wanted = hosted.keys.decode(keys)
-        kept = hosted.view.arrangement.index
         shown = self._publisher.lookup(hosted.view, wanted)
         if shown is not None:
             hosted.hits += len(wanted)
             return shown
-        before = len(kept)
+        if not self._fill(name, hosted, wanted):
+            return None
         found = self._engine.upquery(hosted.view, wanted)
-        filled = max(len(kept) - before, 0)
-        hosted.misses += filled
-        hosted.hits += len(wanted) - filled
         payloads = [_encode(hit.rows) for hit in found]
         return payloads, self._publisher.looked_up(self._engine, hosted.view, wanted, found, payloads)
 
-    def _range(self, hosted: HostedView, keys: list[Row], part: Range) -> tuple[list[bytes], str]:
+    def _range(
+        self, name: bytes, hosted: HostedView, keys: list[Row], part: Range
+    ) -> tuple[list[bytes], str] | None:
         """The rows of each key that are in the range, touching no others."""
         engine, view = self._engine, hosted.view
-        kept = view.arrangement.index
-        before = len(kept)
-        engine.fill(view, [view.index_key(values) for values in keys])
-        filled = max(len(kept) - before, 0)
-        hosted.misses += filled
-        hosted.hits += len(keys) - filled
+        if not self._fill(name, hosted, keys):
+            return None
         payloads = []
         for values in keys:
             found = engine.range(view, values, part.low, part.high, part.limit, part.descending)
@@ -230,10 +309,12 @@ class ViewHost:
         A change that some view cannot compute (a value out of range, say) must not hold up the
         epoch: all views go, and who asks for one again is told what is wrong with it.
         """
-        if not self.views:
+        if not self._users:
             return
         self._source.advance(self._store.view())
         if changes:
+            if self._fills is not None:
+                self._fills.collect(changes)
             try:
                 self._engine.apply(epoch, changes)
             except Exception:
@@ -265,48 +346,7 @@ class ViewHost:
 
     def status(self) -> HostedViews:
         """What is kept, with sizes measured on samples."""
-        meter = Meter()
-        views = [_view_status(name, hosted, meter) for name, hosted in self.views.items()]
-        operators: dict[int, Operator] = {}
-        waiting = [hosted.view.operator for hosted in self.views.values()]
-        while waiting:
-            operator = waiting.pop()
-            if operator.number not in operators:
-                operators[operator.number] = operator
-                waiting.extend(operator.inputs)
-        kept = [(operator, each) for _, operator in sorted(operators.items()) for each in _arrangements(operator)]
-        return HostedViews(views, [_arrangement_status(operator, each, meter) for operator, each in kept])
-
-
-def _arrangements(operator: Operator) -> list[Arrangement]:
-    kept = [] if operator.state is None else [operator.state]
-    return kept + [each for each in operator.stores.values() if each is not operator.state]
-
-
-def _arrangement_status(operator: Operator, arrangement: Arrangement, meter: Meter) -> ArrangementStatus:
-    return ArrangementStatus(
-        operator.label,
-        does(operator),
-        arrangement.columns,
-        arrangement.reason,
-        len(arrangement.index),
-        meter.bytes_of(arrangement),
-        arrangement.users,
-        arrangement.views,
-    )
-
-
-def _view_status(name: bytes, hosted: HostedView, meter: Meter) -> ViewStatus:
-    view, arrangement = hosted.view, hosted.view.arrangement
-    sample = list(islice(arrangement.index, ROWS_SAMPLE_KEYS))
-    rows = sum(len(each.rows) for each in map(arrangement.lookup, sample) if isinstance(each, Hit))
-    if sample:
-        rows = rows * len(arrangement.index) // len(sample)
-    definition = " <- ".join(each.does for each in reversed(explain(view)))
-    return ViewStatus(
-        name, definition, tuple(sorted(hosted.tables)), view.key, view.reason, len(arrangement.index), rows,
-        meter.bytes_of(arrangement), hosted.hits, hosted.misses, hosted.evictions,
-    )  # fmt: skip
+        return status_of(self.views)
 
 
 def _bases(node: Node) -> list[Base]:

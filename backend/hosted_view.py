@@ -1,0 +1,80 @@
+"""A view that a worker keeps, and what is told of it: sizes are measured on samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+
+import msgspec
+
+from backend.messages import ArrangementStatus, HostedViews, ViewStatus
+from backend.view_range import RangeDecoder
+from dataflow.arrangement import Arrangement
+from dataflow.engine import View
+from dataflow.explanation import does, explain
+from dataflow.memory import Meter
+from dataflow.operator import Operator
+from dataflow.source import Key
+from dataflow.types import Row
+
+ROWS_SAMPLE_KEYS = 1000
+
+
+@dataclass(slots=True)
+class HostedView:
+    view: View
+    tables: frozenset[int]
+    keys: msgspec.msgpack.Decoder[list[Row]]
+    ranges: RangeDecoder
+    hits: int = 0
+    misses: int = 0
+    evictions: int = 0
+    too_large: set[Key] = field(default_factory=set)
+    """Keys that there is not enough memory for."""
+
+
+def status_of(hosted_views: Mapping[bytes, HostedView]) -> HostedViews:
+    """The views and all that is kept for them."""
+    meter = Meter()
+    views = [_view_status(name, hosted, meter) for name, hosted in hosted_views.items()]
+    operators: dict[int, Operator] = {}
+    waiting = [hosted.view.operator for hosted in hosted_views.values()]
+    while waiting:
+        operator = waiting.pop()
+        if operator.number not in operators:
+            operators[operator.number] = operator
+            waiting.extend(operator.inputs)
+    kept = [(operator, each) for _, operator in sorted(operators.items()) for each in _arrangements(operator)]
+    return HostedViews(views, [_arrangement_status(operator, each, meter) for operator, each in kept])
+
+
+def _arrangements(operator: Operator) -> list[Arrangement]:
+    kept = [] if operator.state is None else [operator.state]
+    return kept + [each for each in operator.stores.values() if each is not operator.state]
+
+
+def _arrangement_status(operator: Operator, arrangement: Arrangement, meter: Meter) -> ArrangementStatus:
+    return ArrangementStatus(
+        operator.label,
+        does(operator),
+        arrangement.columns,
+        arrangement.reason,
+        len(arrangement.index),
+        meter.bytes_of(arrangement),
+        arrangement.users,
+        arrangement.views,
+    )
+
+
+def _view_status(name: bytes, hosted: HostedView, meter: Meter) -> ViewStatus:
+    view, arrangement = hosted.view, hosted.view.arrangement
+    sample = list(islice(arrangement.index.values(), ROWS_SAMPLE_KEYS))
+    rows = sum(sum(arrangement.bag(value).values()) for value in sample)
+    if sample:
+        rows = rows * len(arrangement.index) // len(sample)
+    definition = " <- ".join(each.does for each in reversed(explain(view)))
+    return ViewStatus(
+        name, definition, tuple(sorted(hosted.tables)), view.key, view.reason, len(arrangement.index), rows,
+        meter.bytes_of(arrangement), hosted.hits, hosted.misses, hosted.evictions,
+    )  # fmt: skip
