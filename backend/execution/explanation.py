@@ -191,9 +191,10 @@ def _query(
     tables = {table.id: table for table in query.tables}
     compiled = compiled or CompiledQuery(query)
     definition, node, obstacle = compiled.explained_view(tuple(parameters), where.shard_count, where.fleeting)
-    key = compiled.key_columns
-    names = names_of(query.node, tables, parameters)
-    shown_key = ", ".join(names[column] for column in key)
+    key = compiled.key_columns if definition is None else definition.key
+    names = names_of(node, tables, parameters)
+    choices = compiled.views.choices
+    shown_key = " or ".join(names[column] for column in choices) or ", ".join(names[column] for column in key)
     priors = tuple(
         Step(f"Computed first, as table {number}", (_query(each, parameters, where).step,)) for number, each in query.prior
     )
@@ -206,6 +207,8 @@ def _query(
     if definition is not None and placement is not None:
         kind = f"full: {reason}" if reason else f"partial by {shown_key}"
         head = f"Maintained view ({kind})" + (f", looked up by {shown_key}" if key else "")
+        if definition.order:
+            head += f", ordered by {', '.join(names[column] for column in definition.order)}"
         step = Step(head, (_placed_step(placement, tables, parameters), *priors))
         extra = f"Using maintained view ({kind})"
     else:
@@ -219,7 +222,7 @@ def _query(
     for window in query.windows:
         step = Step(f"Window: {window.function.function}", (step,))
     step = _ended(step, query, [*names, *("window" for _ in query.windows)], parameters)
-    uses = tuple(_use(base, columns, tables, extra) for base, columns in _uses(query.node, frozenset(key)))
+    uses = tuple(_use(base, columns, tables, extra) for base, columns in _uses(query.node, frozenset(compiled.key_columns or choices)))
     return Explained(step, uses, definition)
 
 

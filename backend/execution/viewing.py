@@ -10,8 +10,8 @@ A query is not looked up but evaluated
 - where there are several shards, if it needs an ordered view,
 - without a key and a small LIMIT, if its result is large,
 - without a key, if it is ordered for ranges and its tables are too large to be kept in memory,
-- without a key, if evaluating it takes long: the worker would compute the view in one go, and
-  answer nothing else meanwhile.
+- without a key, if evaluating it takes long and there are several shards: they would compute the
+  view in one go, and answer nothing else meanwhile; a worker alone fills it in the background.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any
 
 import msgspec
 
+from backend.execution.alternatives import alternatives_of
 from backend.execution.ranges import range_of
 from backend.execution.reader import Keys, Run
 from backend.view_definition import ViewDefinition
@@ -36,12 +37,13 @@ from dataflow.types import NULL, Row, Value
 USES_BEFORE_VIEW = 2
 BINDINGS_MAX = 200
 LIMITS = (16, 64, 256, 1024)
-KEYLESS_ROWS_MAX = 20_000
+KEYLESS_ROWS_MAX = 100_000
+"""More would keep a worker too long from other work each time they are sent."""
 ORDERED_ROWS_MAX = 200_000
 """As many rows of a result without a key may be kept where only parts of it are read."""
 KEYLESS_SECONDS_MAX = 3.0
-REFUSED_USES = 50
-"""A view without a key that the worker has no room for is not asked for again so many times."""
+REFUSED_USES = 5
+"""A view without a key that the worker has no room for, or not yet, is not asked for again so many times."""
 
 _encode_keys = msgspec.msgpack.Encoder().encode
 
@@ -70,7 +72,12 @@ class QueryViews:
         if self._ends:
             inside |= {parameter for item in query.order_by for parameter in parameters_of(item.expression)}
         self._inside = tuple(sorted(inside))
-        self._range = range_of(query, key_columns, None if self.folds_filter else filter_)
+        self._alternatives = None if key_columns or self.folds_filter else alternatives_of(query, filter_)
+        self._range = None
+        if self._alternatives is None:
+            self._range = range_of(query, key_columns, None if self.folds_filter else filter_)
+        else:
+            self._key_columns = (self._alternatives.key,)
         self._bindings: OrderedDict[tuple[object, ...], _Binding] = OrderedDict()
         self._rows_seen = 0
         self._rows_max = KEYLESS_ROWS_MAX if self._range is None else ORDERED_ROWS_MAX
@@ -81,6 +88,11 @@ class QueryViews:
         self.obstacle = _obstacle(query)
         self.possible = not self.obstacle
 
+    @property
+    def choices(self) -> tuple[int, ...]:
+        """The columns of which one has to have its key, where that is how the view is looked up."""
+        return () if self._alternatives is None else self._alternatives.columns
+
     def _may_end(self, filter_parameters: set[int]) -> bool:
         """Whether ORDER BY … LIMIT can be part of the view."""
         query = self._query
@@ -89,10 +101,10 @@ class QueryViews:
         )
         return plain and bool(query.order_by) and query.limit is not None and not filter_parameters
 
-    def evaluated(self, rows: int, seconds: float) -> None:
+    def evaluated(self, rows: int, seconds: float, shard_count: int = 1) -> None:
         """The query was evaluated from the base tables: what its node gave, and how long it took."""
         self._rows_seen = rows
-        self._seconds_taken = seconds
+        self._seconds_taken = seconds if shard_count > 1 else 0.0
 
     async def rows(self, run: Run, keys: Keys | None) -> list[Row] | None:
         """The node's rows that have one of the keys and pass the filter; None if no view serves them.
@@ -105,7 +117,10 @@ class QueryViews:
         definition = self._definition(run.parameters)
         if definition is None or (definition.order and transaction.store.shard_count != 1):
             return None
-        wanted = [()] if keys is None else list(keys.values())
+        if self._alternatives is not None:
+            wanted = self._alternatives.keys(run.parameters)
+        else:
+            wanted = [()] if keys is None else list(keys.values())
         if not wanted:
             return []
         part = None
@@ -126,6 +141,8 @@ class QueryViews:
     ) -> list[Row]:
         """The rows of several keys that pass the filter."""
         rows = [row for each in found for row in definition.decode(each)]
+        if self._alternatives is not None:
+            rows = self._alternatives.rows(rows, parameters)
         predicate = self._filter
         return rows if predicate is None else [row for row in rows if predicate(row, parameters)]
 
@@ -168,7 +185,8 @@ class QueryViews:
         if constants is None or binding is None:
             return None
         self._bindings.move_to_end(constants)
-        return None if binding.definition is None or binding.definition.order else binding.definition
+        found = binding.definition
+        return None if found is None or found.order or self._alternatives is not None else found
 
     def _constants(self, parameters: tuple[Value, ...]) -> tuple[Any, ...] | None:
         """What tells the view for these parameters from others; None if there is to be none."""
@@ -221,6 +239,8 @@ class QueryViews:
         node = bound_node(self._query.node, values)
         if self.folds_filter:
             node = Join((node,), filter=self._query.filter)
+        if self._alternatives is not None:
+            return self._alternatives.node(node)
         if end is not None:
             order = tuple(
                 Order(bound(item.expression, values), item.descending) for item in self._query.order_by

@@ -149,8 +149,13 @@ class Queries:
                 sql = f"SELECT g, {total} AS n FROM r LEFT JOIN s ON s.r = r.id GROUP BY g HAVING n BETWEEN {{}} AND {{}}"
                 return sql, ["n", "n"], False
             case 6:
-                other = random.choice(["i", "id", "d", "g"])
-                sql = f"SELECT r.id, v FROM r JOIN s ON s.r = r.id WHERE r.i = {{}} OR r.{other} = {{}}"
+                other = random.choice(["r.i", "r.id", "r.d", "g", "v", "s.id"])
+                also = random.choice(["", " AND v < 10", " OR (g = {g} AND r.i IN (5, 7))"])
+                sql = f"SELECT r.id, v FROM r JOIN s ON s.r = r.id WHERE r.i = {{}} OR {other} = {{}}{also}"
+                if random.random() < 0.3:
+                    text = random.choice(["t0", "t1", "t4"])
+                    sql = f"SELECT id FROM r WHERE {text} = {{}} OR {text} IN ('b', {{}}) OR {text} IS NULL AND i = 1 ORDER BY id LIMIT 20"
+                    return sql, [text, text], True
                 return sql, ["n", "n"], False
             case _:
                 sql = f"SELECT id FROM r WHERE g = {{g}} ORDER BY {name}{way}, id{way} LIMIT {{}} OFFSET {{}}"

@@ -74,6 +74,19 @@ def test_the_tree_says_what_is_kept_and_why(run: Run) -> None:
     assert tree.splitlines()[-1].strip() == "-> Single-row lookup on stories using PRIMARY"
 
 
+def test_the_tree_says_by_what_a_view_is_ordered_for_ranges(run: Run) -> None:
+    page = "SELECT id, title FROM stories WHERE author = 1 AND id < {} ORDER BY id DESC LIMIT 2"
+    ((tree,),) = run("EXPLAIN FORMAT=TREE " + page.format(3))
+    assert "Maintained view (partial by stories.author), looked up by stories.author, ordered by stories.id" in tree
+    for _ in range(3):
+        assert run(page.format(9)) == [(2, "b"), (1, "a")] and run(page.format(2)) == [(1, "a")]
+    either = "SELECT id FROM stories WHERE author = {} OR id = {} ORDER BY id LIMIT 9"
+    ((tree,),) = run("EXPLAIN FORMAT=TREE " + either.format(1, 2))
+    assert "looked up by stories.id or stories.author" in tree
+    for _ in range(3):
+        assert run(either.format(1, 2)) == [(1,), (2,)] and run(either.format(7, 2)) == [(2,)]
+
+
 def test_the_graph_is_for_graphviz(run: Run) -> None:
     ((graph,),) = run("EXPLAIN FORMAT=DOT " + VOTES.format(1))
     assert graph.startswith("digraph plan {") and "->" in graph and graph.rstrip().endswith("}")
