@@ -65,4 +65,6 @@ def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 def connect(port: int, database: str | None = None) -> pymysql.Connection[Any]:
-    return pymysql.connect(host="127.0.0.1", port=port, user="root", database=database, autocommit=True)
+    return pymysql.connect(
+        host="127.0.0.1", port=port, user="root", database=database, autocommit=True, ssl_disabled=True
+    )
