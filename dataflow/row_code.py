@@ -26,6 +26,8 @@ class RowCode:
         self._types = [each.types for each in operator.inputs]
         self._width = [len(types) for types in self._types]
         self._predicates: dict[Any, Any] = {}
+        self._stages: dict[int, list[Stage]] = {}
+        self._parts: dict[int, tuple[int, int]] = {}
         outputs = node.outputs if isinstance(node, Join | LeftJoin) else None
         self._project = None if outputs is None else compile_row(outputs)
         if isinstance(node, LeftJoin | SemiJoin):
@@ -36,6 +38,12 @@ class RowCode:
             self._lookups = dict(lookups_of(node))
 
     def stages(self, start: int) -> list[Stage]:
+        found = self._stages.get(start)
+        if found is None:
+            found = self._stages[start] = self._made_stages(start)
+        return found
+
+    def _made_stages(self, start: int) -> list[Stage]:
         assert isinstance(self.node, Join)
         pipeline = pipeline_of(self.node, start)
         stages = list(pipeline.stages)
@@ -69,12 +77,15 @@ class RowCode:
         return tuple(v for row, width in zip(rows, self._width, strict=True) for v in (row or (None,) * width))
 
     def part(self, rows: list[Row | None], position: int) -> object:
-        assert isinstance(self.node, Join)
-        shape = shape_of(self.node)
-        number = shape.input_of[position]
+        found = self._parts.get(position)
+        if found is None:
+            assert isinstance(self.node, Join)
+            shape = shape_of(self.node)
+            found = self._parts[position] = (shape.input_of[position], shape.column(position))
+        number, column = found
         row = rows[number]
         assert row is not None
-        return part_of(self.operator.inputs[number], row, shape.column(position))
+        return part_of(self.operator.inputs[number], row, column)
 
     def passes(self, stage: Stage, rows: list[Row | None]) -> bool:
         for left, right in stage.checks:

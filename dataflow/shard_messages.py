@@ -75,7 +75,7 @@ class LimitMemory:
 class Bundle:
     """Everything a shard has for another one in a round, also if it is nothing.
 
-    `busy`: the sender sent something to someone. `level`: the lowest level of its pending fills.
+    `busy`: the sender sent something that may cause more. `level`: the lowest level of its pending fills.
     In round 0, `tables` are those with changes, `asks` whether upqueries wait, `evicts` whether keys have to go.
     """
 

@@ -14,14 +14,12 @@ all shards begin anew without state.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections import deque
 
-from dataflow.arrangement import Arrangement, Kind
-from dataflow.delta import Delta, consolidate, rows_of
-from dataflow.distributed import Evaluator, gather_key
+from dataflow.delta import consolidate, rows_of
+from dataflow.distributed import Evaluator
 from dataflow.engine import Engine, View
 from dataflow.eviction import Evictor, Pattern
-from dataflow.node import Aggregate, Base, Join, LeftJoin, SemiJoin, TopK, Union
 from dataflow.operator import Operator
 from dataflow.shard_messages import (
     AddView,
@@ -43,10 +41,11 @@ from dataflow.shard_messages import (
     UpqueryRefused,
     ViewName,
 )
+from dataflow.shard_steps import Inbox, Program, Steps
 from dataflow.upquery import BaseSource
 
-Inbox = tuple[list[Item], bool, int | None]
-Program = Generator[None, Inbox, None]
+CONTINUING = frozenset({"lookup", "scan", "evict"})
+"""Items that may cause others; a round without any is the last of its phase."""
 
 
 class ShardWorker:
@@ -58,9 +57,11 @@ class ShardWorker:
     def _reset(self) -> None:
         self.engine = Engine(self.source, distributed=True)
         self.evaluator = Evaluator(self.engine.graph, self.shard, self.shard_count, self._queue)
+        self._steps = Steps(self.evaluator, self._quiet)
         self.views: dict[ViewName, View] = {}
         self.epoch = 0
         self._outbox: dict[int, list[Item]] = {}
+        self._local: deque[Item] = deque()
         self._program: Program | None = None
         self._round = 0
         self._tables: tuple[int, ...] = ()
@@ -151,17 +152,31 @@ class ShardWorker:
         self._send_bundles()
 
     def _queue(self, shard: int, item: Item) -> None:
-        self._outbox.setdefault(shard, []).append(item)
+        if shard == self.shard:
+            self._local.append(item)
+        else:
+            self._outbox.setdefault(shard, []).append(item)
+
+    def _process(self, item: Item) -> None:
+        if item[0] == "evict":
+            self._evictor().evict_matching(self.evaluator.operators[item[1]], dict(item[2]))
+        else:
+            self.evaluator.process(item)
 
     def _send_bundles(self) -> None:
+        """Do all that can be done here, and give the others what is theirs."""
+        local = self._local
+        while local:
+            self._process(local.popleft())
         outbox, self._outbox = self._outbox, {}
+        busy = any(item[0] in CONTINUING for items in outbox.values() for item in items)
         level = self.evaluator.pending_level
         first = self._round == 0
         evicts = first and (bool(self._evictions) or self._limit_bytes is not None)
         for shard in range(self.shard_count):
             items = tuple(outbox.get(shard, ()))
             bundle = Bundle(
-                self.generation, self.epoch, self._round, self.shard, items, bool(outbox), level,
+                self.generation, self.epoch, self._round, self.shard, items, busy, level,
                 self._tables if first else (), first and bool(self._asked), evicts,
             )  # fmt: skip
             if shard == self.shard:
@@ -192,10 +207,7 @@ class ShardWorker:
         while True:
             items, busy, level = yield
             for item in items:
-                if item[0] == "evict":
-                    self._evictor().evict_matching(self.evaluator.operators[item[1]], dict(item[2]))
-                else:
-                    self.evaluator.process(item)
+                self._process(item)
             if not busy:
                 if level is None:
                     return
@@ -209,7 +221,7 @@ class ShardWorker:
             delta = graph.pending.pop(table, [])
             if table in graph.bases:
                 evaluator.out[graph.bases[table].number] = delta
-                yield from self._step(graph.bases[table])
+                yield from self._steps.step(graph.bases[table])
             evaluator.out.clear()
             evaluator.applied.clear()
             if graph.recorded:
@@ -246,108 +258,7 @@ class ShardWorker:
         for operator, arrangement in sorted(
             alive, key=lambda pair: (pair[0].level, pair[1] is not pair[0].state, pair[0].number, pair[1].columns)
         ):
-            yield from self._load(operator, arrangement)
-
-    def _load(self, operator: Operator, arrangement: Arrangement) -> Program:
-        """Fill a new full arrangement with all its rows."""
-        evaluator = self.evaluator
-        is_state = arrangement is operator.state
-        source = operator.inputs[0] if is_state else operator
-        yield from self._produce(source)
-        rows = evaluator.all_rows.pop(source.number, [])
-        evaluator.all_rows.clear()
-        key_of = gather_key(operator, 0) if is_state else arrangement.key_of
-        for row, weight in rows:
-            evaluator.send(evaluator.owner(key_of(row)), ("gather", operator.number, -1, row, weight))
-        yield from self._quiet()
-        delta = consolidate(evaluator.gathered.pop((operator.number, -1), []))
-        if not is_state:
-            arrangement.load(delta)
-        elif arrangement.kind is Kind.STATE:
-            states = evaluator.loader(operator)(dict(delta))
-            if operator.node.group or evaluator.owner(()) == self.shard:  # type: ignore[union-attr]
-                arrangement.index.update(states)
-        elif evaluator.owner(()) == self.shard:
-            arrangement.index[()] = evaluator.loader(operator)(dict(delta))
-
-    def _produce(self, operator: Operator) -> Program:
-        """Every row of the operator, each on some shard, in `all_rows`."""
-        evaluator, node = self.evaluator, operator.node
-        found: Delta = []
-        target = ("all", operator.number)
-        if operator.state is not None:
-            for value in operator.state.index.values():
-                found.extend(operator.state.bag(value).items())
-        elif isinstance(node, Base):
-            found.extend(self.engine.graph.bag_reader(operator, ())(()).items())
-        elif isinstance(node, Union):
-            for each in operator.inputs:
-                yield from self._produce(each)
-                found.extend(evaluator.all_rows.pop(each.number, []))
-        else:
-            yield from self._produce(operator.inputs[0])
-            for row, weight in evaluator.all_rows.pop(operator.inputs[0].number, []):
-                if isinstance(node, Join):
-                    evaluator.begin_join(operator, 0, row, weight, target, False)
-                else:
-                    evaluator.left_row(operator, row, weight, target, False)
-            yield from self._quiet()
-        if found:
-            evaluator.all_rows.setdefault(operator.number, []).extend(found)
-
-    def _step(self, base: Operator) -> Program:
-        """Take the change of one table through all that depends on it, level by level."""
-        evaluator = self.evaluator
-        reached = {base.number: base}
-        waiting = [base]
-        while waiting:
-            for consumer, _ in waiting.pop().consumers:
-                if consumer.number not in reached:
-                    reached[consumer.number] = consumer
-                    waiting.append(consumer)
-        yield from self._update_stores([base])
-        for level in sorted({each.level for each in reached.values()} - {base.level}):
-            operators = sorted((each for each in reached.values() if each.level == level), key=lambda each: each.number)
-            for operator in operators:
-                for number, each in enumerate(operator.inputs):
-                    self._start(operator, number, evaluator.out.get(each.number, []))
-            yield from self._quiet()
-            for operator in operators:
-                self._finish_gathered(operator)
-            yield from self._quiet()
-            yield from self._update_stores(operators)
-
-    def _update_stores(self, operators: list[Operator]) -> Program:
-        for operator in operators:
-            self.evaluator.route_to_stores(operator, self.evaluator.out.get(operator.number, []))
-        yield from self._quiet()
-        self.evaluator.apply_arrived()
-
-    def _start(self, operator: Operator, number: int, delta: Delta) -> None:
-        evaluator, node = self.evaluator, operator.node
-        target = ("out", operator.number)
-        if isinstance(node, Join):
-            for row, weight in delta:
-                evaluator.begin_join(operator, number, row, weight, target, True)
-        elif isinstance(node, Union):
-            evaluator.out.setdefault(operator.number, []).extend(delta)
-        elif isinstance(node, LeftJoin | SemiJoin) and number == 0:
-            for row, weight in delta:
-                evaluator.left_row(operator, row, weight, target, True)
-        elif delta:
-            key_of = gather_key(operator, number)
-            for row, weight in delta:
-                evaluator.send(evaluator.owner(key_of(row)), ("gather", operator.number, number, row, weight))
-
-    def _finish_gathered(self, operator: Operator) -> None:
-        evaluator, node = self.evaluator, operator.node
-        if isinstance(node, Aggregate | TopK):
-            delta = consolidate(evaluator.gathered.pop((operator.number, 0), []))
-            if delta:
-                made = self.engine.graph.update(operator, 0)(delta)
-                evaluator.out.setdefault(operator.number, []).extend(made)
-        elif isinstance(node, LeftJoin | SemiJoin):
-            evaluator.right_delta(operator, evaluator.gathered.pop((operator.number, 1), []))
+            yield from self._steps.load(operator, arrangement)
 
     # -- reads and evictions
 
