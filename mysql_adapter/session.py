@@ -196,7 +196,7 @@ class Session:
         if handler is not None:
             return self.ran(await handler(self, TokenCursor(sql, self.settings)))
         try:
-            return self.ran(await self._run_planned(sql))
+            return self.ran(await self.run_planned(sql))
         except InvalidStatement as error:
             return self.ran(await self._run_waiting(sql, error))
 
@@ -220,7 +220,7 @@ class Session:
         if condition is Condition.DEADLOCK:
             self.rollback()
 
-    async def _run_planned(self, sql: str) -> Outcome:
+    async def run_planned(self, sql: str) -> Outcome:
         plans = self.environment.plans
 
         async def attempt(catalog: Catalog) -> Outcome:
@@ -272,7 +272,7 @@ class Session:
         return await self.environment.database.define(sql, self.database, self.settings)
 
     async def run_insert(self, sql: str) -> Done:
-        outcome = await self._run_planned(sql)
+        outcome = await self.run_planned(sql)
         assert isinstance(outcome, Done)
         return outcome
 
@@ -299,12 +299,12 @@ class Session:
         # A statement sees user variables as text; on its own, one keeps the type it was set with.
         if expression[:1] == "@" and (known := self.user_variables.get(expression[1:].strip("`'\"").lower())) is not None:
             return known
-        outcome = await self._run_planned(f"SELECT {expression}")
+        outcome = await self.run_planned(f"SELECT {expression}")
         assert isinstance(outcome, ResultSet)
         return (outcome.rows[0][0] if outcome.rows else None), outcome.columns[0].type
 
     async def evaluate_list(self, expressions: str) -> Row:
-        outcome = await self._run_planned(f"SELECT {expressions}")
+        outcome = await self.run_planned(f"SELECT {expressions}")
         assert isinstance(outcome, ResultSet)
         return outcome.rows[0] if outcome.rows else (None,) * len(outcome.columns)
 

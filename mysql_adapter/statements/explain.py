@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from backend.execution.explanation import Explained, dot_text, tree_text
+from backend.execution.explanation_document import document_text
 from backend.execution.outcome import ResultSet
 from controller.catalog import Catalog
 from controller.privileges import check_plan
+from controller.sql.lexer import leading_words
 from controller.sql.plan import OutputColumn
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.types import Row, text
@@ -38,16 +41,17 @@ _TREE = (OutputColumn("EXPLAIN", text(None), False),)
 async def explain(session: Session, cursor: TokenCursor) -> ResultSet:
     """What follows EXPLAIN (or DESCRIBE), where that is a statement."""
     cursor.accept_any("EXTENDED", "PARTITIONS")
-    if cursor.at("ANALYZE") or cursor.at("FOR", "CONNECTION"):
-        raise Unsupported(f"EXPLAIN {cursor.token.upper}")
-    format = "TRADITIONAL"
+    if cursor.at("FOR", "CONNECTION"):
+        raise Unsupported("EXPLAIN FOR CONNECTION")
+    analyze = bool(cursor.accept("ANALYZE"))
+    format = "TREE" if analyze else "TRADITIONAL"
     if cursor.accept("FORMAT"):
         cursor.expect("=")
         format = cursor.word_or_string().upper()
-        if format == "JSON":
-            raise Unsupported("EXPLAIN FORMAT=JSON")
-        if format not in ("TRADITIONAL", "TREE", "DOT"):
+        if format not in ("TRADITIONAL", "JSON", "TREE", "DOT"):
             raise InvalidStatement(Condition.UNKNOWN_EXPLAIN_FORMAT, format)
+        if analyze and format != "TREE":
+            raise Unsupported(f"EXPLAIN ANALYZE with {format} format")
     sql = cursor.rest()
 
     def explained(catalog: Catalog) -> Explained:
@@ -57,6 +61,12 @@ async def explain(session: Session, cursor: TokenCursor) -> ResultSet:
         return session.environment.database.explain(plan, [*values, *facts])
 
     found = await session.environment.with_catalog(explained)
+    if analyze:
+        actual = await _measured(session, sql)
+        first, _, rest = tree_text(found.step).partition("\n")
+        return ResultSet(_TREE, [(f"{first}  {actual}\n{rest}{await _kept(session, found)}",)])
+    if format == "JSON":
+        return ResultSet(_TREE, [(document_text(found),)])
     if format == "DOT":
         return ResultSet(_TREE, [(dot_text(found.step),)])
     if format == "TREE":
@@ -68,6 +78,17 @@ async def explain(session: Session, cursor: TokenCursor) -> ResultSet:
     if not rows:
         rows = [(1, "SIMPLE", *[None] * 9, "No tables used")]
     return ResultSet(outputs_of(_TABLE), rows)
+
+
+async def _measured(session: Session, sql: str) -> str:
+    """The statement is run; steps are not measured one by one."""
+    if leading_words(sql) not in (("SELECT",), ("WITH",), ("TABLE",), ("VALUES",)):
+        raise Unsupported("EXPLAIN ANALYZE of what is no SELECT")
+    started = time.perf_counter()
+    outcome = await session.run_planned(sql)
+    took_ms = 1000 * (time.perf_counter() - started)
+    rows = len(outcome.rows) if isinstance(outcome, ResultSet) else 0
+    return f"(actual time={took_ms:.3g}..{took_ms:.3g} rows={rows} loops=1)"
 
 
 async def _kept(session: Session, found: Explained) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -57,6 +59,24 @@ def test_the_plain_form_has_a_row_for_each_table(run: Run) -> None:
     assert all("Using maintained view (partial by " in row[-1] for row in joined)
 
 
+def test_the_json_form_is_mysqls_and_says_how_it_is_answered(run: Run) -> None:
+    block = json.loads(run("EXPLAIN FORMAT=JSON SELECT * FROM stories WHERE id = 1")[0][0])["query_block"]
+    assert block["select_id"] == 1
+    assert block["table"] == {
+        "table_name": "stories", "access_type": "const", "possible_keys": ["PRIMARY"], "key": "PRIMARY", "ref": ["const"],
+    }  # fmt: skip
+    block = json.loads(run("EXPLAIN FORMAT=JSON " + VOTES.format(1))[0][0])["query_block"]
+    assert {each["table"]["table_name"] for each in block["nested_loop"]} == {"stories", "votes"}
+    assert block["millrace"]["maintained_view"] is True
+    assert "Maintained view (partial by " in block["millrace"]["plan"]["operation"]
+    assert json.loads(run("EXPLAIN FORMAT=JSON SELECT 1")[0][0])["query_block"]["message"] == "No tables used"
+
+
+def test_analyze_runs_the_query_and_says_how_long_it_took(run: Run) -> None:
+    [(tree,)] = run("EXPLAIN ANALYZE SELECT * FROM stories")
+    assert re.match(r"-> .* \(actual time=[\d.e-]+\.\.[\d.e-]+ rows=2 loops=1\)\n", tree)
+
+
 def test_the_tree_says_what_is_kept_and_why(run: Run) -> None:
     ((tree,),) = run("EXPLAIN FORMAT=TREE " + VOTES.format(1))
     assert "Maintained view (partial by stories.id), looked up by stories.id" in tree
@@ -103,8 +123,9 @@ def test_errors(run: Run) -> None:
     for sql, code in (
         ("EXPLAIN SELECT * FROM missing", 1146),
         ("EXPLAIN FORMAT=YAML SELECT 1", 1791),
-        ("EXPLAIN FORMAT=JSON SELECT 1", 1235),
-        ("EXPLAIN ANALYZE SELECT 1", 1235),
+        ("EXPLAIN ANALYZE FORMAT=JSON SELECT 1", 1235),
+        ("EXPLAIN ANALYZE DELETE FROM stories", 1235),
+        ("EXPLAIN FOR CONNECTION 1", 1235),
     ):
         with pytest.raises(pymysql.err.MySQLError) as raised:
             run(sql)
