@@ -18,6 +18,7 @@ from tests.differential.embedded import EmbeddedPeer
 from tests.differential.generator import Generated
 from tests.logic.test_queries import asked, statements
 from tests.mariadb import MariaDB
+from tests.serving import MillraceServer
 
 KINDS = ["joins", "subqueries", "lateral", "groups", "set_operations", "windows"]
 CHANGES_PER_BATCH = 6
@@ -84,14 +85,10 @@ def check(expected: Peer, found: Peer, queries: list[str], moment: str) -> None:
     assert not problems, f"{moment}: {len(problems)} answers differ:\n" + "\n".join(problems)
 
 
-def maintain(mariadb: MariaDB, folder: Path, seed: int, batches: int) -> int:
-    """Run everything; how many views there were in the end."""
+def maintain(mariadb: MariaDB, found: Peer, seed: int, batches: int) -> None:
     random = Random(seed)
     queries = [sql for kind in KINDS for sql in statements(kind)]
-    with (
-        mariadb.connect(mariadb.fresh_database()) as connection,
-        EmbeddedPeer(folder, shard_count=1) as found,
-    ):
+    with mariadb.connect(mariadb.fresh_database()) as connection:
         expected = DriverPeer(connection)
         for sql in statements("tables"):
             assert not expected.run(sql).error and not found.run(sql).error
@@ -103,17 +100,42 @@ def maintain(mariadb: MariaDB, folder: Path, seed: int, batches: int) -> int:
             for sql in changes:
                 assert expected.run(sql).error == found.run(sql).error, sql
             check(expected, found, queries, f"seed {seed}, after batch {number} {changes}")
-        store = found.database.store
-        assert isinstance(store, LocalStore)
-        return len(store.hosted_views())
 
 
 def test_views_follow_every_change(mariadb: MariaDB, tmp_path: Path) -> None:
-    assert maintain(mariadb, tmp_path, seed=1, batches=8) > 60
+    with EmbeddedPeer(tmp_path, shard_count=1) as found:
+        maintain(mariadb, found, seed=1, batches=8)
+        store = found.database.store
+        assert isinstance(store, LocalStore) and len(store.hosted_views()) > 60
+
+
+def test_views_of_three_workers_follow_every_change(mariadb: MariaDB, tmp_path: Path) -> None:
+    follow(mariadb, tmp_path, seed=2, batches=2)
+
+
+def follow(mariadb: MariaDB, folder: Path, seed: int, batches: int) -> None:
+    server = MillraceServer(folder / "data", "--workers=3")
+    try:
+        with server.connect() as connection:
+            found = DriverPeer(connection)
+            found.run("CREATE DATABASE d")
+            found.run("USE d")
+            maintain(mariadb, found, seed, batches)
+        assert all(shard["views"] > 60 for shard in server.status()["shards"])
+    finally:
+        server.kill()
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("seed", range(10, 20))
 def test_views_follow_many_changes(mariadb: MariaDB, tmp_path: Path, seed: int) -> None:
-    maintain(mariadb, tmp_path, seed, batches=60)
+    with EmbeddedPeer(tmp_path, shard_count=1) as found:
+        maintain(mariadb, found, seed, batches=60)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("seed", range(30, 33))
+def test_views_of_three_workers_follow_many_changes(mariadb: MariaDB, tmp_path: Path, seed: int) -> None:
+    follow(mariadb, tmp_path, seed, batches=30)
