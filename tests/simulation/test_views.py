@@ -315,7 +315,7 @@ def decoded_transition(payload: bytes) -> Transition:
 
 def run(seed: int) -> int:
     chance = random.Random(seed)
-    cluster = Cluster(seed, shard_count=chance.randint(2, 4))
+    cluster = Cluster(seed, shard_count=chance.randint(2, 5))
     crashes = chance.choice([0.0, 0.001, 0.004])
     for _ in range(3000):
         roll = chance.random()
