@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from backend.execution.aggregation import accumulator
-from controller.sql.plan import Aggregate, OrderItem, WindowFunction
+from controller.sql.plan import Aggregate, Frame, OrderItem, WindowFunction
 from dataflow.comparison import group_key, sort_key
-from dataflow.compile import compile_row
+from dataflow.compile import compile_row, compile_scalar
+from dataflow.expression import Call, Column, Expression
+from dataflow.inference import merged_type
 from dataflow.types import Row, Value
 
 
@@ -26,6 +29,7 @@ class CompiledWindow:
         self._arguments = compile_row(function.arguments)
         self._frame = window.frame
         self._ordered = bool(window.order)
+        self._ranges = _Ranges(window) if _reaches(window.frame) else None
         self._aggregate: tuple[Callable[[Row, Sequence[Value]], Row], Callable[[], Any]] | None = None
         if self._name not in _RANKS and self._name not in _OFFSETS and self._name not in _FRAMED:
             order = tuple(OrderItem(each.expression, each.descending) for each in function.order)
@@ -60,7 +64,7 @@ class CompiledWindow:
             return _RANKS[self._name](keys, count)
         if self._name in _OFFSETS:
             return self._neighbours(rows, parameters)
-        starts, ends = self._frames(keys)
+        starts, ends = self._frames(keys) if self._ranges is None else self._ranges.frames(rows, parameters)
         if self._name in _FRAMED:
             return self._framed(rows, starts, ends, parameters)
         assert self._aggregate is not None
@@ -82,6 +86,7 @@ class CompiledWindow:
         """For each row, where its frame starts and ends (exclusive)."""
         count = len(keys)
         unit, start, end = self._frame or ("range", None, 0 if self._ordered else None)
+        assert not isinstance(start, Expression) and not isinstance(end, Expression)
         if unit == "rows":
             starts = [0 if start is None else min(max(place + start, 0), count) for place in range(count)]
             ends = [count if end is None else min(max(place + end + 1, 0), count) for place in range(count)]
@@ -118,6 +123,39 @@ class CompiledWindow:
                 at = start + number - 1
             out.append(arguments[at][0] if start <= at < end else None)
         return out
+
+
+def _reaches(frame: Frame | None) -> bool:
+    return frame is not None and any(isinstance(each, Expression) for each in frame)
+
+
+class _Ranges:
+    """RANGE frames that reach to a value before or after that of the current row."""
+
+    def __init__(self, window: WindowFunction) -> None:
+        assert window.frame is not None
+        ((item,), self._bounds) = window.order, window.frame[1:]
+        kinds = [each for each in (Column(0, item.expression.type), *self._bounds) if isinstance(each, Expression)]
+        kind = merged_type(kinds)
+        self._value = compile_scalar(item.expression)
+        self._computed = compile_row([each if each.type == kind else Call("coalesce", (each,), kind) for each in kinds])
+        self._key = sort_key(kind, item.descending)
+
+    def frames(self, rows: list[Row], parameters: Sequence[Value]) -> tuple[list[int], list[int]]:
+        """For each of the rows, which are in order, where its frame starts and ends (exclusive)."""
+        found = [self._computed((self._value(row, parameters),), parameters) for row in rows]
+        keys = [self._key(each[0]) for each in found]
+        firsts, lasts = _peers(keys)
+        places: list[list[int]] = []
+        at = 0
+        for bound, peers, edge, side in zip(self._bounds, (firsts, lasts), (0, len(rows)), (bisect_left, bisect_right)):
+            if isinstance(bound, Expression):
+                at += 1
+                column = [self._key(each[at]) for each in found]
+                places.append([side(keys, key) for key in column])
+            else:
+                places.append([edge] * len(rows) if bound is None else peers)
+        return places[0], places[1]
 
 
 def _peers(keys: list[Any]) -> tuple[list[int], list[int]]:

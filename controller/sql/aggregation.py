@@ -19,11 +19,14 @@ from controller.sql.translate import Translator
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Column, Expression, Literal, Parameter
 from dataflow.functions import call
+from dataflow.node import AggregateFunction, Order
 from dataflow.types import (
     BIGINT,
     BIGINT_UNSIGNED,
+    BLOBS,
     DOUBLE,
     JSON,
+    STRINGS,
     Kind,
     SqlType,
     decimal,
@@ -102,9 +105,24 @@ class Grouping:
         return InvalidStatement(condition, number, clause, name)
 
 
+GROUP_CONCAT_LENGTH_MAX = 1 << 20
+
+
 def read_aggregate(name: str, node: Any, translator: Translator) -> Aggregate:
     """The aggregate that a call is; `translator` reads its arguments."""
     return _group_concat(node, translator) if name == "group_concat" else _aggregate(name, node, translator)
+
+
+def node_function(found: Aggregate) -> AggregateFunction:
+    """A parsed aggregate in the plan language; GROUP_CONCAT is given texts."""
+    arguments = () if found.argument is None else (found.argument, *found.rest)
+    if found.function == "group_concat" and arguments[0].type.kind not in STRINGS | BLOBS:
+        arguments = (call("concat", arguments[0]),)
+    order = tuple(Order(item.expression, item.descending) for item in found.order_by)
+    distinct = found.distinct and found.function not in ("min", "max")
+    return AggregateFunction(
+        found.function, arguments, found.type, distinct, order, found.separator, GROUP_CONCAT_LENGTH_MAX
+    )
 
 
 _UNCHANGED = frozenset({"count", "min", "max", "any_value"})

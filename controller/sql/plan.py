@@ -152,14 +152,20 @@ class Key:
     values: tuple[Expression, ...]
 
 
+Bound = int | Expression | None
+"""Rows from the current one, 0 for it or its peers; the value that a RANGE reaches to, which reads the value of
+ORDER BY as its only column; None for unbounded."""
+Frame = tuple[str, Bound, Bound]
+"""(rows or range, start, end)"""
+
+
 @dataclass(frozen=True, slots=True)
 class WindowFunction:
-    """`frame` is (unit, start, end): offsets from the current row, None for unbounded."""
 
     function: AggregateFunction
     partition: tuple[Expression, ...]
     order: tuple[OrderItem, ...]
-    frame: tuple[str, int | None, int | None] | None = None
+    frame: Frame | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from controller.sql.plan import OrderItem, OutputColumn
+from controller.sql.plan import Frame, OrderItem, OutputColumn
 from controller.sql.query.fields import Field, Relation, substituted
 from dataflow.expression import Column, Expression, columns_of
 from dataflow.node import AggregateFunction, Order
@@ -62,16 +62,13 @@ class Subquery:
 
 @dataclass(slots=True)
 class Window:
-    """A window function: its value is column `id`. `frame` is (unit, start, end), None for the default.
-
-    Bounds of a frame are offsets from the current row, None for unbounded.
-    """
+    """A window function: its value is column `id`. Without a `frame` it has the default one."""
 
     id: int
     function: AggregateFunction
     partition: tuple[Expression, ...]
     order: tuple[OrderItem, ...]
-    frame: tuple[str, int | None, int | None] | None = None
+    frame: Frame | None = None
 
 
 @dataclass(slots=True)

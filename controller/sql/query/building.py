@@ -12,8 +12,9 @@ rejects is an inner join.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from controller.sql.plan import OrderItem
 from controller.sql.query.block import (
     AnyBlock,
     Block,
@@ -28,7 +29,7 @@ from controller.sql.query.block import (
     outer_ids,
     own_ids,
 )
-from controller.sql.query.fields import Numbering, Relation
+from controller.sql.query.fields import Numbering, Relation, computed_output
 from controller.sql.query.groups import group
 from controller.sql.query.lateral import attach_derived, attach_optional, in_sight, reads_before
 from controller.sql.query.product import Product, close, close_exactly, column_equality, conjunction, only
@@ -69,9 +70,13 @@ class Builder:
             relation = set_operation(self, block, carried)
             limited = Product([relation])
         else:
-            if block.windows or _has_unknown_limit(block):
+            if block.windows and carried:
+                block = self._partitioned(block, carried)
+                limited = Product([self._evaluated_before(replace(block, distinct=False, order_by=[], limit=None, offset=None), ())])
+            elif block.windows or _has_unknown_limit(block):
                 return self._evaluated_before(block, carried)
-            limited = self.rows(block, carried)
+            else:
+                limited = self.rows(block, carried)
         wanted = [column.index for column, _ in block.outputs] + list(carried)
         if isinstance(block, Block) and block.distinct:
             unique = close_exactly(limited, wanted)
@@ -214,10 +219,23 @@ class Builder:
                 kept = self.with_subqueries(kept, [each], subqueries)
                 filters.append(each)
             else:
-                raise Unsupported("subqueries over both sides of an outer join in its ON")
+                return self._left_of_both(left, right, own, conditions, subqueries)
         joined = self.left_join(close(kept, self.needed(kept)), close(optional, self.needed(optional)), filters)
         product = Product([joined])
         product.add(above)
+        return product
+
+    def _left_of_both(
+        self, left: From, right: From, own: list[Expression], conditions: list[Expression], subqueries: dict[int, Subquery]
+    ) -> Product:
+        """A subquery in the ON reads both sides: LEFT JOIN LATERAL (SELECT * FROM right WHERE …) is the same."""
+        left_ids = own_ids(left)
+        kept = self.source(left, [each for each in conditions if only(each, left_ids)], subqueries)
+        columns = [Column(each.id, each.type) for leaf in leaves(right) for each in leaf.fields if each.id in self.used]
+        read = {number: subqueries[number] for each in own for number in columns_of(each) & subqueries.keys()}
+        block = Block(right, own, [(each, each) for each in columns], [], subqueries=read)
+        product = attach_optional(self, kept, block, [])
+        product.add([each for each in conditions if not only(each, left_ids)])
         return product
 
     def left_join(self, left: Relation, right: Relation, conditions: list[Expression]) -> Relation:
@@ -238,6 +256,25 @@ class Builder:
         partition = tuple(sorted({relation.position(each) for each in carried}))
         return Relation(TopK(relation.node, partition, orders, limit, offset or 0), relation.ids)
 
+    def _partitioned(self, block: Block, carried: Sequence[int]) -> Block:
+        """Windows within each value of the carried columns, which are outputs, as is what ORDER BY reads."""
+        columns = [each for leaf in leaves(block.source) for each in _columns(leaf) if each.index in set(carried)]
+        grouping = block.grouping
+        if grouping is not None:
+            if not grouping.explicit or grouping.rollup:
+                raise Unsupported("window functions over an aggregate in a correlated subquery")
+            grouping = replace(grouping, dependents=[*grouping.dependents, *columns])
+        windows = [replace(each, partition=(*each.partition, *columns)) for each in block.windows]
+        order = [(self.numbering.fresh(each.expression.type), each) for each in block.order_by]
+        return replace(
+            block,
+            grouping=grouping,
+            windows=windows,
+            outputs=[*block.outputs, *((each, each) for each in columns), *((made, each.expression) for made, each in order)],
+            columns=[computed_output("", each) for each, _ in (*block.outputs, *((each, each) for each in columns), *order)],
+            order_by=[OrderItem(made, each.descending) for made, each in order],
+        )
+
     def _evaluated_before(self, block: AnyBlock, carried: Sequence[int]) -> Relation:
         if carried or outer_ids(block):
             raise Unsupported("window functions or LIMIT ? in a correlated subquery")
@@ -245,6 +282,12 @@ class Builder:
         self.prior.append((table, block))
         types = tuple(column.type for column, _ in block.outputs)
         return Relation(Base(table, types, ()), tuple(column.index for column, _ in block.outputs))
+
+
+def _columns(leaf: Leaf) -> list[Column]:
+    if leaf.relation is not None:
+        return [Column(number, kind) for number, kind in zip(leaf.relation.ids, leaf.relation.node.types)]
+    return [Column(each.id, each.type) for each in leaf.fields]
 
 
 def linked(

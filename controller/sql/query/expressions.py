@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from controller.sql import facts
+from controller.sql.aggregation import node_function, read_aggregate
 from controller.sql.parse import syntax_error
 from controller.sql.query.block import Subquery
-from controller.sql.query.fields import Numbering
+from controller.sql.query.fields import Numbering, all_columns
 from controller.sql.query.names import Names
+from controller.sql.query.wrapping import wrapped
 from controller.sql.scope import Scope
 from controller.sql.translate import Collector, Translator
-from controller.sql.zone import in_utc
-from dataflow.errors import Condition, InvalidStatement, Unsupported
+from controller.sql.zone import aligned, in_utc, localised
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Expression
 from dataflow.functions import call
 from dataflow.types import BOOLEAN, Kind, SqlType
@@ -112,10 +114,25 @@ class QueryTranslator(Translator):
                 return self._quantified(operator, left, right)
             if isinstance(left, exp.Any | exp.All):
                 return self._quantified(_MIRRORED[operator], right, left)
-            for one, other in ((left, right), (right, left)):
-                if isinstance(one, exp.Tuple) and isinstance(other, exp.Query):
-                    raise Unsupported("comparison of a row with a subquery other than by IN")
+            if isinstance(left, exp.Query) or isinstance(right, exp.Query):
+                rows = [self._row(each) for each in (left, right)]
+                if any(isinstance(each, Call) and each.function == "row" for each in rows):
+                    return call(operator, *rows)
+                return call(operator, *aligned(rows, self.settings.time_zone))
         return super()._binary(node, operator)
+
+    def _row(self, node: Any) -> Expression:
+        """One side of a comparison; a subquery of several columns is a row, each value of it a subquery."""
+        if not isinstance(node, exp.Query):
+            return self.translate(node)
+        block = self.resolver.query(node, self.names.inside())
+        if len(block.outputs) == 1:
+            return localised(self._subquery("scalar", block, block.outputs[0][0].type), self.settings.time_zone)
+        values: list[Expression] = []
+        for place in range(len(block.outputs)):
+            one = wrapped(self.resolver.query(node, self.names.inside()), self._numbering, [place])
+            values.append(localised(self._subquery("scalar", one, one.outputs[0][0].type), self.settings.time_zone))
+        return call("row", *values)
 
     def _quantified(self, operator: str, value: Any, node: Any) -> Expression:
         query = node.this
@@ -151,6 +168,20 @@ class QueryTranslator(Translator):
         return column
 
     # -- functions over groups and windows
+
+    def _aggregate(self, name: str, node: Any) -> Expression:
+        """An aggregate of nothing but columns of a query around is one of that query, where it may have one."""
+        if self.names.parent is not None:
+            function = node_function(read_aggregate(name, node, self.without_aggregates()))
+            used = all_columns((*function.arguments, *(each.expression for each in function.order)))
+            own = {each.id for each in self.names.fields()} | self.subqueries.keys()
+            if used and not used & own:
+                for names in self.names.around():
+                    if used & {each.id for each in names.fields()}:
+                        if names.aggregates is not None:
+                            return names.aggregates(function)
+                        break
+        return super()._aggregate(name, node)
 
     def visit_window(self, node: Any, hint: SqlType | None) -> Expression:
         if self._windows is None:

@@ -10,44 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from controller.sql.aggregation import read_aggregate
-from controller.sql.plan import Aggregate
+from controller.sql.aggregation import node_function, read_aggregate
 from controller.sql.query.block import From, Grouping, own_ids
 from controller.sql.query.dependence import determined
 from controller.sql.query.fields import Field, Numbering
 from controller.sql.translate import Translator
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Column, Expression, columns_of
-from dataflow.functions import call
-from dataflow.node import AggregateFunction, Order
-from dataflow.types import BIGINT, BLOBS, STRINGS
-
-GROUP_CONCAT_LENGTH_MAX = 1 << 20
-
-
-def node_function(found: Aggregate) -> AggregateFunction:
-    """A parsed aggregate in the plan language; GROUP_CONCAT is given texts."""
-    arguments = () if found.argument is None else (found.argument, *found.rest)
-    if found.function == "group_concat" and arguments[0].type.kind not in STRINGS | BLOBS:
-        arguments = (call("concat", arguments[0]),)
-    order = tuple(Order(item.expression, item.descending) for item in found.order_by)
-    distinct = found.distinct and found.function not in ("min", "max")
-    return AggregateFunction(
-        found.function, arguments, found.type, distinct, order, found.separator, GROUP_CONCAT_LENGTH_MAX
-    )
+from dataflow.node import AggregateFunction
+from dataflow.types import BIGINT
 
 
 class GroupedClauses:
     """The GROUP BY and the aggregates of one query while its clauses are read."""
 
     def __init__(
-        self, numbering: Numbering, source: From, fields: dict[int, Field], around: set[int], strict: bool
+        self, numbering: Numbering, source: From, fields: dict[int, Field], strict: bool
     ) -> None:
-        """`around` are the columns of the queries around."""
         self._numbering = numbering
         self._source = source
         self._own = own_ids(source)
-        self._around = around
         self._fields = fields
         self._strict = strict
         self._determined: set[int] | None = None
@@ -65,11 +47,6 @@ class GroupedClauses:
         for column, known in self.found.functions:
             if known == function:
                 return column
-        used: set[int] = set()
-        for argument in function.arguments:
-            used |= columns_of(argument)
-        if used and used <= self._around:
-            raise Unsupported("aggregates over columns of an outer query")
         if function.function == "json_objectagg" and self._numbering.may_be_null(function.arguments[0]):
             raise Unsupported("JSON_OBJECTAGG with a name that may be NULL, over several tables")
         column = self._numbering.fresh(function.type, function.function not in ("count", "count_star"))

@@ -7,13 +7,14 @@ of tables, visible from where they are declared on down.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from controller.sql.query.fields import Field
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Expression
+from dataflow.node import AggregateFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,8 @@ class Names:
     visible: list[Visible] = field(default_factory=list)
     hidden: bool = False
     """Whether columns that no one declared may be named."""
+    aggregates: Callable[[AggregateFunction], Expression] | None = None
+    """Takes an aggregate of this query that a query inside it has, in clauses where it may stand."""
 
     def add(self, source: Source) -> None:
         for other in self.sources:

@@ -16,6 +16,7 @@ from controller.sql.query.expressions import QueryTranslator
 from controller.sql.query.fields import Numbering, computed_output
 from controller.sql.query.names import CommonTable, Names
 from controller.sql.query.selects import SelectResolver, positional
+from controller.sql.query.wrapping import numbered, wrapped
 from controller.sql.scope import FIELD_LIST, ORDER_CLAUSE
 from controller.sql.select import limits, order_items
 from controller.sql.settings import Settings
@@ -52,7 +53,7 @@ class Resolver:
             inner = node.this
             if around:
                 if any(inner.args.get(name) for name in ("limit", "offset")):
-                    raise Unsupported("LIMIT around a query that has a LIMIT")
+                    return self._ordered(wrapped(self.query(inner, names), self.numbering), node, names)
                 inner = inner.copy()
                 for name in around:
                     inner.set(name, node.args[name])
@@ -112,29 +113,34 @@ class Resolver:
     def _set_operation(self, node: Any, names: Names) -> AnyBlock:
         left = self.query(node.this, Names(names.parent, names.database, names.common))
         right = self.query(node.expression, Names(names.parent, names.database, names.common))
-        block = self._combined(_SET_OPERATORS[type(node)], bool(node.args.get("distinct")), left, right)
+        return self._ordered(self._combined(_SET_OPERATORS[type(node)], bool(node.args.get("distinct")), left, right), node, names)
+
+    def _ordered(self, block: AnyBlock, node: Any, names: Names) -> AnyBlock:
+        """`block` with the ORDER BY and LIMIT of `node`, which know its outputs by name and number."""
         subqueries: dict[int, Subquery] = {}
         aliases: dict[str, Expression] = {}
-        for (column, _), output in zip(block.outputs, block.columns):
-            aliases.setdefault(output.name.lower(), column)
+        for (_, value), output in zip(block.outputs, block.columns):
+            aliases.setdefault(output.name.lower(), value)
         translator = self.translator(
             Names(names.parent, names.database), ORDER_CLAUSE, subqueries, aliases=aliases, aliases_first=True
         )
-        outputs: list[Expression] = [column for column, _ in block.outputs]
-        block.order_by = [
+        outputs: list[Expression] = [value for _, value in block.outputs]
+        order_by = [
             OrderItem(positional(item.this, outputs, ORDER_CLAUSE) or translator.translate(item.this), bool(item.args.get("desc")))
             for item in order_items(node)
         ]
         if subqueries:
-            raise Unsupported("subqueries in the ORDER BY of a UNION")
+            block = wrapped(block, self.numbering) if isinstance(block, SetBlock) else block
+            block.subqueries = subqueries
+        block.order_by = order_by
         block.limit, block.offset = limits(node, translator)
         return block
 
-    def _combined(self, operator: str, distinct: bool, left: AnyBlock, right: AnyBlock) -> SetBlock:
+    def _combined(self, operator: str, distinct: bool, left: AnyBlock, right: AnyBlock) -> AnyBlock:
         if len(left.outputs) != len(right.outputs):
             raise InvalidStatement(Condition.SET_COLUMN_COUNT)
         if not distinct and operator != "union":
-            raise Unsupported(f"{operator.upper()} ALL")
+            return self._counted(operator, left, right)
         outputs: list[tuple[Column, Expression]] = []
         columns: list[OutputColumn] = []
         self._localise(left, right)
@@ -144,6 +150,15 @@ class Resolver:
             outputs.append((column, column))
             columns.append(computed_output(output.name, column, nullable))
         return SetBlock(operator, distinct, (left, right), outputs, columns)
+
+    def _counted(self, operator: str, left: AnyBlock, right: AnyBlock) -> AnyBlock:
+        """INTERSECT ALL and EXCEPT ALL: equal rows are told apart by a number, which is not shown."""
+        self._localise(left, right)
+        kinds = [_union_type(one, other) for (one, _), (other, _) in zip(left.outputs, right.outputs)]
+        branches = [numbered(each, kinds, self.numbering) for each in (left, right)]
+        found = wrapped(self._combined(operator, True, *branches), self.numbering)
+        del found.outputs[-1:], found.columns[-1:]
+        return found
 
     def _localise(self, left: AnyBlock, right: AnyBlock) -> None:
         """A TIMESTAMP beside something else is a DATETIME of the session's zone."""

@@ -68,8 +68,7 @@ class SelectResolver:
             block.source = FromClause(resolver, self._names, self._subqueries).resolve(clause.this, joins)
         self._fields = {each.id: each for each in self._names.fields()}
         strict = "ONLY_FULL_GROUP_BY" in resolver.settings.sql_mode
-        around = {each.id for names in self._names.around() for each in names.fields()}
-        self._grouped = GroupedClauses(resolver.numbering, block.source, self._fields, around, strict)
+        self._grouped = GroupedClauses(resolver.numbering, block.source, self._fields, strict)
         self._windows = WindowClauses(resolver.numbering, node.args.get("windows") or [])
         where = node.args.get("where")
         if where is not None:
@@ -77,10 +76,12 @@ class SelectResolver:
         self._grouped.where = block.where
         before = set(self._subqueries)
         self._block_outputs = block.outputs
+        self._names.aggregates = self._grouped.add
         self._outputs(block)
         self._group_by()
         self._having(block)
         self._order_by(block)
+        self._names.aggregates = None
         block.windows = self._windows.found
         block.distinct = node.args.get("distinct") is not None
         if self._grouped.is_grouped:
@@ -145,11 +146,13 @@ class SelectResolver:
         self._grouped.found.explicit = True
         translator = self._translator(GROUP_CLAUSE, aliases=self._aliases)
         outputs = [value for _, value in self._block_outputs]
+        allowed, self._names.aggregates = self._names.aggregates, None
         for item in clause.expressions:
             found = positional(item, outputs, GROUP_CLAUSE) or translator.translate(item)
             if self._grouped.is_aggregate(found):
                 raise InvalidStatement(Condition.CANT_GROUP_ON, item.sql("mysql"))
             self._grouped.add_key(found)
+        self._names.aggregates = allowed
 
     def _having(self, block: Block) -> None:
         clause = self._node.args.get("having")

@@ -6,12 +6,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from controller.sql.aggregation import read_aggregate
+from controller.sql.aggregation import node_function, read_aggregate
 from controller.sql.plan import OrderItem
 from controller.sql.query.block import Window
 from controller.sql.query.expressions import QueryTranslator
 from controller.sql.query.fields import Numbering
-from controller.sql.query.grouped import node_function
+from controller.sql.query.frames import read_frame
 from controller.sql.translate import AGGREGATES
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Expression, Literal
@@ -43,7 +43,7 @@ class WindowClauses:
         )
         column = self._numbering.fresh(function.type, function.function not in (*_RANKS, "count", "count_star"))
         keys = tuple(translator.translate(each) for each in partition)
-        self.found.append(Window(column.index, function, keys, items, _frame(spec)))
+        self.found.append(Window(column.index, function, keys, items, read_frame(spec, items, translator, _name(node))))
         return column
 
     def _specification(self, node: Any) -> tuple[list[Any], Any, Any]:
@@ -57,6 +57,11 @@ class WindowClauses:
             inner = self._specification(base)
             partition, order, spec = partition or inner[0], order or inner[1], spec or inner[2]
         return partition, order, spec
+
+
+def _name(node: Any) -> str:
+    alias = node.args.get("alias")
+    return "<unnamed window>" if alias is None else str(alias.name)
 
 
 def _function(node: Any, translator: QueryTranslator) -> AggregateFunction:
@@ -84,22 +89,3 @@ def _function(node: Any, translator: QueryTranslator) -> AggregateFunction:
         each if place == 1 or each.type == kind else Call("coalesce", (each,), kind) for place, each in enumerate(arguments)
     )
     return AggregateFunction(name, typed, kind)
-
-
-def _frame(spec: Any) -> tuple[str, int | None, int | None] | None:
-    if spec is None:
-        return None
-    unit = str(spec.args.get("kind") or "").lower()
-    start = _bound(spec.args.get("start"), spec.args.get("start_side"))
-    end = 0 if spec.args.get("end") is None else _bound(spec.args.get("end"), spec.args.get("end_side"))
-    if unit not in ("rows", "range") or (unit == "range" and (start not in (None, 0) or end not in (None, 0))):
-        raise Unsupported("RANGE frames with offsets")
-    return unit, start, end
-
-
-def _bound(value: Any, side: Any) -> int | None:
-    if isinstance(value, str):
-        return None if value.upper() == "UNBOUNDED" else 0
-    if not isinstance(value, exp.Literal) or not str(value.this).isdigit():
-        raise Unsupported("frames with computed bounds")
-    return -int(value.this) if str(side).upper() == "PRECEDING" else int(value.this)

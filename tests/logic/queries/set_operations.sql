@@ -21,3 +21,10 @@ WITH t AS (SELECT team, COUNT(*) AS n FROM users GROUP BY team) SELECT * FROM t 
 WITH t (a, b) AS (SELECT id, team FROM users), w AS (SELECT a FROM t WHERE b = 1) SELECT t.a, w.a FROM t LEFT JOIN w ON w.a = t.a
 WITH t AS (SELECT id FROM users) SELECT COUNT(*) FROM t a JOIN t b ON a.id = b.id
 SELECT id FROM users WHERE id IN (WITH t AS (SELECT author FROM stories) SELECT author FROM t)
+SELECT author FROM stories INTERSECT ALL SELECT user FROM votes
+SELECT author FROM stories EXCEPT ALL SELECT id FROM users
+SELECT author, points FROM stories EXCEPT ALL SELECT author, points FROM stories WHERE id < 4
+SELECT user FROM votes EXCEPT ALL SELECT author FROM stories ORDER BY user DESC LIMIT 3
+SELECT author FROM stories UNION ALL SELECT user FROM votes EXCEPT ALL SELECT id FROM users
+SELECT x FROM (SELECT user AS x FROM votes INTERSECT ALL SELECT author FROM stories) d WHERE x > 1
+SELECT 1 AS a UNION SELECT 2 ORDER BY -a * (SELECT MAX(id) FROM users)

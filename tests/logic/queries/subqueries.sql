@@ -95,3 +95,21 @@ SELECT id, team NOT IN (SELECT COUNT(*) FROM stories s WHERE s.author = u.id HAV
 SELECT id, (team, id) IN (SELECT COUNT(*), MAX(author) FROM stories s WHERE s.author = u.id) FROM users u
 SELECT id, (team, id) NOT IN (SELECT COUNT(*), MAX(author) FROM stories s WHERE s.author = u.id HAVING COUNT(*) > 0) FROM users u
 SELECT id FROM users u WHERE id > ALL (SELECT COUNT(*) FROM stories s WHERE s.author = u.id HAVING COUNT(*) > 5)
+SELECT id FROM stories WHERE (author, points) = (SELECT author, points FROM stories WHERE id = 1)
+SELECT id, (author, points) <> (SELECT author, points FROM stories x WHERE x.id = s.id + 1) FROM stories s
+SELECT id FROM stories WHERE (author, points) >= (SELECT MIN(author), MAX(points) FROM stories)
+SELECT id, (SELECT MIN(author), 7 FROM stories) < (author, points) FROM stories
+SELECT id, (author, points) = (SELECT author, points FROM stories WHERE id > 100) FROM stories
+SELECT id, (author, points) = (SELECT author, points FROM stories) FROM stories
+SELECT (SELECT 1, 2) = (SELECT 1, 2), (SELECT 1, NULL) <=> (SELECT 1, NULL), ROW(1, 2) = (SELECT 1, 3)
+SELECT (SELECT SUM(u.team)) FROM users u
+SELECT team, (SELECT COUNT(*) FROM stories s WHERE s.author = MAX(u.id)) FROM users u GROUP BY team
+SELECT team FROM users u GROUP BY team HAVING team > ALL (SELECT s.author FROM stories s WHERE SUM(u.id) < s.points)
+SELECT team, (SELECT s.title FROM stories s WHERE s.id = COUNT(u.id)) FROM users u GROUP BY team
+SELECT id FROM users u WHERE EXISTS (SELECT SUM(u.team) FROM stories)
+SELECT team, (SELECT MAX(u.id) + COUNT(s.id) FROM stories s) FROM users u GROUP BY team
+SELECT u.id, s.id FROM users u LEFT JOIN stories s ON EXISTS (SELECT 1 FROM votes v WHERE v.story = s.id AND v.user = u.id)
+SELECT u.id, s.id FROM users u LEFT JOIN stories s ON s.author = u.id AND s.points > (SELECT COUNT(*) FROM votes v WHERE v.story <= s.id AND v.user <= u.team)
+SELECT u.id, (SELECT ROW_NUMBER() OVER (ORDER BY s.id) AS n FROM stories s WHERE s.author = u.id ORDER BY n DESC LIMIT 1) FROM users u
+SELECT u.id, (SELECT SUM(n) FROM (SELECT RANK() OVER (ORDER BY points) AS n, author FROM stories) d WHERE d.author = u.id) FROM users u
+(SELECT id FROM users ORDER BY id LIMIT 4) ORDER BY id DESC LIMIT 2
