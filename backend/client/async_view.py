@@ -70,11 +70,7 @@ class AsyncView:
         found = self.try_lookup_columns(keys, columns)
         if found is not None:
             return found
-        wanted = keys.tolist() if isinstance(keys, np.ndarray) else list(keys)
-        rows = await self._ask(wanted)
-        names = self.columns if columns is None else columns
-        places = [self.columns.index(name) for name in names]
-        return batch_of_rows([[tuple(row[place] for place in places) for row in each] for each in rows], names)
+        return self._batch(await self._ask(_listed(keys)), columns)
 
     async def _ask(self, keys: Sequence[Any]) -> list[Rows]:
         """Ask the worker; where no view can serve the query, evaluate it."""
@@ -127,7 +123,8 @@ class AsyncView:
         reader = self._find_reader()
         places = self.query.places
         if reader is None or places is None or not reader.is_exact:
-            return None
+            rows = self.try_lookup_many(_listed(keys))
+            return None if rows is None else self._batch(rows, columns)
         if self._column_reader is None:
             self._column_reader = ColumnReader(reader, self.query.definition.types)
         try:
@@ -142,12 +139,21 @@ class AsyncView:
         nulls = {name: (found.nulls >> place & 1).astype(bool) for name, place in zip(names, chosen)}
         return Batch(found.present, dict(zip(names, found.cells)), nulls)
 
+    def _batch(self, rows: Sequence[Rows], columns: Sequence[str] | None) -> Batch:
+        names = self.columns if columns is None else columns
+        places = [self.columns.index(name) for name in names]
+        return batch_of_rows([[tuple([row[place] for place in places]) for row in each] for each in rows], names)
+
     def _find_reader(self) -> SharedViewReader | None:
         if self._reader is not None and self._reader.is_gone:
             self._read_from(None)
         if self._reader is None and self._shared is not None:
             self._read_from(self._shared.reader(self.query.definition.name))
         return self._reader
+
+
+def _listed(keys: Sequence[Any] | Array) -> list[Any]:
+    return keys.tolist() if isinstance(keys, np.ndarray) else list(keys)
 
 
 def _parameters(key: Any) -> Row:

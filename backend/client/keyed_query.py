@@ -9,6 +9,7 @@ is left to do with them (columns to choose, ORDER BY, LIMIT) is done here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -27,10 +28,12 @@ from controller.sql.settings import DEFAULT_SETTINGS
 from controller.sql.template import canonical_text
 from dataflow.compile import compile_row, compile_scalar
 from dataflow.errors import Unsupported
-from dataflow.expression import Column, Parameter
+from dataflow.expression import Call, Column, Expression, Literal, Parameter, walk
+from dataflow.node import Join
 from dataflow.types import Row
 
 Finish = Callable[[list[Row]], Rows]
+NEVER_FAIL = frozenset({"coalesce", "ifnull"})
 
 
 class KeyedQuery:
@@ -42,7 +45,7 @@ class KeyedQuery:
             raise Unsupported("a view of anything but a SELECT")
         count = sum(1 for _ in tree.find_all(exp.Placeholder))
         parameters = Parameters([None] * count)
-        query = plan_query(tree, catalog, schema, DEFAULT_SETTINGS, parameters)
+        query = _with_outputs_kept(plan_query(tree, catalog, schema, DEFAULT_SETTINGS, parameters))
         self.sql = sql
         self.columns = tuple(column.name for column in query.columns)
         self.types = tuple(each.type for each in query.outputs)
@@ -68,6 +71,38 @@ class KeyedQuery:
         """The query's rows, from the encoded ones of the view."""
         found = self.definition.decode(payload)
         return found if self.finish is None else self.finish(found)
+
+
+def _with_outputs_kept(query: Query) -> Query:
+    """The query with its computed outputs in its node, so that the view has them ready.
+
+    Only those that never fail: what fails at a lookup concerns one key, but in the view all.
+    """
+    plain = query.limit is None and query.offset is None and query.default is None and not query.windows
+    if not plain or query.distinct or query.order_by or not all(map(_never_fails, query.outputs)):
+        return query
+    if all(isinstance(each, Column) for each in query.outputs):
+        return query
+    places = {each.index: place for place, each in enumerate(query.outputs) if isinstance(each, Column)}
+    outputs = list(query.outputs)
+    for key in query.keys:
+        if key.column not in places:
+            places[key.column] = len(outputs)
+            outputs.append(Column(key.column, query.node.types[key.column]))
+    return replace(
+        query,
+        node=Join((query.node,), filter=query.filter, outputs=tuple(outputs)),
+        filter=None,
+        outputs=tuple([Column(place, each.type) for place, each in enumerate(query.outputs)]),
+        keys=tuple([replace(key, column=places[key.column]) for key in query.keys]),
+    )
+
+
+def _never_fails(output: Expression) -> bool:
+    return all(
+        isinstance(each, Column | Literal) or (isinstance(each, Call) and each.function in NEVER_FAIL)
+        for each in walk(output)
+    )
 
 
 def _key_order(query: Query, count: int) -> list[int]:

@@ -186,3 +186,21 @@ def test_zookeeper_leads_to_the_cluster_too(server: MillraceServer) -> None:
         db.table("votes").insert(story=1)
         assert shared(db.view(COUNT), 1).lookup(1) is not None
         assert time.monotonic() - started < RECOVERY_S
+
+
+def test_computed_columns_are_read_from_shared_memory_in_batches(db: Database) -> None:
+    def rows(keys: list[int]) -> list[tuple[int, int]]:
+        assert by_id.lookup_columns(np.array(keys), block=False) is not None, "no worker has to be asked"
+        batch = by_id.lookup_columns(np.array(keys))
+        return list(zip(batch.columns["known"].tolist(), batch.columns["story"].tolist(), strict=True))
+
+    by_id = db.view("SELECT COALESCE(user, -1) AS known, story FROM votes WHERE id = ?")
+    votes = db.table("votes")
+    first = votes.insert_many([{"story": 5, "user": None}, {"story": 6, "user": 2}]).last_insert_id
+    keys = [first, first + 1]
+    for key in keys:
+        shared(by_id, key)
+    assert rows(keys) == [(-1, 5), (2, 6)]
+    votes.update(first, user=4)
+    assert rows(keys) == [(4, 5), (2, 6)]
+    assert by_id.lookup(first) == [(4, 5)]
