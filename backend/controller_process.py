@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 from backend.execution.alteration import abandon_copies
-from backend.execution.definition import carry_out, finish_builds, unfinished_builds
+from backend.execution.definition import carry_out, take_up, unfinished_builds, unfinished_checks
 from backend.messages import ChangeAccounts, Define, Defined, Message, NotLeading
 from backend.node import Node
 from backend.settings import Deployment, own_address
@@ -25,7 +25,7 @@ from controller.catalog import Catalog, CatalogChange
 from controller.registry import Address
 from controller.sql.program import plan_program
 from controller.sql.settings import Settings
-from dataflow.errors import Condition, MillraceError, Retryable
+from dataflow.errors import Condition, Retryable
 
 LEADERSHIP_CHECK_S = 0.5
 PLAN_TRIES_MAX = 20
@@ -123,26 +123,23 @@ class Controller:
         """Finish what a predecessor left half done."""
         log.info("controller %d leads", os.getpid())
         catalog = await abandon_copies(self._catalog)
-        builds = unfinished_builds(catalog)
-        if builds:
-            task = asyncio.ensure_future(self._finish(builds, catalog))
+        if unfinished_builds(catalog) or unfinished_checks(catalog):
+            task = asyncio.ensure_future(self._finish(catalog))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _finish(self, builds: tuple[tuple[int, int], ...], catalog: Catalog) -> None:
+    async def _finish(self, catalog: Catalog) -> None:
         async with self._one_at_a_time:
-            try:
-                await self._catalog.tell_workers(catalog)
-                await finish_builds(builds, self._catalog, self._node.cluster)
-            except MillraceError as error:
-                log.error("indexes %s are still being built: %s", builds, error)
+            await self._catalog.tell_workers(catalog)
+            for error in await take_up(catalog, self._catalog, self._node.cluster):
+                log.error("left half done by another controller: %s", error)
 
 
 def _planned(message: Define | ChangeAccounts, catalog: Catalog) -> CatalogChange:
     if isinstance(message, ChangeAccounts):
         return plan_accounts(message.statement, catalog)
     settings = Settings(
-        frozenset(message.sql_mode), message.collation, message.foreign_key_checks, owner=message.owner
+        frozenset(message.sql_mode), message.collation, message.foreign_key_checks, message.time_zone, message.owner
     )
     return plan_program(message.statements, catalog, message.database, settings)
 

@@ -202,6 +202,7 @@ class Define:
     collation: str
     foreign_key_checks: bool
     owner: str = ""
+    time_zone: str = "UTC"
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,10 @@ class Node:
         """Have the leading controller carry out DDL statements."""
         mode = tuple(sorted(settings.sql_mode))
         return await self._change(
-            Define(list(statements), database, mode, settings.collation, settings.foreign_key_checks, settings.owner)
+            Define(
+                list(statements), database, mode, settings.collation, settings.foreign_key_checks,
+                settings.owner, settings.time_zone,
+            )  # fmt: skip
         )
 
     async def _change_accounts(self, statement: AccountStatement) -> tuple[Done, Catalog]:

@@ -65,11 +65,15 @@ HIDDEN_NAME_PREFIX = "#sql-"
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The rows of a table are to be stored anew, as `table`, which then takes its place."""
+    """The rows of a table are to be stored anew, as `table`, which then takes its place.
+
+    `sql_mode` and `time_zone` are those of the session, for values that change their type.
+    """
 
     table_id: int
     table: Table
     sql_mode: frozenset[str]
+    time_zone: str = "UTC"
 
 
 @dataclass(frozen=True, slots=True)

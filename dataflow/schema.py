@@ -66,6 +66,8 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
+    """`unchecked` while rows that were stored before it may still have no parent."""
+
     name: str
     columns: tuple[str, ...]
     parent_database: str
@@ -73,6 +75,7 @@ class ForeignKey:
     parent_columns: tuple[str, ...]
     on_delete: str = "NO ACTION"
     on_update: str = "NO ACTION"
+    unchecked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,13 @@ the error is believed: another adapter may have made the name.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
 from backend.execution.outcome import Outcome
@@ -36,7 +38,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-ATTEMPTS_MAX = 5
+PATIENCE_S = 10.0
+"""How long a statement is planned again while definitions change under it."""
+PAUSE_S_MAX = 0.1
 STALE = frozenset(
     {
         Condition.UNKNOWN_TABLE,
@@ -129,14 +133,17 @@ class Environment:
 
     async def attempt(self, run: Callable[[Catalog], Awaitable[Outcome]]) -> Outcome:
         """`run` with the catalog, and again while it turns out to be out of date."""
-        for _ in range(ATTEMPTS_MAX):
+        give_up = time.monotonic() + PATIENCE_S
+        for number in count():
             before = self.database.catalog
             try:
                 return await run(self.catalog())
             except (InvalidStatement, SchemaChanged) as error:
-                if error.condition not in STALE:
+                if error.condition not in STALE or time.monotonic() > give_up:
                     raise
                 await self.database.refresh_catalog()
                 if self.database.catalog is before:
-                    raise
+                    if not isinstance(error, SchemaChanged):
+                        raise
+                    await asyncio.sleep(min(0.001 * 2**number, PAUSE_S_MAX))  # a worker has not heard of it yet
         raise SchemaChanged

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import count
 from typing import Any, TypeVar
 
 from backend.client.values import Rows, row_converter, to_value, type_code
@@ -26,7 +28,9 @@ from dataflow.types import Value
 
 T = TypeVar("T")
 
-ATTEMPTS_MAX = 5
+PATIENCE_S = 10.0
+"""How long a statement is planned again while definitions change under it."""
+PAUSE_S_MAX = 0.1
 STALE = frozenset(
     {
         Condition.UNKNOWN_TABLE,
@@ -141,16 +145,19 @@ class Statements:
     async def with_catalog(self, use: Callable[[Catalog], Awaitable[T]]) -> T:
         """`use` the catalog, and again while it turns out to be out of date."""
         database = self.database
-        for _ in range(ATTEMPTS_MAX):
+        give_up = time.monotonic() + PATIENCE_S
+        for number in count():
             before = database.catalog
             try:
                 return await use(before)
             except (InvalidStatement, SchemaChanged) as error:
-                if error.condition not in STALE:
+                if error.condition not in STALE or time.monotonic() > give_up:
                     raise
                 await database.refresh_catalog()
                 if database.catalog is before:
-                    raise
+                    if not isinstance(error, SchemaChanged):
+                        raise
+                    await asyncio.sleep(min(0.001 * 2**number, PAUSE_S_MAX))  # a worker has not heard of it yet
         raise SchemaChanged
 
     async def _execute(self, plan: Plan, values: Sequence[Value], transaction: Transaction | None) -> Outcome:

@@ -20,7 +20,7 @@ from itertools import count
 from typing import Protocol
 
 from backend.execution.access import Bound, Path
-from backend.execution.columns import Columns, implicit_default
+from backend.execution.columns import Columns, Target, implicit_default
 from backend.execution.duplicates import duplicate_entry
 from backend.execution.execution import Execution
 from backend.execution.numbers import Numbers
@@ -32,8 +32,8 @@ from controller.catalog import Catalog, CatalogChange, Copy
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.modes import Modes
 from dataflow.schema import Table
-from dataflow.temporal import from_datetime
-from dataflow.types import Row, Value
+from dataflow.temporal import from_datetime, from_utc, to_utc
+from dataflow.types import Kind, Row, SqlType, Value
 from persistence.layout import auto_increment_counter
 
 BATCH_ROWS = 400
@@ -54,7 +54,7 @@ async def carry_out_copy(copy: Copy, change: CatalogChange, catalog_store: Catal
     new = replace(copy.table, name=f"{NAME_PREFIX}{copy.table.id}", foreign_keys=())
     catalog = await catalog_store.replace(catalog.version, CatalogChange(tables_put=(frozen, new)))
     try:
-        await _Copier(store, frozen, new, copy.sql_mode).copy()
+        await _Copier(store, frozen, new, copy).copy()
         final = replace(copy.table, version=new.version + 1)
         return await catalog_store.replace(
             catalog.version,
@@ -79,13 +79,14 @@ async def abandon_copies(catalog_store: CatalogStore) -> Catalog:
 
 
 class _Copier:
-    def __init__(self, store: Store, old: Table, new: Table, sql_mode: frozenset[str]) -> None:
+    def __init__(self, store: Store, old: Table, new: Table, copy: Copy) -> None:
         self._store = store
         self._old = old
         self._new = new
         self._numbers = Numbers(store)
         self._columns = Columns(new)
-        modes = Modes.parse(",".join(sql_mode))
+        self._zone = copy.time_zone
+        modes = Modes.parse(",".join(copy.sql_mode))
         self._execution = Execution(Transaction(store), (), modes, from_datetime(datetime.now(UTC)), self._numbers)
         self._sources = {column.id: position for position, column in enumerate(old.columns)}
         self._next_number = 1
@@ -143,7 +144,7 @@ class _Copier:
             else:
                 value, before = old[source], self._old.columns[source].type
                 if before != column.type:
-                    value = target.store(value, before, self._execution)
+                    value = self._stored(target, value, before)
             if position == self._columns.auto_increment:
                 value = self._number(value)
             if value is None and not column.nullable and column.generated is None:
@@ -154,6 +155,16 @@ class _Copier:
         if violated is not None:
             raise InvalidStatement(Condition.CHECK_VIOLATED, violated)
         return new
+
+    def _stored(self, target: Target, value: Value, before: SqlType) -> Value:
+        """A value in its new type; what becomes or was a TIMESTAMP moves between UTC and the session's zone."""
+        was, becomes = before.kind is Kind.TIMESTAMP, target.column.type.kind is Kind.TIMESTAMP
+        if was and not becomes and isinstance(value, int):
+            value = from_utc(value, self._zone)
+        value = target.store(value, before, self._execution)
+        if becomes and not was and isinstance(value, int):
+            value = to_utc(value, self._zone)
+        return value
 
     def _added(self, position: int, row: Row) -> Value:
         target = self._columns.targets[position]

@@ -9,7 +9,8 @@ maintains it and none reads it; then the rows stored before get their entries, i
 commits that each check that the rows are still what was read; then `building` is cleared.
 If a unique index turns out to have duplicates, the tables of the statement become what they
 were before it. A new foreign key is enforced from its first moment too; then the stored rows
-are checked, and it goes again if one of them has no parent. A controller that takes over finishes what is still building (`finish_builds`).
+are checked, and it goes again if one of them has no parent; until then it is `unchecked`. A
+controller that takes over finishes what is still building or unchecked (`take_up`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from backend.execution.references import Reference, Values
 from backend.execution.transaction import Transaction
 from backend.store import ABSENT, ANY, Committed, Conflict, Part, Store
 from controller.catalog import Catalog, CatalogChange
-from dataflow.errors import Condition, MillraceError, Retryable
+from dataflow.errors import Condition, InvalidStatement, MillraceError, Retryable
 from dataflow.schema import Index, Table
 from persistence.key_range import after_prefix
 from persistence.layout import IndexWriter, TableWriter
@@ -38,6 +39,8 @@ SHARD_TRIES_MAX = 10
 
 Build = tuple[int, int]
 """(table id, index id)"""
+ForeignKeyName = tuple[int, str]
+"""(table id, name)"""
 
 
 class CatalogStore(Protocol):
@@ -58,22 +61,43 @@ async def carry_out(change: CatalogChange, catalog_store: CatalogStore, store: S
     before = await catalog_store.load()
     if change.is_empty:
         return before
+    change = unchecked(change)
     if change.copies:  # never with other statements, see controller.sql.program
         [copy] = change.copies
         catalog = await carry_out_copy(copy, change, catalog_store, store)
-        if change.checks:
-            await _check_copied(change, catalog, catalog_store, store)
-        return catalog
+        return await finish_checks(change.checks, catalog_store, store) if change.checks else catalog
     catalog = await catalog_store.replace(before.version, change)
     try:
         if change.builds:
             catalog = await finish_builds(change.builds, catalog_store, store)
         for table_id, name in change.checks:
             await check_foreign_key(store, catalog, table_id, name)
-        return catalog
+        return await _checked(change.checks, catalog_store) if change.checks else catalog
     except MillraceError:
         await _undo(change, before, catalog_store)
         raise
+
+
+async def take_up(catalog: Catalog, catalog_store: CatalogStore, store: Store) -> list[MillraceError]:
+    """Finish what was left half done; an index or key that the rows do not allow goes. What was wrong."""
+    errors: list[MillraceError] = []
+    for table_id, index_id in unfinished_builds(catalog):
+        try:
+            await finish_builds([(table_id, index_id)], catalog_store, store)
+        except MillraceError as error:
+            errors.append(error)
+            if isinstance(error, InvalidStatement):
+                now = await catalog_store.load()
+                table = now.tables[table_id]
+                indexes = tuple(index for index in table.indexes if index.id != index_id)
+                without = replace(table, indexes=indexes, version=table.version + 1)
+                await catalog_store.replace(now.version, CatalogChange(tables_put=(without,)))
+    for check in unfinished_checks(catalog):
+        try:
+            await finish_checks([check], catalog_store, store)
+        except MillraceError as error:
+            errors.append(error)
+    return errors
 
 
 def unfinished_builds(catalog: Catalog) -> tuple[Build, ...]:
@@ -98,19 +122,48 @@ async def finish_builds(builds: Sequence[Build], catalog_store: CatalogStore, st
     return await catalog_store.replace(catalog.version, CatalogChange(tables_put=tuple(ready)))
 
 
-async def _check_copied(
-    change: CatalogChange, catalog: Catalog, catalog_store: CatalogStore, store: Store
-) -> None:
-    """A foreign key that the stored rows do not fulfil goes again; the rest of the statement stays."""
-    for table_id, name in change.checks:
+def unfinished_checks(catalog: Catalog) -> tuple[ForeignKeyName, ...]:
+    return tuple(
+        (table.id, key.name) for table in catalog.tables.values() for key in table.foreign_keys if key.unchecked
+    )
+
+
+async def finish_checks(checks: Sequence[ForeignKeyName], catalog_store: CatalogStore, store: Store) -> Catalog:
+    """A foreign key that the stored rows do not fulfil goes again; the rest of its statement stays."""
+    catalog = await catalog_store.load()
+    for table_id, name in checks:
         try:
             await check_foreign_key(store, catalog, table_id, name)
-        except MillraceError:
+        except InvalidStatement:
             table = catalog.tables[table_id]
             keys = tuple(key for key in table.foreign_keys if key.name != name)
             without = replace(table, foreign_keys=keys, version=table.version + 1)
             await catalog_store.replace(catalog.version, CatalogChange(tables_put=(without,)))
             raise
+    return await _checked(checks, catalog_store)
+
+
+def unchecked(change: CatalogChange) -> CatalogChange:
+    """The change with its new foreign keys marked as still to be checked."""
+    if not change.checks:
+        return change
+    copies = tuple(replace(copy, table=_marked(copy.table, change.checks, True)) for copy in change.copies)
+    tables = tuple(_marked(table, change.checks, True) for table in change.tables_put)
+    return replace(change, tables_put=tables, copies=copies)
+
+
+async def _checked(checks: Sequence[ForeignKeyName], catalog_store: CatalogStore) -> Catalog:
+    catalog = await catalog_store.load()
+    tables = {table_id: catalog.tables[table_id] for table_id, _ in checks}
+    marked = tuple(replace(_marked(table, checks, False), version=table.version + 1) for table in tables.values())
+    return await catalog_store.replace(catalog.version, CatalogChange(tables_put=marked))
+
+
+def _marked(table: Table, checks: Sequence[ForeignKeyName], unchecked: bool) -> Table:
+    keys = tuple(
+        replace(key, unchecked=unchecked) if (table.id, key.name) in checks else key for key in table.foreign_keys
+    )
+    return replace(table, foreign_keys=keys)
 
 
 async def _undo(change: CatalogChange, before: Catalog, catalog_store: CatalogStore) -> None:

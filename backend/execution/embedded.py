@@ -13,7 +13,7 @@ import msgspec
 
 from backend.execution.alteration import abandon_copies
 from backend.execution.database import Database
-from backend.execution.definition import carry_out, finish_builds, unfinished_builds
+from backend.execution.definition import carry_out, take_up
 from backend.execution.local_store import LocalStore
 from backend.execution.outcome import Done, Warning
 from backend.shared_memory.segment import SegmentNames
@@ -97,9 +97,7 @@ async def open_embedded(
     """
     store = LocalStore(folder, shard_count, durability, names)
     catalogs = LocalCatalogStore(store)
-    builds = unfinished_builds(await abandon_copies(catalogs))
-    if builds:
-        await finish_builds(builds, catalogs, store)
+    await take_up(await abandon_copies(catalogs), catalogs, store)
 
     async def define(statements: Sequence[str], database: str | None, settings: Settings) -> tuple[Done, Catalog]:
         return await change(plan_program(statements, await catalogs.load(), database, settings))

@@ -7,6 +7,7 @@ be asked for.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from controller.sql.cursor import identifier_name
 from controller.sql.lexer import TokenKind, tokens
 from controller.sql.parameters import Parameters
@@ -77,7 +78,8 @@ def bind(sql: str, table: Table, settings: Settings, clause: str) -> Expression:
     """The expression over the table's row."""
     parameters = Parameters(())
     source = Source(table.name, table, 0, table.database)
-    found = Translator(Scope((source,)), clause, parameters, settings).translate(parse_expression(sql))
+    everywhere = replace(settings, time_zone="UTC")  # it must not depend on who defines it
+    found = Translator(Scope((source,)), clause, parameters, everywhere).translate(parse_expression(sql))
     if parameters.facts:
         raise Unsupported(f"{parameters.facts[0].partition(':')[0].upper()} in a column's or table's expression")
     return found

@@ -46,4 +46,4 @@ def copied(old: Table, new: Table, catalog: Catalog, settings: Settings) -> Cata
         indexes=tuple(replace(index, building=False) for index in new.indexes),
         formats=(tuple(column.id for column in columns),),
     )
-    return CatalogChange(copies=(Copy(old.id, table, settings.sql_mode),))
+    return CatalogChange(copies=(Copy(old.id, table, settings.sql_mode, settings.time_zone),))

@@ -80,3 +80,16 @@ def test_expressions_see_the_time_of_the_session(cursors: tuple[Cursor, Cursor])
             cursor.execute(sql)
             answers.append([tuple(map(str, row)) for row in cursor.fetchall()])
         assert answers[0] == answers[1], sql
+
+
+def test_a_changed_type_keeps_the_time_that_the_session_sees(cursors: tuple[Cursor, Cursor]) -> None:
+    answers = []
+    for cursor in cursors:
+        cursor.execute("ALTER TABLE t MODIFY dt TIMESTAMP NULL, MODIFY ts DATETIME, MODIFY made_dt VARCHAR(30)")
+        cursor.execute("SELECT id, ts, dt FROM t ORDER BY id")
+        here = list(cursor.fetchall())
+        cursor.execute("ALTER TABLE t MODIFY dt VARCHAR(30)")
+        cursor.execute("SET time_zone = '+00:00'")
+        cursor.execute("SELECT id, ts, dt FROM t ORDER BY id")
+        answers.append((here, list(cursor.fetchall())))
+    assert answers[0] == answers[1]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.execution.definition import finish_builds, unfinished_builds
+from backend.execution.definition import finish_builds, unchecked, unfinished_builds, unfinished_checks
 from backend.execution.embedded import LocalCatalogStore
 from controller.sql.definition import plan_definition
 from controller.sql.settings import DEFAULT_SETTINGS
@@ -110,6 +110,44 @@ def test_a_build_that_was_interrupted_is_finished_at_the_next_start(tmp_path: Pa
         assert len(await engine.rows("SELECT id FROM t WHERE b = 3")) == 71
 
     run(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("orphans", (False, True))
+def test_a_foreign_key_whose_rows_were_not_checked_is_checked_or_goes(orphans: bool, tmp_path: Path) -> None:
+    async def interrupted(engine: Engine) -> None:
+        await engine.define(TABLE, "CREATE TABLE c (id INT PRIMARY KEY, t INT, KEY (t))")
+        await fill(engine, 3)
+        await engine.run(f"INSERT INTO c VALUES (1, {9 if orphans else 2})")
+        catalogs = LocalCatalogStore(engine.store)
+        before = await catalogs.load()
+        sql = "ALTER TABLE c ADD CONSTRAINT k FOREIGN KEY (t) REFERENCES t (id), ADD UNIQUE INDEX u (t)"
+        change = unchecked(plan_definition(sql, before, "d", DEFAULT_SETTINGS))
+        assert unfinished_checks(await catalogs.replace(before.version, change)) == change.checks
+
+    async def again(engine: Engine) -> None:
+        table = engine.database.catalog.table("d", "c")
+        assert [(key.name, key.unchecked) for key in table.foreign_keys] == ([] if orphans else [("k", False)])
+        assert not any(index.building for index in table.indexes)
+
+    run(tmp_path, interrupted)
+    run(tmp_path, again, create=False)
+
+
+def test_a_unique_index_that_was_half_built_over_duplicates_goes(tmp_path: Path) -> None:
+    async def interrupted(engine: Engine) -> None:
+        await engine.define(TABLE)
+        await fill(engine, 20)
+        catalogs = LocalCatalogStore(engine.store)
+        before = await catalogs.load()
+        await catalogs.replace(
+            before.version, plan_definition("CREATE UNIQUE INDEX i ON t (b)", before, "d", DEFAULT_SETTINGS)
+        )
+
+    async def again(engine: Engine) -> None:
+        assert engine.database.catalog.table("d", "t").indexes == ()
+
+    run(tmp_path, interrupted)
+    run(tmp_path, again, create=False)
 
 
 def test_a_truncated_table_is_empty_and_counts_from_one(tmp_path: Path) -> None:
