@@ -10,12 +10,14 @@ import numpy as np
 
 from backend.client.batch import Array, Batch, batch_of_rows
 from backend.client.keyed_query import KeyedQuery
+from backend.client.ordered_query import Inclusive
 from backend.client.statements import Statements
 from backend.client.values import Rows
 from backend.shared_memory.columns import ColumnReader
 from backend.shared_memory.reader import SharedViewReader
 from backend.shared_view import SharedViews
 from controller.catalog import Catalog
+from dataflow.errors import Unsupported
 from dataflow.types import Row
 
 ATTEMPTS_MAX = 3
@@ -72,6 +74,68 @@ class AsyncView:
             return found
         return self._batch(await self._ask(_listed(keys)), columns)
 
+    async def range(
+        self,
+        *key: Any,
+        low: Any = None,
+        high: Any = None,
+        limit: int | None = None,
+        descending: bool | None = None,
+        inclusive: Inclusive = "left",
+    ) -> Rows:
+        """The key's rows between two values of the columns that the view is ordered by.
+
+        A bound is a value, or a tuple of values for several columns. `descending` turns the
+        order around; without it, it is that of the view's ORDER BY.
+        """
+        found = self.try_range(*key, low=low, high=high, limit=limit, descending=descending, inclusive=inclusive)
+        if found is not None:
+            return found
+        store = self._statements.database.store
+        for _ in range(ATTEMPTS_MAX):
+            query = self.query
+            ordered = query.ordered
+            part = ordered.part(low, high, limit, descending, inclusive)
+            wanted = _encode_keys([query.key(key)])
+            payloads = await store.lookup_view(ordered.definition, wanted, part)
+            if payloads is not None:
+                return ordered.rows(payloads[0])
+            payloads = await store.lookup_view(query.definition, wanted)
+            if payloads is not None:
+                return ordered.finished(ordered.cut(query.definition.decode(payloads[0]), part))
+            if not await self._plan_again():
+                break
+        raise Unsupported("a range of this view, whose tables are too large to be kept in memory")
+
+    def try_range(
+        self,
+        *key: Any,
+        low: Any = None,
+        high: Any = None,
+        limit: int | None = None,
+        descending: bool | None = None,
+        inclusive: Inclusive = "left",
+    ) -> Rows | None:
+        if self._shared is None:
+            return None
+        ordered = self.query.ordered
+        part = ordered.part(low, high, limit, descending, inclusive)
+        found = self._shared.lookup(ordered.definition, _encode_keys([self.query.key(key)]), part)
+        return None if found is None else ordered.rows(found[0])
+
+    async def _plan_again(self) -> bool:
+        """Whether there is a newer catalog, which the query is planned for from now on."""
+        await self._statements.database.refresh_catalog()
+        if self._statements.database.catalog.version == self.query.catalog_version:
+            return False
+        sql = self.query.sql
+
+        async def plan(catalog: Catalog) -> KeyedQuery:
+            return KeyedQuery(sql, catalog, self._statements.schema)
+
+        self._use(await self._statements.with_catalog(plan))
+        return True
+
     async def _ask(self, keys: Sequence[Any]) -> list[Rows]:
         """Ask the worker; where no view can serve the query, evaluate it."""
         if not keys:
@@ -82,15 +146,8 @@ class AsyncView:
             found = await store.lookup_view(query.definition, _encode_keys([query.key(each) for each in keys]))
             if found is not None:
                 return [query.rows(each) for each in found]
-            before = self._statements.database.catalog
-            await self._statements.database.refresh_catalog()
-            if self._statements.database.catalog is before:
+            if not await self._plan_again():
                 break
-
-            async def plan_again(catalog: Catalog, sql: str = query.sql) -> KeyedQuery:
-                return KeyedQuery(sql, catalog, self._statements.schema)
-
-            self._use(await self._statements.with_catalog(plan_again))
         return [(await self._statements.run(self.query.sql, _parameters(key))).rows for key in keys]
 
     # --- looking, without asking
@@ -136,7 +193,10 @@ class AsyncView:
         found = self._column_reader.read(numbers, chosen)
         if found is None or not found.known.all():
             return None
-        nulls = {name: (found.nulls >> place & 1).astype(bool) for name, place in zip(names, chosen)}
+        if found.nulls.any():
+            nulls = {name: (found.nulls >> place & 1).astype(bool) for name, place in zip(names, chosen)}
+        else:
+            nulls = dict.fromkeys(names, np.zeros(len(found.nulls), bool))
         return Batch(found.present, dict(zip(names, found.cells)), nulls)
 
     def _batch(self, rows: Sequence[Rows], columns: Sequence[str] | None) -> Batch:

@@ -2,6 +2,11 @@
 
 For views with integer keys and at most one row for each key. Where that does not hold the
 caller has to go row by row.
+
+Entries are copied whole, all with as many bytes as the largest has, because what an entry costs
+is the way to it: columns are then cut out of the copy. What lies behind a smaller entry is
+copied along and never looked at. Where one is very large, only what stands before the rows is
+copied so, and texts for themselves.
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from backend.shared_memory.entry import cell_code
 from backend.shared_memory.probing import Array, find, tags_of
@@ -23,6 +29,7 @@ from backend.shared_memory.segment import (
     HEADER_BYTES,
     LENGTH_BITS,
     LENGTH_MASK,
+    SLACK_BYTES,
     WIDTH,
     Segment,
 )
@@ -30,15 +37,23 @@ from dataflow.types import BLOBS, SqlType
 
 TRIES_MAX = 20
 
+WORDS_MAX = SLACK_BYTES // 8
+"""The texts of larger entries are copied one by one."""
+
 _LENGTH_BITS, _LENGTH_MASK = np.uint64(LENGTH_BITS), np.uint64(LENGTH_MASK)
-
-
 _HEADER_WORDS = HEADER_BYTES // 8
+_UNCHECKED = pc.TakeOptions(boundscheck=False)
 
 
 @lru_cache(maxsize=64)
 def _odd(count: int) -> Any:
     return pa.array(np.arange(1, 2 * count, 2))
+
+
+@lru_cache(maxsize=64)
+def _places(count: int, head: int, size: int) -> Array:
+    """Where rows begin in so many entries of `size` words, in bytes."""
+    return np.arange(8 * head, 8 * (head + count * size), 8 * size)
 
 
 class _TornRead(Exception):
@@ -75,8 +90,9 @@ class ColumnReader:
         self._shift = segment.shift
         self._indexes = (segment.index_array(0), segment.index_array(1))
         self._touched = segment.touched_array()
-        self._numbers = segment.array(np.int64)
         self._buffer = pa.py_buffer(segment.memory)
+        self._numbers = segment.array(np.int64)
+        self._blocks: dict[int, Array] = {}
         self._has_cells = segment.words[WIDTH] == len(self._codes)
         self._words = segment.words  # last: see SharedViewReader
 
@@ -109,44 +125,67 @@ class ColumnReader:
         positions, missing = find(index, tags, self._shift)
         self._touched[positions] = 1
         locations = index[positions + 1]
-        starts = (locations >> _LENGTH_BITS).astype(np.int64)
+        starts: Array = (locations >> _LENGTH_BITS).view(np.int64)
+        locations &= _LENGTH_MASK
+        lengths = locations.view(np.int64)
         # What was not found is read at the end of the header, which says that there is no row.
         np.maximum(starts, _HEADER_WORDS, out=starts)
-        counts = self._numbers[starts - 1]
-        counts &= 0xFFFFFFFF
-        present = counts == 1
+        width = len(self._codes)
+        head = width + 2
+        starts -= head
+        size = head + (int(lengths.max(initial=0)) + 7 >> 3)
+        texts = any(self._codes[place] == "s" for place in wanted)
+        cells: dict[int, Array] | Array
+        if texts and size <= WORDS_MAX:
+            entries = self._block(size)[starts].view(np.int64).reshape(-1, size)
+            cells = np.ascontiguousarray(entries[:, :head].T)
+            buffer, places = pa.py_buffer(entries), _places(len(entries), head, size)
+        else:
+            cells = {place: self._numbers[starts + place] for place in {*wanted, width, width + 1}}
+            buffer, places = self._buffer, starts + head << 3
+        present = cells[width + 1] == 1  # no key follows the rows: it is a number
         if not present.all():
-            if (counts > 1).any():
+            if (cells[width + 1] > 1).any():
                 return None
-            starts, locations = starts[present], locations[present]
+            lengths, places = lengths[present], places[present]
+            cells = {place: cells[place][present] for place in {*wanted, width}}
         known = np.ones(len(tags), bool) if self._words[COMPLETE] else ~missing
-        firsts = starts - (2 + len(self._codes))
-        cells: list[Any] = []
+        found: list[Any] = []
         for place in wanted:
-            code = self._codes[place]
-            values = self._numbers[firsts + place]
+            code, values = self._codes[place], cells[place]
             if code == "s":
-                cells.append(self._texts(starts, locations, values, self._binary[place]))
+                found.append(_texts(buffer, places, lengths, values, self._binary[place]))
             elif code == "d":
-                cells.append(values.view(np.float64))
+                found.append(values.view(np.float64))
             else:
-                cells.append(values.view(np.uint64) if code == "Q" else values)
-        return Columns(known, present, cells, self._numbers[starts - 2])
+                found.append(values.view(np.uint64) if code == "Q" else values)
+        return Columns(known, present, found, cells[width])
 
-    def _texts(self, starts: Array, locations: Array, spans: Array, binary: bool) -> Any:
-        """Texts, copied out of the entries into one Arrow array."""
-        lengths = spans & 0xFFFFFFFF
-        places = spans >> 32
-        if (places + lengths > (locations & _LENGTH_MASK).view(np.int64)).any():
-            raise _TornRead
-        places += starts << 3
-        # An array over the whole file, with the texts at odd places and anything between them,
-        # is never looked at but for those that are taken.
-        count = len(spans)
-        offsets = np.zeros(2 * count + 2, np.int64)
-        offsets[1:-1:2] = places
-        offsets[2:-1:2] = places + lengths
-        offsets[-1] = lengths.sum()
-        kind = pa.large_binary() if binary else pa.large_string()
-        buffers = [None, pa.py_buffer(offsets), self._buffer]
-        return pa.Array.from_buffers(kind, 2 * count + 1, buffers).take(_odd(count))
+    def _block(self, size: int) -> Array:
+        """The file as blocks of so many words, one beginning at each word."""
+        found = self._blocks.get(size)
+        if found is None:
+            memory = self._segment.memory
+            count = len(memory) // 8 - size + 1
+            found = self._blocks[size] = np.ndarray((count,), f"V{8 * size}", memory, strides=(8,))
+        return found
+
+
+def _texts(buffer: Any, places: Array, lengths_max: Array, spans: Array, binary: bool) -> Any:
+    """Texts out of the buffer in one Arrow array; `spans` say where they are after each of `places`."""
+    lengths = spans & 0xFFFFFFFF
+    count = len(spans)
+    # An array over the whole buffer, with the texts at odd places and anything between them, is
+    # never looked at but for those that are taken.
+    offsets = np.empty(2 * count + 2, np.int64)
+    offsets[0] = 0
+    ends = (spans >> 32) + lengths
+    if (ends > lengths_max).any():
+        raise _TornRead
+    ends += places
+    np.subtract(ends, lengths, out=offsets[1:-1:2])
+    offsets[2:-1:2] = ends
+    offsets[-1] = offsets[-2]
+    kind = pa.large_binary() if binary else pa.large_string()
+    array = pa.Array.from_buffers(kind, 2 * count + 1, [None, pa.py_buffer(offsets), buffer])
+    return pc.call_function("array_take", [array, _odd(count)], _UNCHECKED)

@@ -22,8 +22,8 @@ def tags_of(numbers: Array) -> Array:
 
 def find(index: Array, tags: Array, shift: int) -> tuple[Array, Array]:
     """The position of each tag, and which of them are missing: theirs is the last slot, always empty."""
-    positions = (tags >> np.uint64(shift)).astype(np.int64)
-    positions <<= 1
+    positions: Array = (tags >> np.uint64(shift - 1)).view(np.int64)
+    positions &= -2
     at = index[positions]
     missing = at != tags
     if missing.any():

@@ -33,7 +33,7 @@ NAME = "millrace"
 LOCK = "lock"
 
 HEADER_BYTES = 4096
-MAGIC = 0x6D696C6C72616301
+MAGIC = 0x6D696C6C72616302
 EPOCH, WRITING, SUCCESSOR, COMPLETE, FORMAT, BITS, WIDTH, EXACT = range(8)
 CLOSED = 1 << 62
 """`WRITING` of a closed file: later than any epoch."""
@@ -42,6 +42,8 @@ PROBE_MAX = 256
 """No key is further than this from its first slot, so no search is longer."""
 BITS_MIN = 6
 HEAP_BYTES_MAX = 1 << 34
+SLACK_BYTES = 4096
+"""What is reserved behind the heap, for readers that copy more than an entry."""
 LENGTH_BITS = 28
 LENGTH_MASK = (1 << LENGTH_BITS) - 1
 
@@ -89,9 +91,9 @@ class Segment:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             heap_start = _places((1 << bits) + PROBE_MAX)[-1]
-            os.ftruncate(descriptor, heap_start + HEAP_BYTES_MAX)
+            os.ftruncate(descriptor, heap_start + HEAP_BYTES_MAX + SLACK_BYTES)
             os.posix_fallocate(descriptor, 0, heap_start)
-            segment = Segment(path, mmap.mmap(descriptor, heap_start + HEAP_BYTES_MAX), bits)
+            segment = Segment(path, mmap.mmap(descriptor, heap_start + HEAP_BYTES_MAX + SLACK_BYTES), bits)
         except OSError:
             path.unlink()
             raise
@@ -120,7 +122,7 @@ class Segment:
         header = memoryview(memory)[:HEADER_BYTES].cast("Q")
         if header[FORMAT] != MAGIC or not BITS_MIN <= header[BITS] <= 40:
             return None
-        if size != _places((1 << header[BITS]) + PROBE_MAX)[-1] + HEAP_BYTES_MAX:
+        if size != _places((1 << header[BITS]) + PROBE_MAX)[-1] + HEAP_BYTES_MAX + SLACK_BYTES:
             return None
         return Segment(path, memory, header[BITS])
 
@@ -128,7 +130,7 @@ class Segment:
         """Make sure that this part of the heap can be written; OSError if memory has run out."""
         descriptor = os.open(self.path, os.O_RDWR)
         try:
-            os.posix_fallocate(descriptor, self.heap_start + start, stop - start)
+            os.posix_fallocate(descriptor, self.heap_start + start, stop - start + SLACK_BYTES)
         finally:
             os.close(descriptor)
 
