@@ -1,4 +1,4 @@
-"""The tables that a worker's views are made of: how they are read, and what an epoch changes in them."""
+"""The tables that the views of several workers are made of: how one of them reads its part, and what an epoch changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROW_KEY = ord("r")
 class TableUse:
     def __init__(self, store: ShardStore) -> None:
         self._store = store
-        self.source = TableSource(store.view())
+        self.source = TableSource(store.view(), is_all=False)
         self._users: dict[int, int] = {}
 
     def begin(self, tables: Iterable[Table]) -> None:

@@ -59,8 +59,10 @@ class _Path:
 class TableSource:
     """Implements `dataflow.graph.BaseSource` over the stored state as of one epoch."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, is_all: bool = True) -> None:
+        """`is_all`: the state is that of all shards, not of one of several."""
         self._view = view
+        self._is_all = is_all
         self._tables: dict[int, Table] = {}
         self._writers: dict[int, TableWriter] = {}
         self._paths: dict[tuple[int, Columns], _Path | None] = {}
@@ -72,7 +74,7 @@ class TableSource:
 
     def copy(self, tables: Iterable[int]) -> TableSource:
         """These tables as they are now, whatever becomes of this source."""
-        copied = TableSource(self._view)
+        copied = TableSource(self._view, self._is_all)
         for table in tables:
             copied.learn(self._tables[table])
         return copied
@@ -166,7 +168,9 @@ class TableSource:
             leading = index.parts[: len(columns)]
             kinds = {table.columns[positions[part.column_id]].type.kind for part in leading}
             exact = all(part.prefix is None for part in leading) and not kinds & INEXACT_KINDS
-            readable = index.kind == "BTREE" and not index.building
+            # A unique entry is on the shard of its own key, its row may be on another.
+            local = self._is_all or not index.unique or index is table.primary_key
+            readable = index.kind == "BTREE" and not index.building and local
             if exact and readable and {positions[part.column_id] for part in leading} == set(columns):
                 return _Path(table, index, columns)
         return None

@@ -110,7 +110,7 @@ def test_views_follow_every_change(mariadb: MariaDB, tmp_path: Path) -> None:
 
 
 def test_views_of_three_workers_follow_every_change(mariadb: MariaDB, tmp_path: Path) -> None:
-    follow(mariadb, tmp_path, seed=2, batches=2)
+    follow(mariadb, tmp_path, seed=2, batches=5)
 
 
 def follow(mariadb: MariaDB, folder: Path, seed: int, batches: int) -> None:
