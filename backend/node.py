@@ -100,9 +100,14 @@ class Node:
         mode = tuple(sorted(settings.sql_mode))
         return await self._change(
             Define(
-                list(statements), database, mode, settings.collation, settings.foreign_key_checks,
-                settings.owner, settings.time_zone,
-            )  # fmt: skip
+                list(statements),
+                database,
+                mode,
+                settings.collation,
+                settings.foreign_key_checks,
+                settings.owner,
+                settings.time_zone,
+            )
         )
 
     async def _change_accounts(self, statement: AccountStatement) -> tuple[Done, Catalog]:

@@ -8,6 +8,7 @@ be asked for.
 from __future__ import annotations
 
 from dataclasses import replace
+
 from controller.sql.cursor import identifier_name
 from controller.sql.lexer import TokenKind, tokens
 from controller.sql.parameters import Parameters
