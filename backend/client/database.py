@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar, overload
 from backend.client.async_database import AsyncDatabase, AsyncTable, AsyncTransaction, connect_async
 from backend.client.async_view import AsyncView
 from backend.client.batch import Array, Batch
+from backend.client.ordered_query import Inclusive
 from backend.client.statements import Result
 from backend.client.values import Rows
 
@@ -142,6 +143,25 @@ class View:
         if found is not None or not block:
             return found
         return self._loop.run(self._inner.lookup_many(wanted))
+
+    def range(
+        self,
+        *key: Any,
+        low: Any = None,
+        high: Any = None,
+        limit: int | None = None,
+        descending: bool | None = None,
+        inclusive: Inclusive = "left",
+    ) -> Rows:
+        """The key's rows between two values of the columns that the view is ordered by; see `AsyncView.range`."""
+        found = self._inner.try_range(
+            *key, low=low, high=high, limit=limit, descending=descending, inclusive=inclusive
+        )
+        if found is not None:
+            return found
+        return self._loop.run(
+            self._inner.range(*key, low=low, high=high, limit=limit, descending=descending, inclusive=inclusive)
+        )
 
     @overload
     def lookup_columns(

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from sqlglot import exp
 
+from backend.client.ordered_query import OrderedQuery
 from backend.client.values import Rows, row_converter, to_value
 from backend.execution.grouping import row_key
+from backend.execution.ranges import order_of
 from backend.execution.select import Sorter, count_of
 from backend.execution.viewing import QueryViews
 from backend.view_definition import ViewDefinition
@@ -47,15 +50,18 @@ class KeyedQuery:
         parameters = Parameters([None] * count)
         query = _with_outputs_kept(plan_query(tree, catalog, schema, DEFAULT_SETTINGS, parameters))
         self.sql = sql
+        self.catalog_version = catalog.version
         self.columns = tuple(column.name for column in query.columns)
         self.types = tuple(each.type for each in query.outputs)
         self._order = _key_order(query, count)
         self.key_length = count
         key_columns = tuple(sorted(key.column for key in query.keys))
-        definition = None if parameters.facts else QueryViews(query, key_columns).definition()
+        views = QueryViews(query, key_columns)
+        definition = None if parameters.facts else views.definition()
         if definition is None:
             raise Unsupported("a view of this SELECT, which needs more than its keys")
         self.definition: ViewDefinition = definition
+        self._views, self._query, self._key_columns = views, query, key_columns
         self.finish = _finish(query)
         self.places = _places(query)
         """Which column of the view each output is; None if outputs are computed or rows are left out."""
@@ -66,6 +72,13 @@ class KeyedQuery:
         if len(values) != self.key_length:
             raise ValueError(f"the view has {self.key_length} key column(s), the key has {len(values)}")
         return tuple([to_value(values[place]) for place in self._order])
+
+    @cached_property
+    def ordered(self) -> OrderedQuery:
+        """The same by range; raises Unsupported if it has no order."""
+        definition = self._views.definition(order_of(self._query, self._key_columns)[0])
+        assert definition is not None
+        return OrderedQuery(self._query, self._key_columns, definition)
 
     def rows(self, payload: bytes) -> Rows:
         """The query's rows, from the encoded ones of the view."""

@@ -108,7 +108,7 @@ def range_of(query: Query, key: Columns, filter_: Expression | None) -> QueryRan
         found.setdefault(comparisons[0].column, []).extend(comparisons)
         if len(comparisons) == _expected(condition):
             exact[comparisons[0].column] = exact.get(comparisons[0].column, 0) + 1
-    order, descending = _order_of(query, key)
+    order, descending = order_of(query, key)
     plain = query.limit is not None and not query.distinct and not query.count_found_rows
     if not found:
         if conditions or not plain or not order:
@@ -131,7 +131,7 @@ def range_of(query: Query, key: Columns, filter_: Expression | None) -> QueryRan
     )
 
 
-def _order_of(query: Query, key: Columns) -> tuple[Columns, bool]:
+def order_of(query: Query, key: Columns) -> tuple[Columns, bool]:
     """The columns of ORDER BY, all in one direction; empty if they are anything else.
 
     What all rows of a key have in common does not count.

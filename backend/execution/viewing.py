@@ -146,14 +146,14 @@ class QueryViews:
         predicate = self._filter
         return rows if predicate is None else [row for row in rows if predicate(row, parameters)]
 
-    def definition(self) -> ViewDefinition | None:
+    def definition(self, order: tuple[int, ...] = ()) -> ViewDefinition | None:
         """The view that answers the query for every key; None if it needs more than its keys to be asked."""
         limits = [each for each in (self._query.limit, self._query.offset) if each is not None]
         if not self.possible or self._inside or self._filter is not None:
             return None
         if any(True for each in limits for _ in parameters_of(each)):
             return None
-        return ViewDefinition(self._node((), self._end(())), self._key_columns, self._query.tables)
+        return ViewDefinition(self._node((), self._end(())), self._key_columns, self._query.tables, order)
 
     def explained(
         self, parameters: tuple[Value, ...], shard_count: int, fleeting: frozenset[int]
