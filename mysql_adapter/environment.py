@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -57,7 +58,13 @@ STALE = frozenset(
 
 
 class Environment:
-    def __init__(self, database: Database, services: Services | None = None, plans: PlanCache | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        services: Services | None = None,
+        plans: PlanCache | None = None,
+        adapter_number: int = 0,
+    ) -> None:
         self.database = database
         self.plans = plans or PlanCache()
         self.globals = Variables()
@@ -66,6 +73,8 @@ class Environment:
         self.services = services or LocalServices()
         self.connections: dict[int, Connection] = {}
         self.started = time.time()
+        self.process = f"{adapter_number}-{secrets.token_hex(4)}"
+        """Tells the sessions of this process from those of others, in the names of temporary tables."""
         self._base: Catalog | None = None
         self._extended = Catalog()
         self.described: dict[View, Table] = {}

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from backend.session_services import Services
 from controller.sql.planner import PlanCache
+from mysql_adapter.abandoned_tables import drop_abandoned
 from mysql_adapter.authentication import Authenticator
 from mysql_adapter.connection import Connection
 from mysql_adapter.database import Database
@@ -52,7 +53,7 @@ class Server:
     ) -> None:
         self.limits = limits or Limits()
         self.tls = tls
-        self.environment = Environment(database, services, plans)
+        self.environment = Environment(database, services, plans, adapter_number)
         self.authenticator = Authenticator(self.environment)
         self.environment.globals.put("max_connections", self.limits.connections_max)
         self.environment.globals.put("max_allowed_packet", self.limits.packet_bytes_max)
@@ -191,7 +192,9 @@ async def run_adapter(
         services=services,
     )
     log.info("listening on %s:%d", host, port)
+    tidying = asyncio.ensure_future(drop_abandoned(database, server.environment.process, adapter_count))
     if on_listening is not None:
         await on_listening()
     await stop.wait()
+    tidying.cancel()
     await server.close()

@@ -8,7 +8,6 @@ are answered in `statements`.
 from __future__ import annotations
 
 import asyncio
-import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,11 +22,12 @@ from controller.privileges import check_plan, check_sees_database, check_text
 from controller.sql.lexer import leading_words, split_statements
 from controller.sql.plan import OutputColumn, Plan, Query, Select
 from controller.sql.planner import tables_of
-from controller.sql.temporary import temporary_tables, with_temporary
+from controller.sql.temporary import with_temporary
 from dataflow import types
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.types import Row, Value
 from mysql_adapter import dispatch, packets
+from mysql_adapter.abandoned_tables import drop_statement
 from mysql_adapter.charsets import CollationEntry, charset_of, collation_by_id, collation_of
 from mysql_adapter.facts import fact
 from mysql_adapter.parameters import Typed
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_PROCESS = secrets.token_hex(4)
-"""Tells the sessions of this process from those of others, in the names of temporary tables."""
 _ending: set[asyncio.Task[Done]] = set()
 
 
@@ -267,7 +265,7 @@ class Session:
         if "TEMPORARY" not in [word.upper() for word in leading_words(sql, 2)]:
             await self.commit()
         elif not self._owner:
-            self._owner = f"{_PROCESS}-{self.connection.id}"
+            self._owner = f"{self.environment.process}-{self.connection.id}"
             self.settings_changed()
         return await self.environment.database.define(sql, self.database, self.settings)
 
@@ -285,9 +283,8 @@ class Session:
         if not self._owner:
             return
         database = self.environment.database
-        names = [f"`{each.database}`.`{each.name}`" for each in temporary_tables(database.catalog, self._owner).values()]
-        if names:
-            sql = f"DROP TEMPORARY TABLE IF EXISTS {', '.join(names)}"
+        sql = drop_statement(database.catalog, self._owner)
+        if sql is not None:
             task = asyncio.ensure_future(database.define(sql, None, self.settings))
             _ending.add(task)
             task.add_done_callback(_ending.discard)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
+import psutil
 import pymysql
 import pytest
 
+from backend.settings import DEPLOYMENT_FILE, Deployment
+from controller.registry import Registry
+from controller.sql.temporary import PREFIX
 from tests.serving import MillraceServer
 
 
@@ -109,3 +114,31 @@ def test_global_variables_are_those_of_all_adapters(pair: tuple[Any, Any]) -> No
     first, second = pair
     one(first, "SET GLOBAL group_concat_max_len = 4321")
     assert one(second, "SELECT @@GLOBAL.group_concat_max_len") == 4321
+
+
+def test_temporary_tables_of_a_killed_adapter_are_dropped_by_its_successor(
+    server: MillraceServer, pair: tuple[Any, Any]
+) -> None:
+    mine, other = pair
+    number = one(mine, "SELECT CONNECTION_ID()") % 2
+    for sql in ("CREATE DATABASE IF NOT EXISTS gone", "CREATE TEMPORARY TABLE gone.t (id INT)"):
+        one(mine, sql)
+    one(other, "CREATE TEMPORARY TABLE gone.mine (id INT)")
+    assert temporary(server) == 2
+    processes = server.status()["processes"]
+    psutil.Process(next(each["process"] for each in processes if each["name"] == f"adapter-{number}")).kill()
+    deadline = time.monotonic() + 60
+    while temporary(server) != 1:
+        assert time.monotonic() < deadline
+    assert one(other, "SELECT COUNT(*) FROM gone.mine") == 0
+
+
+def temporary(server: MillraceServer) -> int:
+    """How many temporary tables are in the catalog."""
+    deployment = Deployment.load(server.data / DEPLOYMENT_FILE)
+    registry = Registry(deployment.zookeeper, deployment.root)
+    registry.start(20.0)
+    try:
+        return sum(table.name.startswith(PREFIX) for table in registry.load_catalog().tables.values())
+    finally:
+        registry.stop()
