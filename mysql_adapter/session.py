@@ -98,7 +98,11 @@ class Session:
         zone = str(get("time_zone"))
         self.time_zone = "UTC" if zone.upper() == "SYSTEM" else zone
         self.settings, self.modes = settings_of(
-            str(get("sql_mode")), str(get("collation_connection")), bool(get("foreign_key_checks")), self.time_zone
+            str(get("sql_mode")),
+            str(get("collation_connection")),
+            bool(get("foreign_key_checks")),
+            self.time_zone,
+            int(str(get("cte_max_recursion_depth"))),
         )
         if self._owner:
             self.settings = replace(self.settings, owner=self._owner)

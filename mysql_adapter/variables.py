@@ -302,7 +302,9 @@ def sql_mode(value: Value) -> str:
 
 
 @lru_cache(maxsize=256)
-def settings_of(sql_mode: str, collation: str, foreign_key_checks: bool, time_zone: str) -> tuple[Settings, Modes]:
+def settings_of(
+    sql_mode: str, collation: str, foreign_key_checks: bool, time_zone: str, recursion_depth_max: int
+) -> tuple[Settings, Modes]:
     """What statements are planned and run with."""
     try:
         collation = canonical(collation)
@@ -310,4 +312,5 @@ def settings_of(sql_mode: str, collation: str, foreign_key_checks: bool, time_zo
         # A character set that only the connection knows: compare by the default.
         collation = DEFAULT_COLLATION
     names = frozenset(name for name in sql_mode.split(",") if name)
-    return Settings(names, collation, foreign_key_checks, time_zone), Modes.parse(sql_mode, time_zone)
+    settings = Settings(names, collation, foreign_key_checks, time_zone, recursion_depth_max=recursion_depth_max)
+    return settings, Modes.parse(sql_mode, time_zone)

@@ -13,7 +13,7 @@ from backend.execution.access import choose
 from backend.execution.query import CompiledQuery
 from backend.execution.rendering import Names, expression_text, names_of
 from backend.view_definition import ViewDefinition
-from controller.sql.plan import Delete, Directed, Insert, Plan, Query, Select, Update
+from controller.sql.plan import Delete, Directed, Insert, Plan, Query, Recursion, Select, Update
 from dataflow.errors import MillraceError
 from dataflow.expression import Expression
 from dataflow.key_tracing import traced
@@ -185,6 +185,14 @@ def _ended(step: Step, select: Select | Query, names: Names, parameters: Paramet
 # --- queries over nodes
 
 
+def _prior(number: int, prior: Query | Recursion, parameters: Parameters, where: _Cluster) -> Step:
+    if isinstance(prior, Query):
+        return Step(f"Computed first, as table {number}", (_query(prior, parameters, where).step,))
+    rounds = f"Again and again until no rows come, over those of the round before as table {prior.table}"
+    first, following = (_query(each, parameters, where).step for each in (prior.first, prior.following))
+    return Step(f"Computed first, as table {number}, recursively", (first, Step(rounds, (following,))))
+
+
 def _query(
     query: Query, parameters: Parameters, where: _Cluster, compiled: CompiledQuery | None = None
 ) -> Explained:
@@ -195,9 +203,7 @@ def _query(
     names = names_of(node, tables, parameters)
     choices = compiled.views.choices
     shown_key = " or ".join(names[column] for column in choices) or ", ".join(names[column] for column in key)
-    priors = tuple(
-        Step(f"Computed first, as table {number}", (_query(each, parameters, where).step,)) for number, each in query.prior
-    )
+    priors = tuple(_prior(number, each, parameters, where) for number, each in query.prior)
     placement = None
     if definition is not None:
         try:

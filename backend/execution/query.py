@@ -11,11 +11,12 @@ from backend.execution.grouping import row_key
 from backend.execution.outcome import ResultSet
 from backend.execution.reader import Keys, Run, conditions_of
 from backend.execution.readers import Readers
+from backend.execution.recursion import CompiledRecursion
 from backend.execution.select import CompiledSelect, Sorter, count_of
 from backend.execution.viewing import QueryViews
 from backend.execution.window import CompiledWindow
 from backend.view_definition import ViewDefinition
-from controller.sql.plan import Query, Select
+from controller.sql.plan import Query, Recursion, Select
 from dataflow.compile import compile_predicate, compile_row, compile_scalar
 from dataflow.expression import Expression, Parameter, parameters_of
 from dataflow.node import Node
@@ -29,7 +30,7 @@ class CompiledQuery:
         self.columns = query.columns
         if readers is None:
             readers = Readers({table.id: table for table in query.tables if table.id >= 0})
-        self._prior = [(table, CompiledQuery(each, readers)) for table, each in query.prior]
+        self._prior = [(table, _compiled_prior(each, readers)) for table, each in query.prior]
         self._key_columns = tuple(sorted({key.column for key in query.keys}))
         types = query.node.types
         self._keys = [
@@ -81,15 +82,16 @@ class CompiledQuery:
         return self.views.explained(parameters, shard_count, fleeting)
 
     async def run(self, execution: Execution) -> ResultSet:
-        rows, count = await self._rows(execution, execution.memory)
+        rows, count = await self.rows(execution, execution.memory)
         return ResultSet(self.columns, rows, execution.warnings(), count if self.query.count_found_rows else None)
 
-    async def _rows(self, execution: Execution, memory: Mapping[int, Sequence[Row]]) -> tuple[list[Row], int]:
+    async def rows(self, execution: Execution, memory: Mapping[int, Sequence[Row]]) -> tuple[list[Row], int]:
+        """The result, and how many rows it would have without LIMIT; `memory` are tables that exist only now."""
         parameters = execution.parameters
         if self._prior:
             memory = dict(memory)
             for table, query in self._prior:
-                memory[table], _ = await query._rows(execution, memory)
+                memory[table], _ = await query.rows(execution, memory)
         return self.finished(await self._found(Run(execution, memory, self.query.locking)), parameters)
 
     def finished(self, rows: Sequence[Row], parameters: tuple[Value, ...]) -> tuple[list[Row], int]:
@@ -140,6 +142,12 @@ class CompiledQuery:
             assert choice is not None
             combined = [(*row, value) for row in combined for value in choice.values()]
         return {self._key_of_values(values): values for values in combined}
+
+
+def _compiled_prior(prior: Query | Recursion, readers: Readers) -> CompiledQuery | CompiledRecursion:
+    if isinstance(prior, Query):
+        return CompiledQuery(prior, readers)
+    return CompiledRecursion(prior, CompiledQuery(prior.first, readers), CompiledQuery(prior.following, readers))
 
 
 def _value_of(expression: Expression) -> Callable[[Row, Sequence[Value]], Value]:

@@ -190,7 +190,7 @@ class Query:
     limit: Expression | None = None
     offset: Expression | None = None
     default: Row | None = None
-    prior: tuple[tuple[int, Query], ...] = ()
+    prior: tuple[tuple[int, Query | Recursion], ...] = ()
     shareable: bool = False
     distinct: bool = False
     count_found_rows: bool = False
@@ -201,6 +201,24 @@ class Query:
     def table(self) -> Table | None:
         """One of the tables; None if there is none to read."""
         return self.tables[0] if self.tables else None
+
+
+@dataclass(frozen=True, slots=True)
+class Recursion:
+    """A recursive common table expression: the rows of `first`, and again and again those of `following`.
+
+    Each time, `following` reads the rows of the round before as `table`; it ends when there are
+    none, or with error 3636 after `depth_max` rounds. `distinct`: a row that was there before is
+    not counted. `limit` and `offset` are for all rows together.
+    """
+
+    first: Query
+    following: Query
+    table: int
+    distinct: bool
+    depth_max: int
+    limit: Expression | None = None
+    offset: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)

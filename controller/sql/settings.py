@@ -30,6 +30,7 @@ class Settings:
     foreign_key_checks: bool = True
     time_zone: str = "UTC"
     owner: str = ""
+    recursion_depth_max: int = 1000
 
     @property
     def ansi_quotes(self) -> bool:

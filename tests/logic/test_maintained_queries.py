@@ -20,7 +20,7 @@ from tests.logic.test_queries import asked, statements
 from tests.mariadb import MariaDB
 from tests.serving import MillraceServer
 
-KINDS = ["joins", "subqueries", "lateral", "groups", "set_operations", "windows"]
+KINDS = ["joins", "subqueries", "lateral", "recursion", "groups", "set_operations", "windows"]
 CHANGES_PER_BATCH = 6
 
 

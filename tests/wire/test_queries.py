@@ -115,3 +115,30 @@ def test_a_limit_inside_may_be_a_parameter(millrace: ServerThread, cursor: Any) 
         assert prepared.fetchall() == [("one",)]
         prepared.execute(sql, (1, 5))
         assert prepared.fetchall() == [("two",), ("three",)]
+
+
+def test_recursion_ends_where_the_session_says(run: Any) -> None:
+    numbers = "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 20) SELECT COUNT(*) FROM r"
+    assert run(numbers) == [(20,)]
+    assert "recursively" in str(run(f"EXPLAIN FORMAT=TREE {numbers}"))
+    run("SET cte_max_recursion_depth = 10")
+    with pytest.raises(pymysql.err.MySQLError, match="aborted after 11 iterations") as error:
+        run(numbers)
+    assert error.value.args[0] == 3636
+
+
+@pytest.mark.parametrize(
+    ("part", "code"),
+    [
+        ("SELECT n FROM r", 3573),
+        ("SELECT n FROM r UNION ALL SELECT 1", 3574),
+        ("SELECT 1 AS n UNION ALL SELECT COUNT(*) FROM r", 3575),
+        ("SELECT 1 AS n UNION ALL SELECT 2 FROM (SELECT 1) x LEFT JOIN r ON 1", 3576),
+        ("SELECT 1 AS n UNION ALL SELECT a.n FROM r a, r b", 3577),
+        ("SELECT 1 AS n UNION ALL SELECT 2 WHERE 1 IN (SELECT n FROM r)", 3577),
+    ],
+)
+def test_recursion_that_mysql_does_not_allow_is_refused(run: Any, part: str, code: int) -> None:
+    with pytest.raises(pymysql.err.MySQLError) as error:
+        run(f"WITH RECURSIVE r AS ({part}) SELECT * FROM r")
+    assert error.value.args[0] == code

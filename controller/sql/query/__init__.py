@@ -39,4 +39,7 @@ def plan_query(
     modifiers = [str(each.name).upper() for each in tree.args.get("operation_modifiers") or []]
     views = tuple(dict.fromkeys(resolver.views))
     locking = locking_of(tree, catalog, database)
+    recursions = tuple((rows.table, recursion) for _, rows, recursion in resolver.recursions.found.values())
+    if recursions:
+        found = replace(found, prior=(*recursions, *found.prior), shareable=False)
     return replace(found, count_found_rows="SQL_CALC_FOUND_ROWS" in modifiers, views=views, locking=locking)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.sql.plan import OutputColumn
 from controller.sql.query.fields import Field
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Expression
@@ -34,11 +35,24 @@ class Visible:
 
 @dataclass(frozen=True, slots=True)
 class CommonTable:
-    """A WITH entry: its query, its column names, and the entries that it may use itself."""
+    """A WITH entry: its query, its column names, and the entries that it may use itself.
+
+    One that uses itself is `recursive`. `rows` are those of an entry that is a table at hand.
+    """
 
     query: Any
     columns: tuple[str, ...]
     scope: dict[str, CommonTable]
+    recursive: bool = False
+    rows: Rows | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A table that exists only while the statement runs, with its columns as clients see them."""
+
+    table: int
+    columns: tuple[OutputColumn, ...]
 
 
 @dataclass(slots=True)

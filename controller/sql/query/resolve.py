@@ -15,6 +15,7 @@ from controller.sql.query.block import AnyBlock, Block, Inner, SetBlock, Subquer
 from controller.sql.query.expressions import QueryTranslator
 from controller.sql.query.fields import Numbering, computed_output
 from controller.sql.query.names import CommonTable, Names
+from controller.sql.query.recursion import Recursions, refers_to_itself
 from controller.sql.query.selects import SelectResolver, positional
 from controller.sql.query.wrapping import numbered, wrapped
 from controller.sql.scope import FIELD_LIST, ORDER_CLAUSE
@@ -43,6 +44,7 @@ class Resolver:
         self.numbering = Numbering()
         self.tables: dict[int, Table] = {}
         self.views: list[View] = []
+        self.recursions = Recursions(self, {})
         self._open_views: list[View] = []
 
     def query(self, node: Any, names: Names) -> AnyBlock:
@@ -79,10 +81,9 @@ class Resolver:
         common = dict(names.common)
         for each in clause.expressions:
             name = each.alias.lower()
-            if clause.args.get("recursive") and any(table.name.lower() == name for table in each.this.find_all(exp.Table)):
-                raise Unsupported("recursive common table expressions")
+            recursive = bool(clause.args.get("recursive")) and refers_to_itself(name, each.this)
             columns = tuple(column.name for column in each.args["alias"].args.get("columns") or [])
-            common[name] = CommonTable(each.this, columns, dict(common))
+            common[name] = CommonTable(each.this, columns, dict(common), recursive)
         return Names(names.parent, names.database, common, hidden=names.hidden)
 
     def view(self, database: str | None, name: str) -> View | None:

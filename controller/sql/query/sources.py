@@ -17,11 +17,12 @@ from controller.sql.parse import parse, syntax_error
 from controller.sql.plan import OutputColumn
 from controller.sql.query.block import AnyBlock, From, Inner, Leaf, Left, Subquery, own_ids
 from controller.sql.query.conditions import conditions
-from controller.sql.query.fields import Field, renamed_output
-from controller.sql.query.names import Names, Source, Visible
+from controller.sql.query.fields import Field, Relation, renamed_output
+from controller.sql.query.names import Names, Rows, Source, Visible
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Expression
 from dataflow.functions import call
+from dataflow.node import Base
 from dataflow.schema import Table, is_internal
 
 if TYPE_CHECKING:
@@ -83,6 +84,9 @@ class FromClause:
         alias = node.args.get("alias")
         names = [each.name for each in (alias.args.get("columns") if alias is not None else None) or []]
         common = None if given else self._names.common.get(name.lower())
+        if common is not None and (common.rows is not None or common.recursive):
+            rows = common.rows or self._resolver.recursions.rows(name, common, self._names.database)
+            return self._rows(rows, node.alias or name, names)
         if common is not None:
             block = self._resolver.query(common.query, Names(None, self._names.database, common.scope))
             return self._derived(block, node.alias or name, "", names or list(common.columns))
@@ -130,6 +134,20 @@ class FromClause:
             fields.append(Field(column.index, name, column.type, output.nullable, described))
         self._names.add(Source(alias, database, tuple(fields)))
         return Leaf(tuple(fields), derived=block), [Visible(each, each.column) for each in fields]
+
+    def _rows(self, rows: Rows, alias: str, names: list[str]) -> Item:
+        """A table that is at hand when the statement runs."""
+        if names and len(names) != len(rows.columns):
+            raise InvalidStatement(Condition.COLUMN_COUNT_IN_VIEW)
+        fields: list[Field] = []
+        for place, output in enumerate(rows.columns):
+            column = self._resolver.numbering.fresh(output.type)
+            name = names[place] if names else output.name
+            fields.append(Field(column.index, name, output.type, True, renamed_output(output, name, alias)))
+        base = Base(rows.table, tuple(each.type for each in fields), ())
+        self._names.add(Source(alias, "", tuple(fields)))
+        leaf = Leaf(tuple(fields), relation=Relation(base, tuple(each.id for each in fields)))
+        return leaf, [Visible(each, each.column) for each in fields]
 
     # -- joins
 
