@@ -67,13 +67,14 @@ class Cluster:
         self._moved = asyncio.Event()
         self._peers: dict[int, Peer] = {}
         self._connecting: dict[int, asyncio.Lock] = {}
-        self.shared = SharedViews()
         self._sharded = ShardedViews(shard_count, self.ask)
+        self.shared = SharedViews(None if shard_count == 1 else self._sharded)
 
     def set_addresses(self, addresses: dict[int, Address]) -> None:
         """Where the shards are now, from the registry."""
         if any(self._last_known.get(shard, address) != address for shard, address in addresses.items()):
             self.shared.forget()
+            self._sharded.forget()
         self._last_known |= addresses
         self._addresses = addresses
         self._moved.set()
@@ -100,7 +101,12 @@ class Cluster:
                 moved, address = self._moved, self._addresses.get(shard)
                 if address is not None:
                     try:
-                        peer = await connect(address.host, address.port, self._secret)
+                        peer = await connect(
+                            address.host,
+                            address.port,
+                            self._secret,
+                            on_lost=lambda peer: self._sharded.forget(shard),
+                        )
                         self._peers[shard] = peer
                         return peer
                     except (OSError, TimeoutError) as error:
@@ -205,8 +211,8 @@ class Cluster:
                 peer.send(EndScan(answer.scan))
 
     @property
-    def shared_views(self) -> SharedViews | None:
-        return self.shared if self._shard_count == 1 else None
+    def shared_views(self) -> SharedViews:
+        return self.shared
 
     async def lookup_view(
         self, definition: ViewDefinition, keys: bytes, part: Range | None = None

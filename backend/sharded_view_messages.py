@@ -30,10 +30,16 @@ class LookupAt:
 
 @dataclass(frozen=True, slots=True)
 class FoundAt:
-    """For each key its rows as a msgpack list of tuples, all as of one epoch."""
+    """For each key its rows as a msgpack list of tuples, all as of one epoch.
+
+    `file` is where this machine's processes find them from now on, and `words` where they see
+    which epoch is shown there.
+    """
 
     epoch: int
     rows: list[bytes]
+    file: str = ""
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)

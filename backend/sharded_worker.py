@@ -36,9 +36,13 @@ class ShardedWorker(Worker):
         self, shard: int, shard_count: int, store: ShardStore, memory_bytes: int, names: SegmentNames | None = None
     ) -> None:
         super().__init__(shard, shard_count, store, memory_bytes, names)
-        self._shard_views = ViewShard(shard, shard_count, store, memory_bytes, self)
+        self._shard_views = ViewShard(shard, shard_count, store, memory_bytes, self, names)
         self.epochs = ShardEpochs(shard, store, store.prepared(), self._shard_views)
         self._handlers |= {AddView: self._add_view, LookupAt: self._lookup_at, BundleSent: self._bundle_sent}
+
+    def close(self) -> None:
+        self._shard_views.close()
+        super().close()
 
     # --- what the views want
 

@@ -8,6 +8,7 @@ on another machine would never be closed.
 
 from __future__ import annotations
 
+from backend.sharded_views import ShardedReader, ShardedViews
 from backend.shared_memory.reader import SharedViewReader
 from backend.shared_memory.segment import is_possible
 from backend.view_definition import ViewDefinition
@@ -17,14 +18,20 @@ UNREACHABLE_MAX = 10_000
 
 
 class SharedViews:
-    def __init__(self) -> None:
+    def __init__(self, sharded: ShardedViews | None = None) -> None:
+        """`sharded` are the views of several workers, whose keys are in more than one file."""
+        self._sharded = sharded
         self._readers: dict[bytes, SharedViewReader] = {}
         self._elsewhere: set[str] = set()
         self.hits = 0
         self.misses = 0
 
+    def keys(self, view: bytes) -> SharedViewReader | ShardedReader | None:
+        """Where keys of the view can be read, if it is shared and was asked for before."""
+        return self.reader(view) if self._sharded is None else self._sharded.reader(view)
+
     def reader(self, view: bytes) -> SharedViewReader | None:
-        """The view of this name, if it is shared and was asked for before."""
+        """The view's only file, if it has just one."""
         found = self._readers.get(view)
         if found is not None and found.is_gone:
             del self._readers[view]

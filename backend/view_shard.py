@@ -21,18 +21,31 @@ import msgspec
 from backend.hosted_view import HostedView, status_of
 from backend.messages import AddView, Done, HostedViews, Message, UnknownView
 from backend.sharded_view_messages import FoundAt, LookupAt, RemoveView, decode_bundle, encode_bundle
+from backend.shared_memory.epoch_words import EpochWords
+from backend.shared_memory.publication import Publisher
+from backend.shared_memory.segment import SegmentNames, is_possible, remove_orphans
 from backend.table_use import TableUse
 from backend.transport import FRAME_BYTES_MAX, Peer
 from backend.view_definition import keys_decoder
 from backend.view_range import RangeDecoder
 from controller.catalog import decode_node, decode_table
 from dataflow import shard_messages
+from dataflow.arrangement import Hit
 from dataflow.clock import MemoryReport
 from dataflow.delta import Delta
+from dataflow.engine import View
 from dataflow.epoch_messages import ApplyEpoch, PreparedEpoch
 from dataflow.node import tables_of
-from dataflow.shard_messages import EpochWanted, MemoryLimited, Send, UpqueryAnswered, UpqueryRefused
+from dataflow.shard_messages import (
+    EpochApplied,
+    EpochWanted,
+    MemoryLimited,
+    Send,
+    UpqueryAnswered,
+    UpqueryRefused,
+)
 from dataflow.shard_views import Applied, Failed, ShardViews, ViewEffect
+from dataflow.source import Key
 from dataflow.types import Row
 from persistence.shard_store import ShardStore
 
@@ -68,10 +81,30 @@ class _Hosted:
     misses: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    peer: Peer
+    request: int
+    view: View
+    wanted: list[Row]
+
+
 class ViewShard:
     """Implements `dataflow.epoch_flight.DueViews`."""
 
-    def __init__(self, shard: int, shard_count: int, store: ShardStore, memory_bytes: int, outside: Outside) -> None:
+    def __init__(
+        self,
+        shard: int,
+        shard_count: int,
+        store: ShardStore,
+        memory_bytes: int,
+        outside: Outside,
+        names: SegmentNames | None = None,
+    ) -> None:
+        """With `names`, views are shared with other processes of this machine."""
+        self._publisher = Publisher(names)
+        self._words = EpochWords(names) if names is not None and is_possible() else None
+        self._shown_epoch = 0
         self._store = store
         self._memory_bytes = memory_bytes
         self._outside = outside
@@ -80,7 +113,7 @@ class ViewShard:
         self._hosted: dict[bytes, _Hosted] = {}
         self._leaving: list[_Hosted] = []
         self._changes: tuple[int, dict[int, Delta]] = (0, {})
-        self._asking: dict[int, tuple[Peer, int, _Hosted]] = {}
+        self._asking: dict[int, _Asking] = {}
         self._requests = 0
         self._adding: dict[bytes, tuple[dict[int, int], list[tuple[Peer, int]]]] = {}
         self._failures: dict[bytes, int] = {}
@@ -89,6 +122,12 @@ class ViewShard:
     @property
     def view_count(self) -> int:
         return len(self._hosted)
+
+    def close(self) -> None:
+        """Nothing is shared any more."""
+        self._publisher.close()
+        if self._words is not None:
+            self._words.close()
 
     # --- epochs
 
@@ -117,6 +156,7 @@ class ViewShard:
             gone = self._hosted.pop(body, None)
             if gone is not None:
                 self._leaving.append(gone)
+                self._publisher.end(self._views.views[body])
             return shard_messages.RemoveView(body)
         message = _decode_view(body)
         node = decode_node(message.node)
@@ -129,7 +169,13 @@ class ViewShard:
         return shard_messages.AddView(message.view, node, message.key)
 
     def start(self, generation: int) -> None:
-        """Forget all views: a shard was lost, or something failed."""
+        """Forget all views: a shard was lost, or something failed.
+
+        What a lost shard of this machine has left in shared memory must not pass for current
+        once others commit without it.
+        """
+        self._publisher.close()
+        remove_orphans()
         self._hosted.clear()
         self._leaving.clear()
         self._use.end_all()
@@ -146,21 +192,43 @@ class ViewShard:
             match effect:
                 case Send(to, bundle):
                     self._send(to, bundle)
+                case EpochApplied(epoch, touched):
+                    self._publish(epoch, touched)
                 case Applied():
                     self._applied()
                 case EpochWanted():
                     self._outside.want_epoch()
                 case UpqueryAnswered(request, epoch, rows):
-                    peer, number, _ = self._asking.pop(request)
-                    peer.send(FoundAt(epoch, [_encode(each) for each in rows]), number)
+                    self._answer(self._asking.pop(request), epoch, rows)
                 case UpqueryRefused(request):
-                    peer, number, _ = self._asking.pop(request)
-                    peer.send(UnknownView(), number)
+                    asking = self._asking.pop(request)
+                    asking.peer.send(UnknownView(), asking.request)
                 case MemoryLimited(report):
                     self.memory = report
                 case Failed(generation, error):
                     log.error("views cannot be kept: %s", error, exc_info=error)
                     self._outside.views_failed(generation)
+
+    def _answer(self, asking: _Asking, epoch: int, rows: tuple[tuple[Row, ...], ...]) -> None:
+        payloads = [_encode(each) for each in rows]
+        file = ""
+        if self._words is not None and epoch == self._shown_epoch:
+            # In the middle of an epoch nothing is shown: it comes with the next lookup.
+            engine, found = self._views.worker.engine, [Hit(each) for each in rows]
+            file = self._publisher.looked_up(engine, asking.view, asking.wanted, found, payloads)
+        words = self._words.file_name if self._words is not None and file else ""
+        asking.peer.send(FoundAt(epoch, payloads, file, words), asking.request)
+
+    def _publish(self, epoch: int, touched: tuple[tuple[shard_messages.ViewName, frozenset[Key]], ...]) -> None:
+        if self._words is None:
+            return
+        self._words.begin(epoch)
+        for name, keys in touched:
+            view = self._views.views.get(name)
+            if view is not None:
+                self._publisher.follow(self._views.worker.engine, view, keys)
+        self._words.end(epoch)
+        self._shown_epoch = epoch
 
     def _send(self, to: int, bundle: shard_messages.Bundle) -> None:
         payload = encode_bundle(bundle)
@@ -226,10 +294,11 @@ class ViewShard:
         if hosted is None or view is None:
             peer.send(UnknownView(), request)
             return
-        keys = tuple([view.index_key(values) for values in hosted.keys.decode(message.keys)])
+        wanted = hosted.keys.decode(message.keys)
+        keys = tuple([view.index_key(values) for values in wanted])
         self._requests += 1
         number = self._requests
-        self._asking[number] = (peer, request, hosted)
+        self._asking[number] = _Asking(peer, request, view, wanted)
         effects = self._views.lookup(number, message.view, keys, message.least_epoch)
         if any(isinstance(effect, UpqueryAnswered) for effect in effects):
             hosted.hits += len(keys)
@@ -239,9 +308,13 @@ class ViewShard:
 
     def enforce_limit(self) -> None:
         """Have cold keys evicted in the next epoch if the views take too much memory."""
-        self.memory = self._views.worker.engine.measure()
-        if self.memory.total_bytes > self._memory_bytes:
-            self._carry_out(self._views.limit_memory(self._memory_bytes))
+        engine = self._views.worker.engine
+        limit_bytes = self._memory_bytes - self._publisher.memory_bytes
+        self.memory = engine.measure()
+        if self.memory.total_bytes > limit_bytes:
+            self._publisher.reference(engine)
+            self._carry_out(self._views.limit_memory(limit_bytes))
+        self._publisher.compact()
 
     def status(self) -> HostedViews:
         shown = {}

@@ -12,6 +12,7 @@ privileges: both are for the caller to see to.
 from __future__ import annotations
 
 from backend.execution.query import CompiledQuery
+from backend.sharded_views import ShardedReader
 from backend.shared_memory.reader import SharedViewReader
 from backend.shared_memory.shared_key import KeyNaming
 from backend.shared_view import SharedViews
@@ -36,7 +37,7 @@ class InstantQuery:
         self.places_read = query.places_read
         self._number_place = _number_place(query)
         self._definition: ViewDefinition | None = None
-        self._reader: SharedViewReader | None = None
+        self._reader: SharedViewReader | ShardedReader | None = None
 
     def found(self, parameters: Parameters) -> Found | None:
         """What is kept for the keys that these parameters ask for; None if it is not all there."""
@@ -55,16 +56,16 @@ class InstantQuery:
         self._shared.hits += 1
         return found
 
-    def _find(self, parameters: Parameters) -> SharedViewReader | None:
+    def _find(self, parameters: Parameters) -> SharedViewReader | ShardedReader | None:
         """The view of a query that has only one, once it is shared."""
         definition = self._definition = self._query.views.known(parameters)
-        self._reader = None if definition is None else self._shared.reader(definition.name)
+        self._reader = None if definition is None else self._shared.keys(definition.name)
         return self._reader
 
     def _found(self, parameters: Parameters) -> Found | None:
         query = self._query
         definition = query.views.known(parameters)
-        reader = None if definition is None else self._shared.reader(definition.name)
+        reader = None if definition is None else self._shared.keys(definition.name)
         if definition is None or reader is None:
             return None
         wanted = list(query.wanted(parameters).values()) if query.key_columns else [()]

@@ -148,13 +148,17 @@ class Publisher:
     def publish(self, engine: Engine) -> None:
         """Show what has changed since the last time."""
         for view, keys in engine.take_touched():
-            publication = self._publications.get(view.number)
-            if publication is not None:
-                try:
-                    publication.follow(engine, keys)
-                    publication.writer.publish()
-                except Exception as error:
-                    self._fail(view, error)
+            self.follow(engine, view, keys)
+
+    def follow(self, engine: Engine, view: View, keys: Iterable[Key]) -> None:
+        """Show what has become of these keys, as far as they are shown."""
+        publication = self._publications.get(view.number)
+        if publication is not None:
+            try:
+                publication.follow(engine, keys)
+                publication.writer.publish()
+            except Exception as error:
+                self._fail(view, error)
 
     def _fail(self, view: View, error: Exception) -> None:
         """Memory has run out, or worse: the view is not shared for a good while, and no epoch is held up."""

@@ -84,6 +84,44 @@ def test_readers_see_their_own_writes_in_views_and_all_votes_count(server: Millr
     assert all(shard["views"] >= 2 for shard in server.status()["shards"])
 
 
+def test_a_reader_never_goes_back_in_time(server: MillraceServer) -> None:
+    """One transaction sets all rows to the same number: whoever saw it in one sees it in the next, wherever that is."""
+    keys = range(1, 9)
+    with server.connect("d") as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE clocks (id INT PRIMARY KEY, n INT)")
+        cursor.execute("CREATE TABLE ticks (id INT AUTO_INCREMENT PRIMARY KEY, clock INT, KEY (clock))")
+        cursor.execute("INSERT INTO clocks VALUES " + ", ".join(f"({key}, 0)" for key in keys))
+    reading = threading.Event()
+    reading.set()
+
+    def tick(cursor: Any) -> None:
+        for n in range(1, 150):
+            cursor.execute("BEGIN")
+            cursor.execute(f"UPDATE clocks SET n = {n}")
+            cursor.execute("INSERT INTO ticks (clock) VALUES " + ", ".join(f"({key})" for key in keys))
+            cursor.execute("COMMIT")
+        reading.clear()
+
+    def watch(number: int, cursor: Any) -> None:
+        random, last = Random(number), 0
+        while reading.is_set():
+            key = random.choice(keys)
+            query = f"SELECT n FROM clocks WHERE id = {key}"
+            if random.random() < 0.5:
+                query = f"SELECT COUNT(*) FROM ticks WHERE clock = {key}"
+            cursor.execute(query)
+            [(n,)] = cursor.fetchall()
+            assert n >= last, (n, last, query)
+            last = n
+            if random.random() < 0.2:
+                cursor.execute(f"SELECT n FROM clocks WHERE id IN ({key}, {random.choice(keys)}, {random.choice(keys)})")
+                found = {n for (n,) in cursor.fetchall()}
+                assert len(found) == 1 and min(found) >= last, found
+                last = min(found)
+
+    in_parallel(server, 4, lambda number, cursor: watch(number, cursor) if number else tick(cursor))
+
+
 def test_views_are_right_again_after_a_worker_was_killed(server: MillraceServer) -> None:
     voters = Voters(server)
     for shard in range(min(2, len(server.status()["shards"]))):
