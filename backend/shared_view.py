@@ -8,13 +8,21 @@ on another machine would never be closed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import msgspec
+
 from backend.sharded_views import ShardedReader, ShardedViews
+from backend.shared_memory.ordered_entries import RangeReader
 from backend.shared_memory.reader import SharedViewReader
 from backend.shared_memory.segment import is_possible
+from backend.shared_memory.shared_key import SharedKey
 from backend.view_definition import ViewDefinition
 from backend.view_range import Range
 
 UNREACHABLE_MAX = 10_000
+
+_encode = msgspec.msgpack.Encoder().encode
 
 
 class SharedViews:
@@ -22,6 +30,7 @@ class SharedViews:
         """`sharded` are the views of several workers, whose keys are in more than one file."""
         self._sharded = sharded
         self._readers: dict[bytes, SharedViewReader] = {}
+        self._range_readers: dict[bytes, tuple[SharedViewReader, RangeReader]] = {}
         self._elsewhere: set[str] = set()
         self.hits = 0
         self.misses = 0
@@ -35,21 +44,36 @@ class SharedViews:
         found = self._readers.get(view)
         if found is not None and found.is_gone:
             del self._readers[view]
+            self._range_readers.pop(view, None)
             return None
         return found
 
     def lookup(self, definition: ViewDefinition, keys: bytes, part: Range | None = None) -> list[bytes] | None:
         """The rows of each key, keys and rows encoded, as of one epoch; None if a worker has to be asked."""
         reader = self.reader(definition.name)
-        if reader is None or part is not None:
-            return None
+        if reader is None or bool(definition.order) != (part is not None):
+            return None  # an ordered view is here by range only
         named = definition.naming.names(definition.decode_keys(keys))
-        found = None if named is None else reader.get_many(named)
+        if part is not None and named is not None:
+            found = self._ranges(definition, reader, named, part)
+        else:
+            found = None if named is None else reader.get_many(named)
         if found is None or None in found:
             self.misses += 1
             return None
         self.hits += 1
         return found  # type: ignore[return-value]
+
+    def _ranges(
+        self, definition: ViewDefinition, reader: SharedViewReader, keys: Sequence[SharedKey], part: Range
+    ) -> list[bytes | None] | None:
+        known = self._range_readers.get(definition.name)
+        if known is None or known[0] is not reader:
+            ranges = RangeReader(definition.types, definition.order, definition.decode)
+            known = self._range_readers[definition.name] = (reader, ranges)
+        read = known[1].read
+        found = reader.consistently(lambda look: [read(look, key, part) for key in keys])
+        return None if found is None else [None if rows is None else _encode(rows) for rows in found]
 
     def learn(self, view: bytes, file: str) -> None:
         """A worker shows the view in this file."""
@@ -65,4 +89,5 @@ class SharedViews:
         for reader in self._readers.values():
             reader.leave()
         self._readers.clear()
+        self._range_readers.clear()
         self._elsewhere.clear()

@@ -279,7 +279,7 @@ class ViewHost:
             found = engine.range(view, values, part.low, part.high, part.limit, part.descending)
             assert isinstance(found, Hit)
             payloads.append(_encode(found.rows))
-        return payloads, ""
+        return payloads, self._publisher.ranged(view, keys)
 
     # --- epochs
 

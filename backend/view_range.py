@@ -55,7 +55,7 @@ class RangeDecoder:
     """Decodes ranges of a view whose order has columns of these types."""
 
     def __init__(self, types: Sequence[SqlType]) -> None:
-        self._parts = [msgspec.msgpack.Decoder(_key_type(each)).decode for each in types]
+        self._parts = [msgspec.msgpack.Decoder(key_type(each)).decode for each in types]
 
     def decode(self, encoded: EncodedRange) -> Range:
         low, high = _decode(encoded.bounds)
@@ -71,7 +71,8 @@ _Encoded = tuple[list[msgspec.Raw], bool]
 _decode = msgspec.msgpack.Decoder(tuple[_Encoded | None, _Encoded | None]).decode
 
 
-def _key_type(kind: SqlType) -> Any:
+def key_type(kind: SqlType) -> Any:
+    """What a key of the order over such a column is decoded as."""
     if kind.kind is Kind.ENUM:
         return int | None
     if kind.kind in STRINGS:

@@ -125,6 +125,8 @@ def store_row(code: Source, store: Arrangement, row: str, weight: str, types: Se
             if store.orders:
                 with code.block(f"if {row} not in {bag}:"):
                     code.line(f"{bag}.place({row})")
+                with code.block("else:"):
+                    code.line(f"{bag}.count_again({row})")
             code.line(f"{bag}[{row}] = {count}")
         with code.block("else:"):
             if store.orders:

@@ -2,7 +2,8 @@
 
 `OrderedRows` is a bag with one `SortedRows` for each order that views have asked for. A block
 has at most twice `BLOCK_ROWS` rows; `starts` says where each but the first begins, and stays as
-it is while rows come and go, until a block is split or has become empty.
+it is while rows come and go, until a block is split or has become empty: then `shape` counts on.
+Whoever shows the blocks elsewhere finds in `changed` those that are not what they were.
 """
 
 from __future__ import annotations
@@ -47,28 +48,48 @@ def entry_function(order: Iterable[Order]) -> SortKey:
     return sort_function(tuple(order), Tie)
 
 
+class Block(list[Entry]):
+    """Some neighbouring entries. No two blocks of one `SortedRows` ever have the same number."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int, entries: Iterable[Entry]) -> None:
+        super().__init__(entries)
+        self.number = number
+
+
 class SortedRows:
     """The distinct rows of one key in one order."""
 
-    __slots__ = ("_entry_of", "blocks", "starts")
+    __slots__ = ("_count", "_entry_of", "blocks", "changed", "shape", "starts")
 
     def __init__(self, rows: Iterable[Row], entry_of: SortKey) -> None:
         self._entry_of = entry_of
         entries: list[Entry] = sorted(map(entry_of, rows))
-        places = range(0, len(entries), BLOCK_ROWS)
-        self.blocks: list[list[Entry]] = [entries[place : place + BLOCK_ROWS] for place in places] or [[]]
+        places = range(0, max(len(entries), 1), BLOCK_ROWS)
+        self.blocks = [Block(n, entries[place : place + BLOCK_ROWS]) for n, place in enumerate(places)]
         self.starts: list[Entry] = [block[0] for block in self.blocks[1:]]
+        self.shape = 0
+        self.changed: dict[int, Block] | None = None
+        """Blocks that have changed; None while nobody wants to know."""
+        self._count = len(self.blocks)
 
     def add(self, row: Row) -> None:
         entry = self._entry_of(row)
         number = bisect_right(self.starts, entry)
         block = self.blocks[number]
         insort(block, entry)
+        if self.changed is not None:
+            self.changed[block.number] = block
         if len(block) > 2 * BLOCK_ROWS:
-            upper = block[BLOCK_ROWS:]
+            upper = Block(self._count, block[BLOCK_ROWS:])
             del block[BLOCK_ROWS:]
             self.blocks.insert(number + 1, upper)
             self.starts.insert(number, upper[0])
+            self.shape += 1
+            self._count += 1
+            if self.changed is not None:
+                self.changed[upper.number] = upper
 
     def remove(self, row: Row) -> None:
         entry = self._entry_of(row)
@@ -77,9 +98,20 @@ class SortedRows:
         place = bisect_left(block, entry)
         assert block[place] == entry, "a row leaves that was never there"
         del block[place]
+        if self.changed is not None:
+            self.changed[block.number] = block
         if not block and len(self.blocks) > 1:
             del self.blocks[number]
             del self.starts[max(number - 1, 0)]
+            self.shape += 1
+            if self.changed is not None:
+                del self.changed[block.number]
+
+    def mark(self, row: Row) -> None:
+        """The row is there more or less often than before."""
+        if self.changed is not None:
+            block = self.blocks[bisect_right(self.starts, self._entry_of(row))]
+            self.changed[block.number] = block
 
     def between(self, low: Any, high: Any, descending: bool = False) -> Iterator[Row]:
         """The rows with low ≤ entry < high, in order or against it."""
@@ -111,6 +143,11 @@ class OrderedRows(dict[Row, int]):
         """The row is new here."""
         for each in self.orders.values():
             each.add(row)
+
+    def count_again(self, row: Row) -> None:
+        """The row is there more or less often than before."""
+        for each in self.orders.values():
+            each.mark(row)
 
     def displace(self, row: Row) -> None:
         """The row goes."""

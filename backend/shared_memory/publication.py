@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from backend.shared_memory.entry import EntryLayout
+from backend.shared_memory.ordered_publication import OrderedPublication
 from backend.shared_memory.reader import SharedViewReader
 from backend.shared_memory.segment import SegmentNames, is_possible
 from backend.shared_memory.shared_key import KeyNaming
@@ -100,7 +101,7 @@ class Publisher:
 
     def __init__(self, names: SegmentNames | None) -> None:
         self._names = names if is_possible() else None
-        self._publications: dict[int, Publication] = {}
+        self._publications: dict[int, Publication | OrderedPublication] = {}
         self._lookups: dict[int, int] = {}
 
     @property
@@ -111,9 +112,10 @@ class Publisher:
         self, engine: Engine, view: View, keys: Sequence[Row], found: Sequence[Hit], payloads: Sequence[bytes]
     ) -> str:
         """These keys were asked for, which now have these rows; the name of the file that has them, or ''."""
-        if self._names is None:
+        if self._names is None or view.order:
             return ""
         publication = self._publications.get(view.number)
+        assert not isinstance(publication, OrderedPublication)
         try:
             if publication is None:
                 publication = self._begun(engine, view, len(keys))
@@ -129,14 +131,36 @@ class Publisher:
     def lookup(self, view: View, keys: Sequence[Row]) -> tuple[list[bytes], str] | None:
         """The encoded rows of these keys and the file that has them, if all are in shared memory."""
         publication = self._publications.get(view.number)
-        found = None if publication is None else publication.lookup(keys)
-        return None if found is None or publication is None else (found, publication.writer.file_name)
+        if not isinstance(publication, Publication):
+            return None
+        found = publication.lookup(keys)
+        return None if found is None else (found, publication.writer.file_name)
+
+    def ranged(self, view: View, keys: Sequence[Row]) -> str:
+        """Ranges of these keys of an ordered view were asked for; the name of the file that has them, or ''."""
+        if self._names is None or not self._is_wanted(view, len(keys)):
+            return ""
+        publication = self._publications.get(view.number)
+        try:
+            if publication is None:
+                publication = self._publications[view.number] = OrderedPublication(self._names, view)
+            assert isinstance(publication, OrderedPublication)
+            publication.show_new(keys)
+            publication.writer.publish()
+        except Exception as error:
+            self._fail(view, error)
+            return ""
+        return publication.writer.file_name
+
+    def _is_wanted(self, view: View, key_count: int) -> bool:
+        """Whether the view is asked for often enough."""
+        lookups = self._lookups[view.number] = self._lookups.get(view.number, 0) + key_count
+        return lookups >= LOOKUPS_BEFORE_SHARING
 
     def _begun(self, engine: Engine, view: View, key_count: int) -> Publication | None:
         """The new publication of a view that is asked for often enough."""
         assert self._names is not None
-        lookups = self._lookups[view.number] = self._lookups.get(view.number, 0) + key_count
-        if lookups < LOOKUPS_BEFORE_SHARING:
+        if not self._is_wanted(view, key_count):
             return None
         publication = self._publications[view.number] = Publication(self._names, view)
         if publication.writer.complete:
@@ -170,6 +194,8 @@ class Publisher:
         publication = self._publications.pop(view.number, None)
         self._lookups.pop(view.number, None)
         if publication is not None:
+            if isinstance(publication, OrderedPublication):
+                publication.close()
             publication.writer.close()
 
     def close(self) -> None:

@@ -6,7 +6,8 @@ not here, or the view's file is closed and no other has taken its place (`is_gon
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -43,6 +44,13 @@ AT_ONCE_MIN = 8
 
 _CLOSED_WORDS = memoryview(bytearray(HEADER_BYTES)).cast("Q")
 _CLOSED_WORDS[WRITING] = CLOSED
+
+
+T = TypeVar("T")
+
+
+class _Moved(Exception):
+    """The writer has come back to what was being read."""
 
 
 class SharedViewReader:
@@ -112,6 +120,28 @@ class SharedViewReader:
                 return found
             if self.is_gone:
                 return [None] * len(keys)
+        return None
+
+    def consistently(self, read: Callable[[Callable[[bytes], bytes | None]], T]) -> T | None:
+        """What `read` makes of entries that it looks up one after the other, all as of one epoch.
+
+        None if writers leave no time for that, or the view is gone.
+        """
+        for _ in range(TRIES_MAX):
+            words = self._words
+            epoch = words[EPOCH]
+
+            def look(key: bytes, words: memoryview = words, epoch: int = epoch) -> bytes | None:
+                found = self._look(key, epoch)
+                if not self.is_valid(words, epoch):
+                    raise _Moved
+                return found
+
+            try:
+                return read(look)
+            except _Moved:
+                if self.is_gone:
+                    return None
         return None
 
     def get(self, key: SharedKey) -> bytes | None:
