@@ -87,6 +87,7 @@ class ShortcutCommands:
             return None  # it will come again where the command is executed, and be reported
         if found is None:
             return None
+        self._shortcuts.answered += 1
         session = self._session
         session.command_count += 1
         session.statement_started = time()

@@ -91,17 +91,13 @@ class Context:
         self.query_attributes = bool(capabilities & packets.QUERY_ATTRIBUTES)
         self.settings: Settings = session.settings
         self._statements: dict[Statement, Shortcut | None] = {}
-        self._seen: set[Statement] = set()
 
     def shortcut(self, statement: Statement, session: Session, sql: str) -> Shortcut | None:
         """The statement's shortcut, if it can have one and is not here for the first time."""
         known = self._statements
         if statement in known:
             return known[statement]
-        if statement not in self._seen:
-            if len(self._seen) >= STATEMENTS_MAX:
-                self._seen.clear()
-            self._seen.add(statement)
+        if self._shortcuts.is_new(statement):
             return None
         if len(known) >= STATEMENTS_MAX:
             known.clear()
@@ -133,6 +129,8 @@ class Shortcuts:
         self._database = database
         self._catalog: Catalog | None = None
         self._contexts: dict[tuple[object, ...], Context] = {}
+        self._seen: set[Statement] = set()
+        self.answered = 0
         self.packets: BoundedCache[tuple[object, ...], Answer] = BoundedCache(PACKETS_BYTES_MAX, _packets_bytes)
         self.texts: BoundedCache[tuple[Context, bytes], tuple[Shortcut, Parameters]] = BoundedCache(
             TEXTS_BYTES_MAX, _text_bytes
@@ -169,6 +167,15 @@ class Shortcuts:
                 self._forget()
             found = self._contexts[name] = Context(self, catalog, session, capabilities)
         return found
+
+    def is_new(self, statement: Statement) -> bool:
+        """Whether nobody has sent the statement before. Many never come again, and are not worth more."""
+        if statement in self._seen:
+            return False
+        if len(self._seen) >= STATEMENTS_MAX:
+            self._seen.clear()
+        self._seen.add(statement)
+        return True
 
     def _forget(self) -> None:
         self._contexts.clear()

@@ -64,13 +64,13 @@ class InstantQuery:
 
     def _found(self, parameters: Parameters) -> Found | None:
         query = self._query
+        wanted = list(query.wanted(parameters).values()) if query.key_columns else [()]
+        if not wanted:
+            return ()
         definition = query.views.known(parameters)
         reader = None if definition is None else self._shared.keys(definition.name)
         if definition is None or reader is None:
             return None
-        wanted = list(query.wanted(parameters).values()) if query.key_columns else [()]
-        if not wanted:
-            return ()
         for values in wanted:
             for value in values:
                 if type(value) is not int and type(value) is not str:

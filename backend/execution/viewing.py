@@ -68,15 +68,17 @@ class QueryViews:
         self._limit = None if query.limit is None else compile_scalar(query.limit)
         self._offset = None if query.offset is None else compile_scalar(query.offset)
         inside = {parameter for each in _expressions(query.node) for parameter in parameters_of(each)}
-        self._ends = self._may_end(filter_parameters)
+        # At most one row has a table's primary key: there is nothing to cut off or to leave out.
+        single = isinstance(query.node, Base) and set(query.node.primary_key) <= set(key_columns)
+        self._ends = not single and self._may_end(filter_parameters)
         if self._ends:
             inside |= {parameter for item in query.order_by for parameter in parameters_of(item.expression)}
         self._inside = tuple(sorted(inside))
         self._alternatives = None if key_columns or self.folds_filter else alternatives_of(query, filter_)
         self._range = None
-        if self._alternatives is None:
+        if self._alternatives is None and not single:
             self._range = range_of(query, key_columns, None if self.folds_filter else filter_)
-        else:
+        elif self._alternatives is not None:
             self._key_columns = (self._alternatives.key,)
         self._bindings: OrderedDict[tuple[object, ...], _Binding] = OrderedDict()
         self._rows_seen = 0

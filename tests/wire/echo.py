@@ -85,6 +85,7 @@ class EchoDatabase:
         transaction: EchoTransaction | None,
         modes: Modes,
         memory: Any = None,
+        lock_timeout_s: float = 0.0,
     ) -> Outcome:
         assert isinstance(plan.statement, Select)
         first = plan.statement.outputs[0]
