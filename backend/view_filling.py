@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +33,9 @@ ROUNDS_MAX = 50
 ROWS_BETWEEN_MEASURES = 100_000
 SWITCH_INTERVAL_S = 0.0002
 """How long a fill keeps the interpreter from the event loop: at each system call of the loop."""
+
+PARTIAL = os.environ.get("MILLRACE_PARTIAL") != "off"
+"""For `millrace bench migration` alone: without it every view is full."""
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +94,7 @@ class Fill:
         self.keys = frozenset(keys)
         self.tables = tables
         self.source = source
-        self.engine = Engine(source)
+        self.engine = Engine(source, partial=PARTIAL)
         self.changes: dict[int, Delta] = {}
         self.abandoned = False
         self.rounds = 0

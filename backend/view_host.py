@@ -22,7 +22,7 @@ from backend.messages import HostedViews
 from backend.shared_memory.publication import Publisher
 from backend.shared_memory.segment import SegmentNames
 from backend.view_definition import keys_decoder
-from backend.view_filling import Fill, Fills, OutOfMemory, Runner, StillFilling
+from backend.view_filling import PARTIAL, Fill, Fills, OutOfMemory, Runner, StillFilling
 from backend.view_range import EncodedRange, Range, RangeDecoder
 from controller.catalog import decode_node, decode_table
 from dataflow.arrangement import Hit
@@ -87,7 +87,7 @@ class ViewHost:
             self._fills.abandon(fill)  # type: ignore[union-attr]
         self._publisher.close()
         self._source = TableSource(self._store.view())
-        self._engine = Engine(self._source)
+        self._engine = Engine(self._source, partial=PARTIAL)
         self.views: dict[bytes, HostedView] = {}
         self._users: dict[int, int] = {}
 

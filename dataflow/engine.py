@@ -34,7 +34,7 @@ from dataflow.loading import load, take_over
 from dataflow.node import Base, Columns, Node, Order
 from dataflow.operator import Operator
 from dataflow.ordering import Bound, range_bound
-from dataflow.placement import COMPUTED_KEY, NO_KEY, place
+from dataflow.placement import COMPUTED_KEY, NO_KEY, NOT_PARTIAL, place
 from dataflow.sorted_rows import OrderedRows, entry_function
 from dataflow.source import Key, key_of_values
 from dataflow.types import Row, Value
@@ -74,8 +74,10 @@ class View:
 
 
 class Engine:
-    def __init__(self, source: BaseSource, distributed: bool = False) -> None:
+    def __init__(self, source: BaseSource, distributed: bool = False, partial: bool = True) -> None:
+        """Without `partial`, every view is full: what it is good for is seen by leaving it out."""
         self.graph = Graph(source, distributed)
+        self._partial = partial
         self.views: dict[int, View] = {}
         self.epoch = 0
         self._count = 0
@@ -96,11 +98,13 @@ class Engine:
         columns = tuple(sorted(set(key)))
         lookup = traced(node, columns)
         full = "" if lookup else COMPUTED_KEY if columns else NO_KEY
+        if not self._partial:
+            full = full or NOT_PARTIAL
         placement = place(node, frozenset({lookup}), full)
         before = frozenset(self.graph.operators)
         try:
             operator = self.graph.build(placement)
-            arrangement = self._arrangement_for(operator, columns, ordered=bool(order))
+            arrangement = self._arrangement_for(operator, columns, bool(order), full)
             if not self.graph.distributed:
                 load(self.graph, None if prepared is None else prepared.graph)
         except BaseException:
@@ -122,12 +126,12 @@ class Engine:
             self.take_over(prepared)
         return view
 
-    def _arrangement_for(self, operator: Operator, columns: Columns, ordered: bool) -> Arrangement:
+    def _arrangement_for(self, operator: Operator, columns: Columns, ordered: bool, full: str) -> Arrangement:
         """Where a view reads the operator's rows by `columns`; made if it is not there."""
         arrangement = operator.reader(columns)
         grouped = arrangement is not None and arrangement.kind in (Kind.PARTS, Kind.WINDOWS)
         if arrangement is None or arrangement.columns != columns or (ordered and grouped):
-            arrangement = operator.stores.get(columns) or self.graph.new_store(operator, columns)
+            arrangement = operator.stores.get(columns) or self.graph.new_store(operator, columns, full)
         return arrangement
 
     def take_over(self, prepared: Engine) -> None:

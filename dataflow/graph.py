@@ -82,8 +82,8 @@ class Graph:
         user.uses.append((owner, arrangement))
         return arrangement
 
-    def new_store(self, owner: Operator, columns: Columns) -> Arrangement:
-        store = owner.new_store(columns)
+    def new_store(self, owner: Operator, columns: Columns, full: str = "") -> Arrangement:
+        store = owner.new_store(columns, full)
         if self.distributed:
             self._distribute(owner, store)
             return store

@@ -88,9 +88,9 @@ class Operator:
             return self.state
         return self.stores.get(columns)
 
-    def new_store(self, columns: Columns) -> Arrangement:
-        """An empty arrangement of this operator's rows; partial if a key can be computed."""
-        reason = ""
+    def new_store(self, columns: Columns, full: str = "") -> Arrangement:
+        """An empty arrangement of this operator's rows; partial if a key can be computed, unless `full` says why not."""
+        reason = full
         if not traced(self.node, columns):
             reason = self.placement.reason or NO_KEY
         elif isinstance(self.node, Base) and not self.is_indexed(columns):

@@ -34,6 +34,7 @@ JOIN_INPUTS_MAX = 16
 """Python allows 20 nested loops in a function, and an input may need one."""
 NO_KEY = "it is read without a key"
 COMPUTED_KEY = "its key is computed, not traced to a base table"
+NOT_PARTIAL = "partial state is switched off"
 
 
 @dataclass(frozen=True)

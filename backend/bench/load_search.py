@@ -1,15 +1,14 @@
 """The highest load that a system carries within a bound on the 95th percentile of its sojourn times.
 
 Loads are doubled until one is too much, then halved (in their ratio) between the last that was
-carried and the first that was not. Whatever was measured on the way is kept for the plot.
+carried and the first that was not. A load is too much if it was so at every attempt: other
+programs of the machine may spoil one. Whatever was measured is kept for the plot.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
-RATE_MAX = 64e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,25 +24,24 @@ class LoadPoint:
 
 
 def climb(
-    measure: Callable[[float], LoadPoint], start_rate: float, bound_ms: float, refinements: int
+    measure: Callable[[float], LoadPoint], rates: tuple[float, float], bound_ms: float, refinements: int, attempts: int = 1
 ) -> list[LoadPoint]:
-    """Every load that was measured, in that order."""
+    """Every load that was measured, in that order; `rates` are where to begin, and the highest to try."""
     points: list[LoadPoint] = []
     carried, refused = 0.0, 0.0
 
     def attempt(rate: float) -> bool:
         nonlocal carried, refused
-        point = measure(rate)
-        points.append(point)
-        within = point.p95_ms < bound_ms
-        if within:
-            carried = rate
-        else:
-            refused = rate
-        return within
+        for _ in range(attempts):
+            points.append(measure(rate))
+            if points[-1].p95_ms < bound_ms:
+                carried = rate
+                return True
+        refused = rate
+        return False
 
-    rate = start_rate
-    while attempt(rate) and rate < RATE_MAX:
+    rate, highest = rates
+    while attempt(rate) and 2 * rate <= highest:
         rate *= 2
     while not carried and rate > 1:
         rate /= 4

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,12 +48,14 @@ def _cpu_s(process: psutil.Process) -> float:
 
 
 @contextmanager
-def millrace(data: Path, *options: str) -> Iterator[Server]:
+def millrace(data: Path, *options: str, environment: Mapping[str, str] | None = None) -> Iterator[Server]:
     """`millrace serve`: the command itself."""
     command = [sys.executable, "-m", "backend.cli", "serve", f"--data={data}", "--mysql-port=0", "--http-port=0"]
     log = data.parent / f"{data.name}.log"
     with log.open("wb") as output:
-        process = subprocess.Popen([*command, *options], stdout=output, stderr=output, stdin=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [*command, *options], stdout=output, stderr=output, stdin=subprocess.DEVNULL, env={**os.environ, **(environment or {})}
+        )
     try:
         deadline = time.monotonic() + START_TIMEOUT_S
         while (ready := READY.search(log.read_text())) is None:

@@ -13,10 +13,11 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,9 @@ class Options:
     warm_s: float = option(0.4, "seconds of each load before the measurement")
     measure_s: float = option(1.2, "seconds that each load is measured")
     start_rate: int = option(4_000, "requests/s to begin with")
+    rate_max: int = option(64_000_000, "the highest requests/s to try")
     refinements: int = option(3, "loads tried between the last that was carried and the first that was not")
+    attempts: int = option(2, "a load is too much if it was so as many times")
     bound_ms: float = option(100.0, "what the 95th percentile has to stay below")
     adapters: int = option(1, "millrace's processes that speak MySQL")
     durable: bool = option(False, "acknowledged votes are on disk, where the system can do that")
@@ -79,14 +82,17 @@ class Case:
 def run(advance: Advance, options: Options) -> Iterator[Measurement]:
     if options.quick:
         options = replace(
-            options, mixes="95/5", keys="zipf", stories=2_000, warm_s=0.1, measure_s=0.2, start_rate=1_000, refinements=0,
+            options, mixes="95/5", keys="zipf", stories=2_000, warm_s=0.1, measure_s=0.2, rate_max=4_000, refinements=0, attempts=1, readers=1,
             systems=",".join(QUICK) if options.systems == "all" else options.systems,
         )  # fmt: skip
     cases: list[Case] = []
     systems = list(SYSTEMS) if options.systems == "all" else options.systems.split(",")
-    for number, system in enumerate(systems):
-        say = partial(_say, advance, number / len(systems))
-        cases += _cases(system, options, say)
+    for needed, some in groupby(systems, lambda system: SYSTEMS[system]):
+        with _started(needed, options) as started:
+            for system in some:
+                if started is not None and _has_driver(system):
+                    number = systems.index(system)
+                    cases += _cases(system, *started, options, partial(_say, advance, number / len(systems)))
     yield from measurements(cases, options.bound_ms)
     _write(cases, options)
 
@@ -105,21 +111,19 @@ def measurements(cases: list[Case], bound_ms: float) -> Iterator[Measurement]:
             yield Measurement("vote", f"{metric} {mix} {keys}", first[1], unit, dict(others))
 
 
-def _cases(system: str, options: Options, advance: Callable[[str], None]) -> Iterator[Case]:
+def _cases(
+    system: str, address: dict[str, Any], servers: list[Server], options: Options, advance: Callable[[str], None]
+) -> Iterator[Case]:
     size = CrowdSize(options.readers, options.voters, options.batch)
-    with _started(system, options, advance) as started:
-        if started is None:
-            return
-        address, servers = started
-        for number, keys in enumerate(options.keys.split(",")):
-            with closing(Crowd(system, address, options.stories, keys, size)) as crowd:
-                if number == 0:
-                    advance(f"{system}: loading stories")
-                    crowd.do("prepare")
-                    advance(f"{system}: reading every story once")
-                    crowd.do("read_all")
-                for mix in options.mixes.split(","):
-                    yield Case(system, mix, keys, _points(crowd, system, mix, servers, options, advance))
+    for number, keys in enumerate(options.keys.split(",")):
+        with closing(Crowd(system, address, options.stories, keys, size)) as crowd:
+            if number == 0:
+                advance(f"{system}: loading stories")
+                crowd.do("prepare")
+                advance(f"{system}: reading every story once")
+                crowd.do("read_all")
+            for mix in options.mixes.split(","):
+                yield Case(system, mix, keys, _points(crowd, system, mix, servers, options, advance))
 
 
 def _points(
@@ -137,23 +141,23 @@ def _points(
             lambda: sum(each.cpu_s() for each in servers),
         )
 
-    return tuple(climb(measure, options.start_rate, options.bound_ms, options.refinements))
+    rates = (options.start_rate, options.rate_max)
+    return tuple(climb(measure, rates, options.bound_ms, options.refinements, options.attempts))
+
+
+def _has_driver(system: str) -> bool:
+    driver = next((driver for name, driver in DRIVERS.items() if system.startswith(name)), "json")
+    found = importlib.util.find_spec(driver) is not None
+    if not found:
+        print(f"{system} is left out: the Python package {driver} is not installed", file=sys.stderr)
+    return found
 
 
 @contextmanager
-def _started(
-    system: str, options: Options, advance: Callable[[str], None]
-) -> Iterator[tuple[dict[str, Any], list[Server]] | None]:
-    """The address of a system as its clients want it, and its servers; None if something is not installed."""
-    wanted = SYSTEMS[system]
-    for name, driver in DRIVERS.items():
-        if system.startswith(name) and importlib.util.find_spec(driver) is None:
-            print(f"{system} is left out: the Python package {driver} is not installed", file=sys.stderr)
-            yield None
-            return
+def _started(wanted: Sequence[str], options: Options) -> Iterator[tuple[dict[str, Any], list[Server]] | None]:
+    """The address of servers as their clients want it, and the servers; None if one is not installed."""
     with scratch() as folder, ExitStack() as stack:
         servers: dict[str, Server | None] = {}
-        advance(f"starting {', '.join(wanted)}")
         if "millrace" in wanted:
             durability = "fsync" if options.durable else "os"
             flags = [f"--durability={durability}", f"--adapters={options.adapters}", "--controllers=1"]
@@ -169,7 +173,7 @@ def _started(
             servers["redis"] = stack.enter_context(redis())
         missing = [PACKAGES[name] for name, server in servers.items() if server is None]
         if missing:
-            print(f"{system} is left out: apt-get install {' '.join(missing)}", file=sys.stderr)
+            print(f"{' and '.join(wanted)} are left out: apt-get install {' '.join(missing)}", file=sys.stderr)
             yield None
             return
         address: dict[str, Any] = {"data": str(folder / "millrace"), "durable": options.durable}

@@ -1,0 +1,45 @@
+"""The benchmarks that start servers of their own, in their smallest form: they run, and say what they should."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.tidy.repository import ROOT
+
+
+def bench(folder: Path, *arguments: str) -> list[dict[str, Any]]:
+    done = subprocess.run(
+        [sys.executable, "-m", "backend.cli", "bench", *arguments, "--json"],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_vote_measures_millrace_and_mariadb_and_draws_a_plot(tmp_path: Path) -> None:
+    found = {each["metric"]: each for each in bench(tmp_path, "vote", "--quick")}
+    throughput = found["throughput 95/5 zipf"]
+    assert throughput["value"] > 0
+    results = json.loads((tmp_path / "bench-results" / "vote.json").read_text())
+    assert [case["system"] for case in results["cases"]] == [
+        "millrace client", "millrace MySQL", "MariaDB counter", "MariaDB natural",
+    ]  # fmt: skip
+    assert (tmp_path / "bench-results" / "vote.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (tmp_path / "bench-results" / "vote.svg").read_text()
+    assert not list(tmp_path.glob("millrace-bench-*")), "nothing is left"
+
+
+def test_a_migration_is_timed_while_reads_and_writes_go_on(tmp_path: Path) -> None:
+    found = {each["metric"]: each["value"] for each in bench(tmp_path, "migration", "--quick")}
+    assert 0 < found["installed_ms"] < found["answered_ms"] <= found["kept_ms"]
+    assert found["votes_before"] > 0 and found["votes_after"] > 0 and found["reads_before"] > 0
+    assert (tmp_path / "bench-results" / "migration.png").exists()
