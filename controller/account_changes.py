@@ -18,6 +18,7 @@ from controller.accounts import (
 )
 from controller.catalog import Catalog, CatalogChange, Note
 from controller.passwords import DEFAULT_PLUGIN
+from controller.roles import granted, renamed, require, taken, without
 from dataflow.errors import Condition, InvalidStatement
 
 ALL = "ALL PRIVILEGES"
@@ -33,14 +34,17 @@ class UserChange:
     stored: str | None = None
     locked: bool | None = None
     needs_tls: bool | None = None
+    expired: bool | None = None
     renamed_to: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AccountStatement:
-    """`action` is CREATE USER, ALTER USER, DROP USER, RENAME USER, GRANT, REVOKE or REVOKE ALL.
+    """`action` is CREATE, ALTER, DROP or RENAME USER, CREATE or DROP ROLE, GRANT, REVOKE, REVOKE ALL,
+    GRANT ROLE, REVOKE ROLE or DEFAULT ROLE.
 
-    `optional` is IF [NOT] EXISTS. `privileges` are those of GRANT and REVOKE at a level;
+    `roles` are those of the last three, and of CREATE USER … DEFAULT ROLE; None stands for all that
+    the account has. `optional` is IF [NOT] EXISTS. `privileges` are those of GRANT and REVOKE at a level;
     `ALL PRIVILEGES` stands for all of that level.
     """
 
@@ -50,6 +54,7 @@ class AccountStatement:
     privileges: tuple[str, ...] = ()
     database: str = ""
     table: str = ""
+    roles: tuple[tuple[str, str], ...] | None = ()
 
 
 def plan_accounts(statement: AccountStatement, catalog: Catalog) -> CatalogChange:
@@ -63,7 +68,8 @@ def plan_accounts(statement: AccountStatement, catalog: Catalog) -> CatalogChang
     if failed:
         if not statement.optional:
             raise _failure(statement, failed)
-        condition = Condition.USER_EXISTS if statement.action == "CREATE USER" else Condition.USER_MISSING
+        creates = statement.action in ("CREATE USER", "CREATE ROLE")
+        condition = Condition.USER_EXISTS if creates else Condition.USER_MISSING
         notes = tuple(Note("Note", condition, condition.template.format(shown_name(name, "'"))) for name in failed)
     if not after:
         raise _failure(statement, [(user.user, user.host) for user in statement.users])
@@ -84,6 +90,8 @@ def _failure(statement: AccountStatement, names: list[AccountName]) -> InvalidSt
             return InvalidStatement(Condition.NO_SUCH_GRANT, *names[0])
         case "REVOKE ALL":
             return InvalidStatement(Condition.CANNOT_REVOKE_ALL)
+        case "GRANT ROLE" | "REVOKE ROLE" | "DEFAULT ROLE":
+            return InvalidStatement(Condition.UNKNOWN_AUTHORIZATION, shown_name(names[0]))
     shown = ",".join(shown_name(name, "'") for name in names)
     return InvalidStatement(Condition.CANNOT_USER, statement.action, shown)
 
@@ -92,10 +100,13 @@ def _apply(statement: AccountStatement, user: UserChange, accounts: dict[Account
     """Do to `accounts` what the statement asks for `user`; False if that cannot be."""
     name = (user.user, user.host)
     account = accounts.get(name)
-    if statement.action == "CREATE USER":
+    if statement.action in ("CREATE USER", "CREATE ROLE"):
         if account is not None:
             return False
-        accounts[name] = _altered(Account(*name, user.plugin or DEFAULT_PLUGIN), user)
+        account = _altered(Account(*name, user.plugin or DEFAULT_PLUGIN), user)
+        if statement.roles:
+            account = replace(granted(account, statement.roles, accounts), default_roles=statement.roles)
+        accounts[name] = account
         return True
     if account is None:
         return False
@@ -103,8 +114,9 @@ def _apply(statement: AccountStatement, user: UserChange, accounts: dict[Account
     match statement.action:
         case "ALTER USER":
             accounts[name] = _altered(account, user)
-        case "DROP USER":
+        case "DROP USER" | "DROP ROLE":
             del accounts[name]
+            accounts.update({each.name: without(each, {name}) for each in accounts.values()})
         case "RENAME USER":
             assert user.renamed_to is not None
             if user.renamed_to in accounts:
@@ -112,6 +124,7 @@ def _apply(statement: AccountStatement, user: UserChange, accounts: dict[Account
             del accounts[name]
             new_user, new_host = user.renamed_to
             accounts[user.renamed_to] = replace(account, user=new_user, host=new_host)
+            accounts.update({each.name: renamed(each, name, user.renamed_to) for each in accounts.values()})
         case "GRANT":
             added = _expanded(statement)
             accounts[name] = replace(account, grants=with_privileges(account.grants, *level, added))
@@ -123,6 +136,14 @@ def _apply(statement: AccountStatement, user: UserChange, accounts: dict[Account
             accounts[name] = replace(account, grants=without_privileges(account.grants, *level, removed))
         case "REVOKE ALL":
             accounts[name] = replace(account, grants=())
+        case "GRANT ROLE":
+            accounts[name] = granted(account, statement.roles or (), accounts)
+        case "REVOKE ROLE":
+            accounts[name] = taken(account, statement.roles or (), accounts)
+        case "DEFAULT ROLE":
+            default = account.roles if statement.roles is None else statement.roles
+            require(account, default)
+            accounts[name] = replace(account, default_roles=default)
     return True
 
 
@@ -137,7 +158,9 @@ def _expanded(statement: AccountStatement) -> set[str]:
 def _altered(account: Account, user: UserChange) -> Account:
     changes = {
         name: value
-        for name in ("plugin", "stored", "locked", "needs_tls")
+        for name in ("plugin", "stored", "locked", "needs_tls", "expired")
         if (value := getattr(user, name)) is not None
     }
+    if user.stored is not None:
+        changes.setdefault("expired", False)
     return replace(account, **changes)

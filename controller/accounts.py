@@ -49,7 +49,11 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """'user'@'host'. `stored` is empty for an account without a password, see `controller.passwords`."""
+    """'user'@'host'. `stored` is empty for an account without a password, see `controller.passwords`.
+
+    `roles` were granted to it, and `default_roles` of them are active when somebody logs in. Who logs in
+    with an `expired` password has to change it first.
+    """
 
     user: str
     host: str
@@ -58,6 +62,9 @@ class Account:
     grants: tuple[Grant, ...] = ()
     locked: bool = False
     needs_tls: bool = False
+    roles: tuple[AccountName, ...] = ()
+    default_roles: tuple[AccountName, ...] = ()
+    expired: bool = False
 
     @property
     def name(self) -> AccountName:
@@ -200,6 +207,10 @@ def shown_name(name: AccountName, quote: str = "`") -> str:
     return f"{quote}{user}{quote}@{quote}{host}{quote}"
 
 
+def shown_names(names: Iterable[AccountName]) -> str:
+    return ",".join(shown_name(each) for each in names)
+
+
 def _quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`" if name else ""
 
@@ -219,6 +230,8 @@ def grant_texts(account: Account) -> list[str]:
             granted = ", ".join(["ALL PRIVILEGES", *(each for each in held if each not in every)])
         option = " WITH GRANT OPTION" if GRANT_OPTION in grant.privileges else ""
         texts.append(f"GRANT {granted} ON {level} TO {shown_name(account.name)}{option}")
+    if account.roles:
+        texts.append(f"GRANT {shown_names(account.roles)} TO {shown_name(account.name)}")
     return texts
 
 
@@ -226,9 +239,10 @@ def create_text(account: Account) -> str:
     """SHOW CREATE USER."""
     stored = account.stored.replace("\\", "\\\\").replace("'", "''")
     password = f" AS '{stored}'" if stored else ""
+    roles = f"DEFAULT ROLE {shown_names(account.default_roles)} " if account.default_roles else ""
     return (
-        f"CREATE USER {shown_name(account.name)} IDENTIFIED WITH '{account.plugin}'{password} "
-        f"REQUIRE {'SSL' if account.needs_tls else 'NONE'} PASSWORD EXPIRE DEFAULT "
+        f"CREATE USER {shown_name(account.name)} IDENTIFIED WITH '{account.plugin}'{password} {roles}"
+        f"REQUIRE {'SSL' if account.needs_tls else 'NONE'} PASSWORD EXPIRE{'' if account.expired else ' DEFAULT'} "
         f"ACCOUNT {'LOCK' if account.locked else 'UNLOCK'} PASSWORD HISTORY DEFAULT "
         "PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT"
     )

@@ -261,8 +261,16 @@ def check_account_statement(session: Session, statement: AccountStatement) -> No
     match statement.action:
         case "GRANT" | "REVOKE":
             _check_may_grant(session, rights, statement)
-        case "ALTER USER" if own and all(user.locked is None and user.needs_tls is None for user in statement.users):
+        case "ALTER USER" if own and all(
+            user.locked is None and user.needs_tls is None and user.expired is None for user in statement.users
+        ):
             pass  # everyone may change their own password
+        case "DEFAULT ROLE" if own:
+            pass
+        case "GRANT ROLE" | "REVOKE ROLE":
+            check_global(session, "ROLE_ADMIN", "SUPER")
+        case "CREATE ROLE" | "DROP ROLE":
+            check_global(session, statement.action, "CREATE USER")
         case _:
             check_global(session, "CREATE USER")
 

@@ -63,6 +63,7 @@ OFFERED = int(
     | CAN.CLIENT_PLUGIN_AUTH
     | CAN.CLIENT_CONNECT_ATTRS
     | CAN.CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA
+    | CAN.CLIENT_CAN_HANDLE_EXPIRED_PASSWORDS
     | CAN.CLIENT_DEPRECATE_EOF
     | CAN.CLIENT_QUERY_ATTRIBUTES
 )
@@ -216,6 +217,8 @@ class Connection:
         )
         if account.locked:
             raise InvalidStatement(Condition.ACCOUNT_LOCKED, account.user, self.host_name)
+        if account.expired and not self.stream.capabilities & CAN.CLIENT_CAN_HANDLE_EXPIRED_PASSWORDS:
+            raise InvalidStatement(Condition.PASSWORD_EXPIRED)
         if account.needs_tls and not self.stream.secure:
             raise AccessDenied(bool(account.stored))
         return account

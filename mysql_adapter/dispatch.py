@@ -77,7 +77,16 @@ _HANDLERS: dict[str, Handler] = {
 
 
 _ACCOUNT_STATEMENTS = frozenset(
-    {("CREATE", "USER"), ("ALTER", "USER"), ("DROP", "USER"), ("RENAME", "USER"), ("SET", "PASSWORD")}
+    {
+        ("CREATE", "USER"),
+        ("ALTER", "USER"),
+        ("DROP", "USER"),
+        ("RENAME", "USER"),
+        ("SET", "PASSWORD"),
+        ("CREATE", "ROLE"),
+        ("DROP", "ROLE"),
+        ("SET", "DEFAULT"),
+    }
 )
 
 
@@ -94,6 +103,8 @@ def handler_of(words: tuple[str, ...]) -> Handler | None:
         return administration.deallocate
     if words in _ACCOUNT_STATEMENTS:
         return accounts.change_accounts
+    if words == ("SET", "ROLE"):
+        return accounts.set_role
     return _HANDLERS.get(words[0])
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from controller.accounts import shown_names
 from controller.sql.facts import NUMERIC_VARIABLES
 from dataflow import temporal
 from dataflow.errors import Condition, InvalidStatement
@@ -82,6 +83,10 @@ def _user(session: Session, _: str) -> str:
 
 def _current_user(session: Session, _: str) -> str:
     return f"{session.account.user}@{session.account.host}"
+
+
+def _current_role(session: Session, _: str) -> str:
+    return shown_names(session.roles) or "NONE"
 
 
 def _today(session: Session, _: str) -> int:
@@ -155,6 +160,7 @@ _FACTS: dict[str, Callable[[Session, str], Value]] = {
     "unix_timestamp": _unix_timestamp,
     "user": _user,
     "current_user": _current_user,
+    "current_role": _current_role,
     "database": _database,
     "version": _version,
     "charset": _charset,

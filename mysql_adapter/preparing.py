@@ -16,6 +16,7 @@ from dataflow.types import SqlType
 from mysql_adapter import dispatch
 from mysql_adapter.parameters import Typed, type_code
 from mysql_adapter.prepared import Prepared
+from mysql_adapter.statements.accounts import check_password
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ async def prepare(session: Session, sql: str) -> Prepared:
     if len(session.prepared) >= PREPARED_MAX:
         raise InvalidStatement(Condition.TOO_MANY_PREPARED, PREPARED_MAX)
     (statement,) = session.split(sql, False)
+    if session.account.expired:
+        check_password(session, statement)
     session.warnings = ()
     parameter_types: tuple[SqlType, ...] = ()
     columns: tuple[OutputColumn, ...] = ()

@@ -19,6 +19,7 @@ from backend.execution.transaction import Transaction
 from controller.accounts import Account, Rights
 from controller.catalog import Catalog, Database
 from controller.privileges import check_plan, check_sees_database, check_text
+from controller.roles import with_roles
 from controller.sql.lexer import leading_words, split_statements
 from controller.sql.plan import OutputColumn, Plan, Query, Select
 from controller.sql.planner import tables_of
@@ -32,6 +33,7 @@ from mysql_adapter.charsets import CollationEntry, charset_of, collation_by_id, 
 from mysql_adapter.facts import fact
 from mysql_adapter.parameters import Typed
 from mysql_adapter.prepared import Prepared
+from mysql_adapter.statements.accounts import check_password
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.waiting import is_waiting_function, waiting_statement
 from mysql_adapter.variables import Variables, settings_of
@@ -62,7 +64,7 @@ class Session:
         self.prepared: dict[int, Prepared] = {}
         self.named_prepared: dict[str, Prepared] = {}
         self._next_prepared_id = 1
-        self._accounts: object = None
+        self._accounts: tuple[object, object] = (None, None)
         self._rights = Rights(None)
         self._initial_collation_id = collation_id
         self.database: str | None = None
@@ -70,6 +72,9 @@ class Session:
 
     def _start(self) -> None:
         """The state of a connection that has just logged in, except for the database."""
+        every = self.environment.globals.get("activate_all_roles_on_login")
+        self.roles = self.account.roles if every else self.account.default_roles
+        """Those that are active."""
         self.variables = Variables(self.environment.globals)
         self._owner = ""
         self.user_variables: dict[str, Typed] = {}
@@ -166,9 +171,11 @@ class Session:
     def rights(self) -> Rights:
         """What the account may do, as of the newest catalog known here."""
         catalog = self.environment.database.catalog
-        if catalog.accounts is not self._accounts:
-            self._accounts = catalog.accounts
-            self._rights = Rights(catalog.known_accounts.get(self.account.name))
+        known = (catalog.accounts, self.roles)
+        if known[0] is not self._accounts[0] or known[1] is not self._accounts[1]:
+            self._accounts = known
+            accounts = catalog.known_accounts
+            self._rights = Rights(with_roles(accounts.get(self.account.name), self.roles, accounts))
         return self._rights
 
     # Statements
@@ -189,6 +196,8 @@ class Session:
     async def run(self, sql: str) -> Outcome:
         self.statement, self.statement_started = sql, time.time()
         handler = None
+        if self.account.expired:
+            check_password(self, sql)
         if not dispatch.is_planned(sql):
             words = leading_words(sql, 2)
             handler = dispatch.handler_of(words)

@@ -145,7 +145,7 @@ class Shortcuts:
                 return None
         elif not transaction.is_empty:
             return None
-        if session.settings.owner:
+        if session.settings.owner or session.account.expired:
             return None
         catalog = self._database.catalog
         if catalog is not self._catalog:
@@ -153,6 +153,7 @@ class Shortcuts:
             self._catalog = catalog
         name = (
             session.account.name,
+            session.roles,
             session.database,
             session.settings,
             session.results_collation_id,

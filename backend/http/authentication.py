@@ -28,6 +28,7 @@ from backend.execution.database import Database
 from controller.accounts import Account, Rights, find_account, is_loopback
 from controller.catalog import Catalog
 from controller.passwords import NATIVE, SHA2, native_digest, sha2_password_matches, stored_password
+from controller.roles import with_roles
 from controller.sql.settings import DEFAULT_SETTINGS, Settings
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 
@@ -77,6 +78,8 @@ class Callers:
         assert account is not None
         if account.locked:
             raise InvalidStatement(Condition.ACCOUNT_LOCKED, user, host_name)
+        if account.expired:
+            raise InvalidStatement(Condition.PASSWORD_EXPIRED)
         if account.needs_tls and not request.secure:
             raise InvalidStatement(Condition.ACCESS_DENIED, user, host_name, "YES" if password else "NO")
         catalog = self._engine
@@ -88,6 +91,8 @@ class Callers:
         return find_account(self._engine.catalog.known_accounts, user, host)
 
     def _rights_of(self, account: Account) -> Rights:
+        known = self._engine.catalog.known_accounts
+        account = with_roles(account, account.default_roles, known) or account
         kept = self._rights.get(account.name)
         if kept is None or kept[0] != account:
             kept = self._rights[account.name] = (account, Rights(account))

@@ -1,4 +1,4 @@
-"""CREATE, ALTER, DROP and RENAME USER, SET PASSWORD, GRANT and REVOKE, read from their text.
+"""CREATE, ALTER, DROP and RENAME USER, CREATE and DROP ROLE, SET PASSWORD, SET DEFAULT ROLE, GRANT and REVOKE.
 
 Passwords are hashed as they are read, so nothing that leaves this module has one.
 """
@@ -44,9 +44,15 @@ class AccountReader:
         cursor = self._cursor
         verb = cursor.next().upper
         match verb:
+            case "CREATE" | "DROP" if cursor.accept("ROLE"):
+                statement = self._role_names(verb)
             case "CREATE" | "ALTER" | "DROP" | "RENAME":
                 cursor.expect("USER")
                 statement = self._users(f"{verb} USER")
+            case "SET" if cursor.accept("DEFAULT", "ROLE"):
+                roles = self.roles()
+                cursor.expect("TO")
+                statement = AccountStatement("DEFAULT ROLE", tuple(self._names()), roles=roles)
             case "SET":
                 cursor.expect("PASSWORD")
                 statement = self._set_password()
@@ -68,10 +74,31 @@ class AccountReader:
         users = [self._user(action)]
         while cursor.accept(","):
             users.append(self._user(action))
+        roles: tuple[AccountName, ...] | None = ()
         if action in ("CREATE USER", "ALTER USER"):
+            if cursor.accept("DEFAULT", "ROLE"):
+                roles = self.roles()
+                if action == "ALTER USER":
+                    return AccountStatement("DEFAULT ROLE", tuple(users), optional, roles=roles)
             options = self._options()
-            users = [replace(each, locked=options.locked, needs_tls=options.needs_tls) for each in users]
-        return AccountStatement(action, tuple(users), optional)
+            users = [
+                replace(each, locked=options.locked, needs_tls=options.needs_tls, expired=options.expired) for each in users
+            ]
+        return AccountStatement(action, tuple(users), optional, roles=roles or ())
+
+    def _role_names(self, verb: str) -> AccountStatement:
+        optional = self._cursor.accept("IF", "NOT", "EXISTS") if verb == "CREATE" else self._cursor.accept("IF", "EXISTS")
+        locked = True if verb == "CREATE" else None
+        users = tuple(replace(each, locked=locked, expired=locked) for each in self._names())
+        return AccountStatement(f"{verb} ROLE", users, bool(optional))
+
+    def roles(self) -> tuple[AccountName, ...] | None:
+        """NONE, ALL (as None) or a list of roles."""
+        if self._cursor.accept("NONE"):
+            return ()
+        if self._cursor.accept("ALL"):
+            return None
+        return tuple((each.user, each.host) for each in self._names())
 
     def _user(self, action: str) -> UserChange:
         name = self.name()
@@ -149,7 +176,7 @@ class AccountReader:
     def _options(self) -> UserChange:
         """What follows the users; limits and password policies are read and not kept."""
         cursor = self._cursor
-        locked = needs_tls = None
+        locked = needs_tls = expired = None
         while not cursor.at_end:
             if cursor.accept("REQUIRE"):
                 needs_tls = cursor.accept("SSL")
@@ -164,29 +191,29 @@ class AccountReader:
                     cursor.next()
                     cursor.integer()
             elif cursor.accept("PASSWORD"):
-                self._password_policy()
+                expired = self._password_policy() or expired
             elif cursor.accept_any("FAILED_LOGIN_ATTEMPTS", "PASSWORD_LOCK_TIME"):
                 cursor.next()
             elif cursor.accept_any("COMMENT", "ATTRIBUTE"):
                 cursor.string()
             else:
                 raise cursor.error()
-        return UserChange("", "", locked=locked, needs_tls=needs_tls)
+        return UserChange("", "", locked=locked, needs_tls=needs_tls, expired=expired)
 
-    def _password_policy(self) -> None:
+    def _password_policy(self) -> bool | None:
+        """True if the password is expired by this."""
         cursor = self._cursor
         kind = cursor.accept_any("EXPIRE", "HISTORY", "REUSE", "REQUIRE")
-        if kind == "EXPIRE" and not cursor.at("DEFAULT") and not cursor.at("NEVER") and not cursor.at("INTERVAL"):
-            raise Unsupported("PASSWORD EXPIRE")
+        if kind == "EXPIRE" and not cursor.at_any("DEFAULT", "NEVER", "INTERVAL"):
+            return True
         if not kind:
             raise cursor.error()
         cursor.accept("INTERVAL")
         cursor.accept("CURRENT")
-        if cursor.accept_any("DEFAULT", "NEVER", "OPTIONAL"):
-            return
-        if cursor.at_literal():
+        if not cursor.accept_any("DEFAULT", "NEVER", "OPTIONAL") and cursor.at_literal():
             cursor.integer()
             cursor.accept("DAY")
+        return None
 
     def _set_password(self) -> AccountStatement:
         cursor = self._cursor
@@ -209,12 +236,14 @@ class AccountReader:
     def _grant(self, verb: str) -> AccountStatement:
         cursor = self._cursor
         optional = verb == "REVOKE" and cursor.accept("IF", "EXISTS")
+        if self._is_about_roles():
+            return self._grant_roles(verb, optional)
         privileges = self._privileges()
         word = "TO" if verb == "GRANT" else "FROM"
         if cursor.accept(word):
             if verb == "REVOKE" and set(privileges) == {ALL, GRANT_OPTION}:
                 return AccountStatement("REVOKE ALL", tuple(self._names()), optional)
-            raise Unsupported("roles")
+            raise cursor.error()
         cursor.expect("ON")
         if cursor.accept_any("PROCEDURE", "FUNCTION"):
             raise Unsupported(f"{verb} on routines")
@@ -227,6 +256,27 @@ class AccountReader:
             cursor.expect("GRANT", "OPTION")
             privileges.append(GRANT_OPTION)
         return AccountStatement(verb, tuple(users), optional, tuple(privileges), database, table)
+
+    def _is_about_roles(self) -> bool:
+        """Whether what is granted is not ON something."""
+        cursor = self._cursor
+        if cursor.at("ALL"):
+            return False
+        mark = cursor.mark()
+        while not cursor.at_end and not cursor.at_any("ON", "TO", "FROM"):
+            cursor.next()
+        found = cursor.at_any("TO", "FROM")
+        cursor.back_to(mark)
+        return bool(found)
+
+    def _grant_roles(self, verb: str, optional: bool) -> AccountStatement:
+        cursor = self._cursor
+        roles = tuple((each.user, each.host) for each in self._names())
+        cursor.expect("TO" if verb == "GRANT" else "FROM")
+        users = self._names()
+        if cursor.at("WITH", "ADMIN"):
+            raise Unsupported("WITH ADMIN OPTION")
+        return AccountStatement(f"{verb} ROLE", tuple(users), optional, roles=roles)
 
     def _privileges(self) -> list[str]:
         cursor = self._cursor
@@ -242,8 +292,6 @@ class AccountReader:
                 if cursor.at("("):
                     raise Unsupported("privileges on columns")
                 if not words:
-                    if cursor.at_string() or cursor.token.kind is TokenKind.QUOTED:
-                        raise Unsupported("roles")
                     raise cursor.error()
                 found.append(" ".join(words))
             if not cursor.accept(","):

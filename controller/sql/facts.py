@@ -41,6 +41,7 @@ _PLAIN = {
     "session_user": ("user", text(288)),
     "system_user": ("user", text(288)),
     "current_user": ("current_user", text(288)),
+    "current_role": ("current_role", text(288)),
     "database": ("database", text(64)),
     "schema": ("database", text(64)),
     "version": ("version", text(60)),

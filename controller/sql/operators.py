@@ -38,6 +38,7 @@ NO_PARENTHESES: dict[Any, str] = {
     exp.CurrentDate: "current_date",
     exp.CurrentTime: "current_time",
     exp.CurrentUser: "current_user",
+    exp.CurrentRole: "current_role",
     exp.Localtime: "localtime",
     exp.Localtimestamp: "localtimestamp",
 }

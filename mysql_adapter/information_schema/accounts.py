@@ -113,8 +113,8 @@ def user(session: Session) -> Iterator[Row]:
     for account in _accounts_seen(session):
         held = next((grant.privileges for grant in account.grants if not grant.database), ())
         tls = "ANY" if account.needs_tls else ""
-        locked = "Y" if account.locked else "N"
-        yield (account.host, account.user, *_flags(_GLOBAL, held), tls, account.plugin, account.stored, "N", locked)
+        locked, expired = ("Y" if each else "N" for each in (account.locked, account.expired))
+        yield (account.host, account.user, *_flags(_GLOBAL, held), tls, account.plugin, account.stored, expired, locked)
 
 
 @virtual("db", f"""
@@ -128,3 +128,28 @@ def db(session: Session) -> Iterator[Row]:
         for grant in account.grants:
             if grant.database and not grant.table:
                 yield (account.host, grant.database, account.user, *_flags(_DATABASE, grant.privileges))
+
+
+@virtual("role_edges", """
+    FROM_HOST 255
+    FROM_USER 32
+    TO_HOST 255
+    TO_USER 32
+    WITH_ADMIN_OPTION 1
+""", "mysql")
+def role_edges(session: Session) -> Iterator[Row]:
+    for account in _accounts_seen(session):
+        for user, host in account.roles:
+            yield (host, user, account.host, account.user, "N")
+
+
+@virtual("default_roles", """
+    HOST 255
+    USER 32
+    DEFAULT_ROLE_HOST 255
+    DEFAULT_ROLE_USER 32
+""", "mysql")
+def default_roles(session: Session) -> Iterator[Row]:
+    for account in _accounts_seen(session):
+        for user, host in account.default_roles:
+            yield (account.host, account.user, host, user)

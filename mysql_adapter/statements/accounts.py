@@ -1,4 +1,4 @@
-"""CREATE/ALTER/DROP/RENAME USER, SET PASSWORD, GRANT, REVOKE, SHOW GRANTS, SHOW CREATE USER."""
+"""Statements about users and roles: to make and change them, SET ROLE, GRANT, REVOKE, and what SHOW tells of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from backend.execution.outcome import Done, ResultSet
 from controller.accounts import Account, create_text, grant_texts
 from controller.privileges import check_account_statement, denied_database
+from controller.roles import require, with_roles
 from controller.sql.account_statements import AccountReader
+from controller.sql.lexer import leading_words
 from controller.sql.plan import OutputColumn
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.types import text
@@ -24,6 +26,34 @@ async def change_accounts(session: Session, cursor: TokenCursor) -> Done:
     check_account_statement(session, statement)
     await session.commit()
     return await session.environment.database.change_accounts(statement)
+
+
+def check_password(session: Session, sql: str) -> None:
+    """Who came with an expired password may only change it, and SET what drivers set at first."""
+    words = leading_words(sql, 2)
+    if words[:1] != ("SET",) and words != ("ALTER", "USER"):
+        account = session.environment.database.catalog.known_accounts.get(session.account.name)
+        if account is None or account.expired:
+            raise InvalidStatement(Condition.MUST_CHANGE_PASSWORD)
+        session.account = account
+
+
+async def set_role(session: Session, cursor: TokenCursor) -> Done:
+    cursor.expect("SET", "ROLE")
+    await session.environment.database.refresh_catalog()
+    account = session.environment.database.catalog.known_accounts.get(session.account.name) or session.account
+    if cursor.accept("DEFAULT"):
+        roles = account.default_roles
+    elif cursor.accept("ALL", "EXCEPT"):
+        left_out = _reader(session, cursor).roles() or ()
+        roles = tuple(each for each in account.roles if each not in left_out)
+    else:
+        named = _reader(session, cursor).roles()
+        roles = account.roles if named is None else named
+    cursor.expect_end()
+    require(account, roles)
+    session.roles = roles
+    return Done()
 
 
 def _reader(session: Session, cursor: TokenCursor) -> AccountReader:
@@ -49,6 +79,7 @@ async def grants(session: Session, cursor: TokenCursor, full: bool) -> ResultSet
     else:
         known = session.environment.database.catalog.known_accounts
         account = known.get(session.account.name) or session.account
+        account = with_roles(account, session.roles, known) or account
     cursor.expect_end()
     column = OutputColumn(f"Grants for {account.user}@{account.host}", text(1024, COLLATION), False)
     return ResultSet((column,), [(each,) for each in grant_texts(account)])

@@ -334,3 +334,81 @@ def test_accounts_are_there_after_a_restart(tmp_path_factory: pytest.TempPathFac
         first.call(lambda: first.server.environment.database.store.close())  # type: ignore[union-attr]
     with ServerThread(open_database) as second, user(second, "bob", "pw") as bob:
         assert bob("SELECT User FROM mysql.user ORDER BY User") == [("bob",), ("root",)]
+
+
+def test_roles_hand_on_what_they_may_do_while_they_are_active(server: ServerThread) -> None:
+    with user(server) as root:
+        root("CREATE ROLE reader, 'writer'@'%'")
+        root("CREATE ROLE IF NOT EXISTS reader")
+        assert error(root, "CREATE ROLE reader") == (1396, "Operation CREATE ROLE failed for 'reader'@'%'")
+        root("GRANT SELECT ON shop.* TO reader")
+        root("GRANT INSERT ON shop.items TO writer")
+        root("GRANT reader TO writer")
+        root("GRANT writer TO bob")
+        assert error(root, "GRANT writer TO reader")[0] == 3527
+        assert error(root, "GRANT nobody TO bob") == (3523, "Unknown authorization ID `nobody`@`%`")
+        assert grants(root, "bob") == ["GRANT USAGE ON *.* TO `bob`@`%`", "GRANT `writer`@`%` TO `bob`@`%`"]
+        with user(server, "bob", "pw") as bob:
+            assert bob("SELECT CURRENT_ROLE()") == [("NONE",)]
+            assert error(bob, "SELECT * FROM shop.items")[0] == 1142
+            bob("SET ROLE writer")
+            assert bob("SELECT CURRENT_ROLE()") == [("`writer`@`%`",)]
+            for number in range(4):  # often enough for the short way
+                bob(f"INSERT INTO shop.items VALUES ({number}, 'a')")
+                assert bob("SELECT name FROM shop.items WHERE id = 0") == [("a",)]
+            assert "GRANT INSERT ON `shop`.`items` TO `bob`@`%`" in [row[0] for row in bob("SHOW GRANTS")]
+            assert error(bob, "DELETE FROM shop.items")[0] == 1142
+            bob("SET ROLE NONE")
+            assert error(bob, "SELECT name FROM shop.items WHERE id = 0")[0] == 1142
+            assert error(bob, "SET ROLE reader") == (3530, "`reader`@`%` is not granted to `bob`@`%`")
+            bob("SET ROLE ALL")
+            bob("SELECT * FROM shop.items")
+            bob("SET ROLE ALL EXCEPT writer")
+            assert error(bob, "SELECT * FROM shop.items")[0] == 1142
+            assert error(bob, "GRANT reader TO bob")[0] == 1227
+            assert error(bob, "CREATE ROLE mine")[0] == 1227
+        with pytest.raises(pymysql.err.OperationalError) as raised:
+            pymysql.connect(host="127.0.0.1", port=server.port, user="reader")
+        assert raised.value.args[0] == 3118
+
+
+def test_default_roles_are_active_after_login_until_they_are_taken_away(server: ServerThread) -> None:
+    with user(server) as root:
+        root("CREATE ROLE reader")
+        root("GRANT SELECT ON shop.* TO reader")
+        assert error(root, "SET DEFAULT ROLE reader TO bob")[0] == 3530
+        root("GRANT reader TO bob")
+        root("SET DEFAULT ROLE ALL TO bob")
+        root("CREATE USER eve IDENTIFIED BY 'pw' DEFAULT ROLE reader")
+        assert " DEFAULT ROLE `reader`@`%` " in root("SHOW CREATE USER eve")[0][0]
+        with user(server, "bob", "pw") as bob, user(server, "eve", "pw") as eve:
+            for someone in (bob, eve):
+                assert someone("SELECT * FROM shop.items") == []
+            root("REVOKE reader FROM eve")
+            assert error(eve, "SELECT * FROM shop.items")[0] == 1142
+            assert error(root, "REVOKE reader FROM eve")[0] == 3530
+            bob("SELECT * FROM shop.items")
+            root("DROP ROLE reader")
+            assert error(bob, "SELECT * FROM shop.items")[0] == 1142
+        assert grants(root, "bob") == ["GRANT USAGE ON *.* TO `bob`@`%`"]
+        assert error(root, "DROP ROLE reader")[0] == 1396
+        root("DROP ROLE IF EXISTS reader")
+        assert root("SELECT COUNT(*) FROM mysql.role_edges") == [(0,)]
+        assert error(root, "GRANT bob TO eve WITH ADMIN OPTION")[0] == 1235
+        assert error(root, "GRANT SELECT (id) ON shop.items TO bob")[0] == 1235
+
+
+def test_an_expired_password_has_to_be_changed_first(server: ServerThread) -> None:
+    with user(server) as root:
+        root("ALTER USER bob PASSWORD EXPIRE")
+        assert " PASSWORD EXPIRE ACCOUNT " in root("SHOW CREATE USER bob")[0][0]
+        with pytest.raises(pymysql.err.OperationalError) as raised:
+            pymysql.connect(host="127.0.0.1", port=server.port, user="bob", password="pw")
+        assert raised.value.args[0] == 1862
+        with user(server, "bob", "pw", client_flag=1 << 22) as bob:
+            for sql in ("SELECT 1", "SHOW TABLES", "ALTER TABLE shop.items ADD x INT"):
+                assert error(bob, sql)[0] == 1820
+            bob("ALTER USER USER() IDENTIFIED BY 'new'")
+            assert bob("SELECT 1") == [(1,)]
+        with user(server, "bob", "new") as bob:
+            assert bob("SELECT 1") == [(1,)]
