@@ -57,8 +57,8 @@ class ShardedWorker(Worker):
     def want_epoch(self) -> None:
         self._run(self.epochs.want_epoch())
 
-    def views_failed(self, generation: int) -> None:
-        failed: list[ShardEffect] = [Report(ViewsFailed(self.shard, generation))]
+    def views_failed(self, generation: int, suspects: tuple[bytes, ...]) -> None:
+        failed: list[ShardEffect] = [Report(ViewsFailed(self.shard, generation, suspects))]
         self._run(failed)
 
     def change_views(self, transition: bytes) -> bool:
@@ -124,7 +124,7 @@ class ShardedWorker(Worker):
 
     def _from_shard(self, peer: Peer, request: int, message: Any) -> None:
         if isinstance(message, ViewsFailed):
-            self._shard_views.blame()
+            self._shard_views.blame(message.suspects)
         super()._from_shard(peer, request, message)
 
     def _carry_out(self, effect: ShardEffect | Send) -> None:
@@ -136,8 +136,8 @@ class ShardedWorker(Worker):
             case PersistEpoch():
                 self._shard_views.collect(effect.epoch, effect.writes)
                 super()._carry_out(effect)
-            case Report(ViewsFailed()) if self.coordinator is not None:
-                self._shard_views.blame()
+            case Report(ViewsFailed(suspects=suspects)) if self.coordinator is not None:
+                self._shard_views.blame(suspects)
                 super()._carry_out(effect)
             case Send(self.shard, EpochLanded()):
                 self._shard_views.landed(self.epochs.tables)

@@ -6,7 +6,7 @@ shard 0 takes the requests and hands them to the coordinator.
 
 A view is refused where it cannot be computed, and while a shard is missing; who asks then
 evaluates the query. When something in the views fails, all of them are forgotten, and those
-that were there each time are not tried for ever.
+that may be to blame are not tried for ever.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Outside(Protocol):
 
     def want_epoch(self) -> None: ...
 
-    def views_failed(self, generation: int) -> None: ...
+    def views_failed(self, generation: int, suspects: tuple[bytes, ...]) -> None: ...
 
     def change_views(self, transition: bytes) -> bool:
         """On shard 0: have all shards make a transition; False while one is missing."""
@@ -205,9 +205,9 @@ class ViewShard:
                     asking.peer.send(UnknownView(), asking.request)
                 case MemoryLimited(report):
                     self.memory = report
-                case Failed(generation, error):
+                case Failed(generation, error, suspects):
                     log.error("views cannot be kept: %s", error, exc_info=error)
-                    self._outside.views_failed(generation)
+                    self._outside.views_failed(generation, tuple(map(bytes, suspects)))
 
     def _answer(self, asking: _Asking, epoch: int, rows: tuple[tuple[Row, ...], ...]) -> None:
         payloads = [_encode(each) for each in rows]
@@ -236,7 +236,7 @@ class ViewShard:
             self._outside.send_bundle(to, payload)
         else:
             log.error("views need %d bytes of one shard at once, which is too much", len(payload))
-            self._outside.views_failed(bundle.generation)
+            self._outside.views_failed(bundle.generation, tuple(map(bytes, self._views.worker.suspects)))
 
     def _applied(self) -> None:
         for gone in self._leaving:
@@ -281,9 +281,9 @@ class ViewShard:
             _is_stale(tables, versions) for tables, _ in self._adding.values()
         )
 
-    def blame(self) -> None:
-        """Something failed in these views: remember them."""
-        for name in (*self._hosted, *self._adding):
+    def blame(self, suspects: tuple[bytes, ...]) -> None:
+        """Something failed in these views, or in some: remember that."""
+        for name in suspects or (*self._hosted, *self._adding):
             self._failures[name] = self._failures.get(name, 0) + 1
 
     # --- reading

@@ -160,10 +160,14 @@ class EpochClosed:
 
 @dataclass(frozen=True, slots=True)
 class ViewsFailed:
-    """The views of this generation cannot be kept any more: something could not be computed."""
+    """The views of this generation cannot be kept any more: something could not be computed.
+
+    `suspects` are those that may be to blame, if that is known.
+    """
 
     shard: int
     generation: int
+    suspects: tuple[bytes, ...] = ()
 
 
 # --- the coordinator to shards --------------------------------------------------------------

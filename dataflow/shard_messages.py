@@ -76,7 +76,7 @@ class Bundle:
     """Everything a shard has for another one in a round, also if it is nothing.
 
     `busy`: the sender sent something that may cause more. `level`: the lowest level of its pending fills.
-    In round 0, `tables` are those with changes, `asks` whether upqueries wait, `evicts` whether keys have to go.
+    In round 0, `tables` are those with changes, `asks` the views with upqueries, `evicts` whether keys have to go.
     """
 
     generation: int
@@ -87,7 +87,7 @@ class Bundle:
     busy: bool
     level: int | None
     tables: tuple[int, ...] = ()
-    asks: bool = False
+    asks: tuple[ViewName, ...] = ()
     evicts: bool = False
 
 

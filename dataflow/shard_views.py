@@ -50,6 +50,8 @@ class Failed:
 
     generation: int
     error: Exception
+    suspects: tuple[ViewName, ...] = ()
+    """The views that may be to blame; if none, it was a change that could not be computed."""
 
 
 ViewEffect = Effect | Applied | Failed
@@ -140,7 +142,7 @@ class ShardViews:
         except Exception as error:
             # The other shards wait for this one, until the coordinator has all of them begin anew.
             self._failed = True
-            return [Failed(self.generation, error)]
+            return [Failed(self.generation, error, self.worker.suspects)]
         for effect in handled:
             effects.append(effect)
             if isinstance(effect, EpochApplied):

@@ -20,6 +20,7 @@ from dataflow.delta import consolidate, rows_of
 from dataflow.distributed import Evaluator
 from dataflow.engine import Engine, View
 from dataflow.eviction import Evictor, Pattern
+from dataflow.loading import Budget
 from dataflow.operator import Operator
 from dataflow.shard_messages import (
     AddView,
@@ -44,6 +45,8 @@ from dataflow.shard_messages import (
 from dataflow.shard_steps import Inbox, Program, Steps
 from dataflow.upquery import BaseSource
 
+ROWS_PER_EPOCH_MAX = 200_000
+"""What needs more rows of a shard's tables than this at once holds everyone up, and cannot be kept."""
 CONTINUING = frozenset({"lookup", "scan", "evict"})
 """Items that may cause others; a round without any is the last of its phase."""
 
@@ -67,7 +70,9 @@ class ShardWorker:
         self._tables: tuple[int, ...] = ()
         self._changed_tables: set[int] = set()
         self._asked: list[Upquery] = []
-        self._is_asked = self._is_evicting = False
+        self._asked_views: set[ViewName] = set()
+        self._added_views: tuple[ViewName, ...] = ()
+        self._is_evicting = False
         self._waiting: list[BeginEpoch] = []
         self._upqueries: list[Upquery] = []
         self._evictions: list[EvictKeys] = []
@@ -82,6 +87,11 @@ class ShardWorker:
     @property
     def is_idle(self) -> bool:
         return self._program is None and not self._waiting
+
+    @property
+    def suspects(self) -> tuple[ViewName, ...]:
+        """The views that something is computed for in this epoch, apart from its changes."""
+        return (*self._asked_views, *self._added_views)
 
     @property
     def wants_epoch(self) -> bool:
@@ -137,6 +147,9 @@ class ShardWorker:
         self.epoch, self._round = message.epoch, 0
         self._tables = tuple(sorted(table for table, delta in message.changes.items() if delta))
         self._asked, self._upqueries = self._upqueries, []
+        self._asked_views.clear()
+        self._added_views = tuple(each.view for each in message.transitions if isinstance(each, AddView))
+        self.engine.graph.spend = Budget(ROWS_PER_EPOCH_MAX)
         self._program = self._epoch(message)
         next(self._program)
         self._send_bundles()
@@ -172,12 +185,13 @@ class ShardWorker:
         busy = any(item[0] in CONTINUING for items in outbox.values() for item in items)
         level = self.evaluator.pending_level
         first = self._round == 0
+        asks = tuple({each.view: None for each in self._asked}) if first else ()
         evicts = first and (bool(self._evictions) or self._limit_bytes is not None)
         for shard in range(self.shard_count):
             items = tuple(outbox.get(shard, ()))
             bundle = Bundle(
                 self.generation, self.epoch, self._round, self.shard, items, busy, level,
-                self._tables if first else (), first and bool(self._asked), evicts,
+                self._tables if first else (), asks, evicts,
             )  # fmt: skip
             if shard == self.shard:
                 self._bundles.setdefault((self.epoch, self._round), {})[shard] = bundle
@@ -194,7 +208,7 @@ class ShardWorker:
         in_order = [bundles[sender] for sender in range(self.shard_count)]
         if self._round == 0:
             self._changed_tables = {table for each in in_order for table in each.tables}
-            self._is_asked = any(each.asks for each in in_order)
+            self._asked_views = {view for each in in_order for view in each.asks}
             self._is_evicting = any(each.evicts for each in in_order)
         items = [item for each in in_order for item in each.items]
         levels = [each.level for each in in_order if each.level is not None]
@@ -228,7 +242,7 @@ class ShardWorker:
                 graph.end_step(self.epoch)
         for transition in message.transitions:
             yield from self._transition(transition)
-        if self._is_asked:
+        if self._asked_views:
             yield from self._answer_upqueries()
         if graph.recorded:
             graph.end_step(self.epoch)

@@ -132,6 +132,35 @@ def test_views_are_right_again_after_a_worker_was_killed(server: MillraceServer)
         voters.check()
 
 
+def test_a_view_that_cannot_be_computed_takes_no_other_with_it(server: MillraceServer) -> None:
+    """A product out of range is an error of the query that asks for it, never of who writes the row."""
+    with server.connect("d") as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE factors (id INT PRIMARY KEY, a BIGINT, b BIGINT)")
+        cursor.execute("INSERT INTO factors VALUES (1, 2, 3), (2, 4, 5)")
+
+        def product(key: int) -> object:
+            cursor.execute(f"SELECT a * b FROM factors WHERE id = {key}")
+            return cursor.fetchone()[0]
+
+        def total() -> object:
+            cursor.execute("SELECT SUM(a * b) FROM factors")
+            return cursor.fetchone()[0]
+
+        for _ in range(5):
+            assert (product(1), product(2), total()) == (6, 20, 26)
+        cursor.execute("INSERT INTO factors VALUES (3, 9000000000000000000, 2)")
+        for _ in range(5):
+            assert (product(1), product(2)) == (6, 20)
+            for failing in (lambda: product(3), total):
+                with pytest.raises(pymysql.err.MySQLError) as raised:
+                    failing()
+                assert raised.value.args[0] == 1690
+        cursor.execute("UPDATE factors SET b = 1 WHERE id = 3")
+        for _ in range(5):
+            assert (product(3), total()) == (9 * 10**18, 26 + 9 * 10**18)
+    Voters(server).check()
+
+
 def test_views_follow_changes_of_their_tables(server: MillraceServer) -> None:
     voters = Voters(server)
     voters.check()
