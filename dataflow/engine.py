@@ -35,11 +35,14 @@ from dataflow.node import Base, Columns, Node, Order
 from dataflow.operator import Operator
 from dataflow.ordering import Bound, range_bound
 from dataflow.placement import COMPUTED_KEY, NO_KEY, NOT_PARTIAL, place
+from dataflow.prefetch import prefetch
 from dataflow.sorted_rows import OrderedRows, entry_function
 from dataflow.source import Key, key_of_values
 from dataflow.types import Row, Value
 from dataflow.upquery import BaseSource
 from dataflow.validation import validate
+
+KEYS_AT_ONCE = 256
 
 
 class View:
@@ -239,14 +242,22 @@ class Engine:
 
     def fill(self, view: View, keys: Iterable[Key]) -> None:
         """Compute those of the index keys that are holes, as of this epoch."""
-        arrangement = view.arrangement
+        arrangement, graph = view.arrangement, self.graph
+        missing = [] if arrangement.full else [key for key in dict.fromkeys(keys) if key not in arrangement.index]
         try:
-            for key in () if arrangement.full else keys:
-                if key not in arrangement.index:
+            for start in range(0, len(missing), KEYS_AT_ONCE):
+                together = missing[start : start + KEYS_AT_ONCE]
+                if len(together) > 1:
+                    prefetch(graph, view.operator, arrangement.columns, together)
+                for key in together:
+                    if key in arrangement.index:
+                        continue
                     arrangement.fill(key)
                     arrangement.touched.add(key)
                     self._unpublished.add(view.number)
         finally:
+            if len(missing) > 1:
+                graph.forget_prefetched()
             if self.graph.recorded:
                 self.graph.end_step(self.epoch)
 

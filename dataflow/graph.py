@@ -7,7 +7,7 @@ depends on it, in topological order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any
 
 from dataflow.arrangement import Arrangement, Kind
@@ -23,6 +23,7 @@ from dataflow.pipeline import lookups_of
 from dataflow.placement import NO_KEY, Placement
 from dataflow.source import Function, Key, Source, key_function
 from dataflow.topk_code import topk_loader, topk_update
+from dataflow.types import Row
 from dataflow.upquery import BaseSource, Upqueries, fill_sources
 
 
@@ -38,6 +39,8 @@ class Graph:
         self.bases: dict[int, Operator] = {}
         self.pending: dict[int, Delta] = {}
         """Changes of this epoch that are in the source but whose step has not begun."""
+        self.prefetched: dict[tuple[int, Columns], dict[Key, Iterable[Row]]] = {}
+        """Rows of base tables that were read for fills to come, see `dataflow.prefetch`."""
         self.recorded: dict[int, tuple[Operator, Arrangement]] = {}
         self._steps: dict[int, Function] = {}
         self._upqueries = Upqueries(self)
@@ -201,6 +204,14 @@ class Graph:
     def bag_reader(self, operator: Operator, columns: Columns) -> BagReader:
         """A function that gives the operator's rows with a key in `columns`, as of now."""
         return self._upqueries.bag_reader(operator, columns)
+
+    def prefetch(self, node: Base, columns: Columns, keys: Sequence[Key]) -> None:
+        """Read the rows of these keys of a base table, for fills that begin with them."""
+        self.prefetched.setdefault((node.table, columns), {}).update(self._upqueries.base_rows(node, columns, keys))
+
+    def forget_prefetched(self) -> None:
+        for rows in self.prefetched.values():
+            rows.clear()
 
     def stream(self, operator: Operator) -> Iterator[Change]:
         """All rows of the operator, one after the other, as of now."""

@@ -21,7 +21,7 @@ from dataflow.delta import Bag, Change, Delta, merged, negated
 from dataflow.join_code import join_computer, join_stream
 from dataflow.key_tracing import start_of, traced
 from dataflow.match_code import match_computer, match_stream
-from dataflow.node import Aggregate, Base, Columns, Join, LeftJoin, SemiJoin, TopK, Union, source_column
+from dataflow.node import Aggregate, Base, Columns, Join, LeftJoin, Node, SemiJoin, TopK, Union, source_column
 from dataflow.operator import BagReader, Operator
 from dataflow.source import Key, key_function
 from dataflow.types import Row
@@ -38,14 +38,15 @@ class BaseSource(Protocol):
     def lookup(self, table: int, columns: Columns, keys: Sequence[Key]) -> list[Iterable[Row]]:
         """The rows of each key, a key being what `dataflow.source.key_of_values` makes of values.
 
-        Many rows are read as they are gone through, which is done before anything else is asked.
+        Only asked for columns that are indexed. Where a key has many rows, most of them are
+        better read when they are gone through.
         """
         ...
 
     def scan(self, table: int) -> Iterable[Row]: ...
 
     def is_indexed(self, table: int, columns: Columns) -> bool:
-        """Whether `lookup` by these columns is more than a scan."""
+        """Whether `lookup` can find rows by these columns."""
         ...
 
 
@@ -102,8 +103,7 @@ class Upqueries:
         """All rows of the operator as of now, from state that has them all if there is some."""
         loaded = next((each for each in operator.arrangements() if self.graph.is_loaded(each)), None)
         if loaded is not None:
-            self.graph.spend(len(loaded.index))
-            return (change for value in loaded.index.values() for change in loaded.bag(value).items())
+            return (change for value in loaded.index.values() for change in self._weighed(loaded.bag(value)).items())
         match operator.node:
             case Base(table=table):
                 if self.graph.pending.get(table):
@@ -127,6 +127,24 @@ class Upqueries:
             self.graph.spend(len(chunk))
             yield chunk
 
+    def _weighed(self, bag: Bag) -> Bag:
+        self.graph.spend(len(bag))
+        return bag
+
+    def base_rows(self, node: Base, columns: Columns, keys: Sequence[Key]) -> dict[Key, Iterable[Row]]:
+        """The rows of each key as of now, from the source."""
+        source, table = self.graph.source, node.table
+        if source.is_indexed(table, columns):
+            return dict(zip(keys, source.lookup(table, columns, keys), strict=True))
+        found: dict[Key, list[Row]] = {key: [] for key in keys}
+        key_of, find = key_function(columns, node.types), found.get
+        for chunk in self._spent(source.scan(table)):
+            for row in chunk:
+                rows = find(key_of(row))
+                if rows is not None:
+                    rows.append(row)
+        return dict(found)
+
     def _union_reader(self, operator: Operator, columns: Columns) -> BagReader:
         """All inputs are looked up by the columns that all of them can be looked up by."""
         common = traced(operator.node, columns)
@@ -145,9 +163,16 @@ class Upqueries:
 
     def _base_reader(self, node: Base, columns: Columns) -> BagReader:
         table, key_of = node.table, key_function(columns, node.types)
+        ready = self.graph.prefetched.setdefault((table, columns), {})
+        is_indexed = bool(columns) and self.graph.source.is_indexed(table, columns)
 
         def read(key: Key) -> Bag:
-            rows = self.graph.source.lookup(table, columns, (key,))[0] if columns else self.graph.source.scan(table)
+            rows = ready.pop(key, None) if ready else None
+            if rows is None:
+                if is_indexed:
+                    rows = self.graph.source.lookup(table, columns, (key,))[0]
+                else:
+                    rows = self.base_rows(node, columns, (key,))[key] if columns else self.graph.source.scan(table)
             bag: Bag
             if isinstance(rows, list):
                 self.graph.spend(len(rows))
@@ -209,9 +234,13 @@ class Upqueries:
 
 def fill_sources(operator: Operator, arrangement: Arrangement) -> list[tuple[int, Columns]]:
     """Which lookups of its inputs a fill of the arrangement starts with: (input, columns)."""
-    node, columns = operator.node, arrangement.columns
     if operator.state is not None and arrangement is not operator.state:
         return []
+    return start_lookups(operator.node, arrangement.columns)
+
+
+def start_lookups(node: Node, columns: Columns) -> list[tuple[int, Columns]]:
+    """Which lookups of its inputs a lookup of a node by `columns` starts with: (input, columns)."""
     match node:
         case Join():
             return [start_of(node, columns)]

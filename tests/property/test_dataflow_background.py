@@ -63,7 +63,10 @@ class AddWithin:
 
 @dataclass(frozen=True)
 class ReadWithin:
-    read: plans.Read
+    """Keys that are filled together, as far as so many rows go."""
+
+    view: int
+    keys: tuple[tuple[object, ...], ...]
     rows: int
 
 
@@ -104,13 +107,16 @@ class BackgroundRun(Run):
                 self.finish(self.fills.pop(which % len(self.fills)))
             case AddWithin(added, rows):
                 self.add_within(added, rows)
-            case ReadWithin(read, rows) if self.views:
-                view = self.views[read.view % len(self.views)]
+            case ReadWithin(number, keys, rows) if self.views:
+                view = self.views[number % len(self.views)]
+                wanted = [self.key_for(view, key) for key in keys]
                 try:
                     with self.engine.spending(Budget(rows)):
-                        self.engine.upquery(view, [self.key_for(view, read.key)])
+                        found = self.engine.upquery(view, wanted)
+                    assert self.engine.lookup(view, wanted) == found
                 except OverBudget:
                     pass
+                assert not any(self.engine.graph.prefetched.values())
             case plans.RemoveView() if self.views:
                 removed = self.views[action.view % len(self.views)]
                 self.fills = [fill for fill in self.fills if fill.view is not removed]
@@ -176,12 +182,12 @@ class BackgroundRun(Run):
 
 
 def budgets() -> st.SearchStrategy[int]:
-    return st.integers(0, 8)
+    return st.integers(0, 8) | st.just(1000)
 
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[BackgroundAction]:
-    keys = plans.reads().map(lambda read: read.key)
+    keys = st.lists(plans.reads().map(lambda read: read.key), min_size=1, max_size=4).map(tuple)
     which = st.integers(0, 3)
     rest = draw(
         st.lists(
@@ -191,9 +197,10 @@ def histories(draw: st.DrawFn) -> list[BackgroundAction]:
                 st.builds(plans.EvictInternal, st.integers(0, 99)),
                 st.builds(plans.RemoveView, which),
                 st.builds(BeginView, plans.views()),
-                st.builds(BeginKeys, which, st.lists(keys, min_size=1, max_size=3).map(tuple)),
+                st.builds(BeginKeys, which, keys),
                 st.builds(Follow, which), st.builds(Finish, which), st.builds(Finish, which),
-                st.builds(AddWithin, plans.views(), budgets()), st.builds(ReadWithin, plans.reads(), budgets()),
+                st.builds(AddWithin, plans.views(), budgets()),
+                st.builds(ReadWithin, which, keys, budgets()), st.builds(ReadWithin, which, keys, budgets()),
             ),
             max_size=16,
         )
