@@ -34,6 +34,8 @@ Scalar = Callable[[Row, Sequence[Value]], Value]
 
 AFTER_NULLS: Bound = ((None,), True)
 NOTHING = Range(limit=0)
+ALL_FROM_HERE_ON = 1 << 62
+"""OFFSET needs a LIMIT in MySQL: those who want none write the largest number there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,9 @@ class QueryRange:
             return None
         limit = self.limit((), parameters)
         offset = 0 if self.offset is None else self.offset((), parameters)
-        return limit + offset if isinstance(limit, int) and isinstance(offset, int) else None
+        if not isinstance(limit, int) or not isinstance(offset, int) or limit >= ALL_FROM_HERE_ON:
+            return None
+        return limit + offset
 
 
 def range_of(query: Query, key: Columns, filter_: Expression | None) -> QueryRange | None:

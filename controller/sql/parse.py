@@ -37,7 +37,14 @@ class _Tokenizer(MySQL.Tokenizer):  # type: ignore[misc]
 
 
 class _Parser(MySQLParser):  # type: ignore[misc]
-    FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    FUNCTIONS: ClassVar[dict[str, Any]] = {
+        # what EXISTS looks like if its query is in parentheses of its own
+        "EXISTS": lambda given: (
+            exp.Exists(this=given[0])
+            if len(given) == 1 and isinstance(given[0], exp.Query)
+            else exp.Anonymous(this="EXISTS", expressions=given)
+        ),
+    }
     FUNC_TOKENS: ClassVar[set[Any]] = {*MySQLParser.FUNC_TOKENS, TokenType.DEFAULT}
     FUNCTION_PARSERS: ClassVar[dict[Any, Any]] = {
         **{

@@ -113,3 +113,6 @@ SELECT u.id, s.id FROM users u LEFT JOIN stories s ON s.author = u.id AND s.poin
 SELECT u.id, (SELECT ROW_NUMBER() OVER (ORDER BY s.id) AS n FROM stories s WHERE s.author = u.id ORDER BY n DESC LIMIT 1) FROM users u
 SELECT u.id, (SELECT SUM(n) FROM (SELECT RANK() OVER (ORDER BY points) AS n, author FROM stories) d WHERE d.author = u.id) FROM users u
 (SELECT id FROM users ORDER BY id LIMIT 4) ORDER BY id DESC LIMIT 2
+SELECT id FROM users u WHERE EXISTS ((SELECT 1 FROM stories s WHERE s.author = u.id))
+SELECT id FROM users u WHERE EXISTS ((SELECT s.id FROM stories s WHERE s.author = u.id) UNION (SELECT v.user FROM votes v WHERE v.user = u.id))
+SELECT id FROM users ORDER BY id LIMIT 18446744073709551615 OFFSET 2
