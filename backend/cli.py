@@ -95,6 +95,12 @@ def main() -> None:
     default="fsync",
     help="fsync: acknowledged means on disk. os: the operating system writes when it likes.",
 )
+@_option(
+    "--idle-view-s",
+    type=click.FloatRange(min=1),
+    default=600.0,
+    help="Queries that nobody asked for so many seconds are not maintained any more, unless they read a named view.",
+)
 @_option("--http-port", type=PORT, default=6033, help="The HTTP interface, its status and metrics; 0 takes any free port.")
 @_option(
     "--internal-host",

@@ -18,7 +18,6 @@ from typing import Any
 
 from backend.lock_messages import EndLocks, LockRows, RowLocked
 from backend.messages import (
-    AddView,
     Allocate,
     AskEpoch,
     AskStatus,
@@ -34,6 +33,7 @@ from backend.messages import (
     Stop,
     UnknownView,
 )
+from backend.recorded_views import RecordedViews
 from backend.sharded_views import ShardedViews
 from backend.shared_view import SharedViews
 from backend.store import CommitResult, Conflict, Locked, Owner, Part, Stored
@@ -67,6 +67,7 @@ class Cluster:
         self._moved = asyncio.Event()
         self._peers: dict[int, Peer] = {}
         self._connecting: dict[int, asyncio.Lock] = {}
+        self.recorded = RecordedViews()
         self._sharded = ShardedViews(shard_count, self.ask)
         self.shared = SharedViews(None if shard_count == 1 else self._sharded)
 
@@ -79,6 +80,10 @@ class Cluster:
         self._addresses = addresses
         self._moved.set()
         self._moved = asyncio.Event()
+
+    @property
+    def addresses(self) -> Mapping[int, Address]:
+        return self._addresses
 
     def close(self) -> None:
         for peer in self._peers.values():
@@ -211,6 +216,10 @@ class Cluster:
                 peer.send(EndScan(answer.scan))
 
     @property
+    def inherited(self) -> set[bytes]:
+        return self.recorded.inherited
+
+    @property
     def shared_views(self) -> SharedViews:
         return self.shared
 
@@ -218,7 +227,10 @@ class Cluster:
         self, definition: ViewDefinition, keys: bytes, part: Range | None = None
     ) -> list[bytes] | None:
         if self._shard_count != 1:
-            return None if part is not None else await self._sharded.lookup(definition, keys)
+            rows = None if part is not None else await self._sharded.lookup(definition, keys)
+            if rows is not None:
+                self.recorded.answered(definition)
+            return rows
         found = self.shared.lookup(definition, keys, part)
         return found if found is not None else await self.ask_view(definition, keys, part)
 
@@ -229,15 +241,14 @@ class Cluster:
         wanted = Lookup(definition.name, keys, None if part is None else part.encoded())
         answer = await self.ask(0, wanted)
         if isinstance(answer, UnknownView):
-            added = await self.ask(
-                0, AddView(definition.name, definition.node, definition.key, definition.tables, definition.order)
-            )
+            added = await self.ask(0, self.recorded.request(definition))
             if isinstance(added, UnknownView):
                 return None
             answer = await self.ask(0, wanted)
         if not isinstance(answer, Found):
             return None
         self.shared.learn(definition.name, answer.file)
+        self.recorded.answered(definition)
         return answer.rows
 
     async def view_status(self) -> list[tuple[int, HostedViews]]:

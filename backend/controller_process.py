@@ -17,6 +17,7 @@ from backend.execution.alteration import abandon_copies
 from backend.execution.definition import carry_out, take_up, unfinished_builds, unfinished_checks
 from backend.messages import ChangeAccounts, Define, Defined, Message, NotLeading
 from backend.node import Node
+from backend.program_keeper import ProgramKeeper
 from backend.settings import Deployment, own_address
 from backend.transport import Peer, answer_with, listen
 from backend.worker_process import catalog_tables, configure_logging
@@ -67,6 +68,7 @@ class Controller:
         self._node = node
         self._address = address
         self._catalog = PublishedCatalog(node)
+        self._program = ProgramKeeper(node)
         self._one_at_a_time = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self.leads = False
@@ -104,6 +106,7 @@ class Controller:
                 if not leads:
                     await self._until_no_leader()
                     continue
+                await self._program.look()
             except Retryable as error:  # ZooKeeper may be away for a while
                 log.info("leadership is uncertain: %s", error)
                 self.leads = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -32,6 +33,10 @@ class HostedView:
     evictions: int = 0
     too_large: set[Key] = field(default_factory=set)
     """Keys that there is not enough memory for."""
+    names: tuple[str, ...] = ()
+    since: float = field(default_factory=time.time)
+    uses_seen: int = 0
+    used_at: float = field(default_factory=time.monotonic)
 
 
 def status_of(hosted_views: Mapping[bytes, HostedView]) -> HostedViews:
@@ -77,4 +82,5 @@ def _view_status(name: bytes, hosted: HostedView, meter: Meter) -> ViewStatus:
     return ViewStatus(
         name, definition, tuple(sorted(hosted.tables)), view.key, view.reason, len(arrangement.index), rows,
         meter.bytes_of(arrangement), hosted.hits, hosted.misses, hosted.evictions,
+        hosted.names, hosted.since,
     )  # fmt: skip

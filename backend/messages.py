@@ -124,6 +124,7 @@ class SetTables:
 class AddView:
     """Maintain a query: its node, the columns it is looked up by, its tables, the columns it is ordered by.
 
+    `names` are the named views that it reads; `since` is when it was first maintained, in Unix time.
     Answered by Done, or UnknownView if it cannot be maintained.
     """
 
@@ -132,6 +133,8 @@ class AddView:
     key: tuple[int, ...]
     tables: list[bytes]
     order: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+    since: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +248,8 @@ class ViewStatus:
     hits: int
     misses: int
     evictions: int
+    names: tuple[str, ...] = ()
+    since: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 from backend.cluster import Cluster
 from backend.execution.database import Database
@@ -20,12 +21,15 @@ from backend.settings import Deployment
 from backend.transport import connect
 from controller.account_changes import AccountStatement
 from controller.catalog import Catalog
+from controller.program import MaintainedQuery, Program
 from controller.registry import Address, Registry
 from controller.sql.settings import Settings
 from dataflow.errors import Condition, MillraceError, Retryable
 
 LEADER_PATIENCE_S = 20.0
 LEADER_POLL_S = 0.1
+INHERITED_S = 600.0
+"""After this, queries that were maintained before the process began are as new as any other."""
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +42,10 @@ class Node:
         self.registry = Registry(deployment.zookeeper, deployment.root)
         self.cluster = Cluster(deployment.shard_count, deployment.secret_bytes)
         self.database = Database(self.cluster, Catalog(), self.load_catalog, self._define, self._change_accounts)
+        self.program = Program(self.registry)
         self._loading = asyncio.Lock()
+        self._recording = asyncio.Lock()
+        self._forgetting: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
@@ -55,8 +62,14 @@ class Node:
         await asyncio.to_thread(self.registry.watch_workers, moved)
         await self.database.refresh_catalog()
         await asyncio.to_thread(self.registry.watch_catalog, lambda: on_loop(self._catalog_changed))
+        recorded = self.cluster.recorded
+        recorded.inherit(await asyncio.to_thread(self.program.names))
+        recorded.record = self._record
+        self._forgetting = loop.call_later(INHERITED_S, recorded.inherited.clear)
 
     async def stop(self) -> None:
+        if self._forgetting is not None:
+            self._forgetting.cancel()
         self.cluster.close()
         await asyncio.to_thread(self.registry.stop)
 
@@ -65,14 +78,30 @@ class Node:
         await asyncio.to_thread(self.registry.register_adapter, name, address)
 
     def _catalog_changed(self) -> None:
-        task = asyncio.ensure_future(self.database.refresh_catalog())
-        self._tasks.add(task)
-        task.add_done_callback(self._refreshed)
+        self._begin(self.database.refresh_catalog(), "the catalog could not be read")
 
-    def _refreshed(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            log.warning("the catalog could not be read: %s", task.exception())
+    def _record(self, query: MaintainedQuery) -> None:
+        self._begin(self._recorded(query), "a query could not be recorded in the program")
+
+    async def _recorded(self, query: MaintainedQuery) -> None:
+        async with self._recording:
+            try:
+                await asyncio.to_thread(self.program.record, query)
+            except Retryable:
+                self.cluster.recorded.forget(query.name)
+                raise
+
+    def _begin(self, work: Coroutine[Any, Any, None], failure: str) -> None:
+        """Do it beside all else; what goes wrong is logged."""
+
+        def done(task: asyncio.Task[None]) -> None:
+            self._tasks.discard(task)
+            if not task.cancelled() and task.exception() is not None:
+                log.warning("%s: %s", failure, task.exception())
+
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(done)
 
     async def load_catalog(self) -> Catalog:
         """A catalog at least as new as any change acknowledged before this call; waits for ZooKeeper if need be."""

@@ -32,6 +32,7 @@ class Settings:
     durability: str = "fsync"
     http_port: int = 6033
     internal_host: str = "127.0.0.1"
+    idle_view_s: float = 600.0
 
     @property
     def data_path(self) -> Path:
@@ -55,6 +56,7 @@ class Deployment:
     mysql_port: int
     durability: str
     memory_bytes: int
+    idle_view_s: float = 600.0
 
     @property
     def data_path(self) -> Path:

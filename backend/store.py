@@ -125,6 +125,11 @@ class Store(Protocol):
         ...
 
     @property
+    def inherited(self) -> set[bytes]:
+        """The names of views that were maintained before this process began, and were not asked for here yet."""
+        ...
+
+    @property
     def shared_views(self) -> SharedViews | None:
         """The views that this process can read by itself; None if there never are any."""
         ...

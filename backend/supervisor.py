@@ -90,6 +90,7 @@ class Supervisor:
             mysql_port=self.mysql_port,
             durability=settings.durability,
             memory_bytes=settings.memory_bytes,
+            idle_view_s=settings.idle_view_s,
         )
         # Everything starts at once; each process waits for what it needs.
         await self._start_processes(str(self.deployment.save()))
@@ -164,7 +165,7 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + START_TIMEOUT_S
         while True:
-            missing = await self._missing(registry)
+            missing = await self._missing(registry) or await self._silent()
             if not missing:
                 break
             if loop.time() > deadline:
@@ -172,9 +173,16 @@ class Supervisor:
                     f"still waiting for {missing} after {START_TIMEOUT_S:.0f} s; see {self._data / 'logs'}"
                 )
             await asyncio.sleep(POLL_S)
-        assert self.cluster is not None
-        await asyncio.gather(*(self.cluster.status(shard) for shard in range(self.settings.workers)))
         self.ready = True
+
+    async def _silent(self) -> str:
+        """Whether all shards answer: those of a cluster that was killed may still be registered."""
+        assert self.cluster is not None
+        try:
+            await asyncio.gather(*(self.cluster.status(shard) for shard in range(self.settings.workers)))
+        except MillraceError as error:
+            return f"an answer ({error})"
+        return ""
 
     async def _missing(self, registry: Registry) -> str:
         """What is not there yet, in words."""

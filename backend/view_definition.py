@@ -23,18 +23,28 @@ from dataflow.types import BLOBS, REALS, STRINGS, Kind, Row, SqlType
 class ViewDefinition:
     """`naming` says what its keys are called in shared memory; it agrees with the engine's indexes."""
 
-    __slots__ = ("decode", "decode_keys", "key", "name", "naming", "node", "order", "tables", "types")
+    __slots__ = ("decode", "decode_keys", "key", "name", "names", "naming", "node", "order", "table_versions", "tables", "types")
 
     def __init__(
-        self, node: Node, key: tuple[int, ...], tables: tuple[Table, ...], order: tuple[int, ...] = ()
+        self,
+        node: Node,
+        key: tuple[int, ...],
+        tables: tuple[Table, ...],
+        order: tuple[int, ...] = (),
+        names: tuple[str, ...] = (),
     ) -> None:
-        """With `order`, the rows of a key are kept sorted by these columns, and can be read by range."""
+        """With `order`, the rows of a key are kept sorted by these columns, and can be read by range.
+
+        `names` are the named views that the query reads.
+        """
         self.node = encode_node(node)
         self.key = key
         self.order = order
+        self.names = names
+        self.table_versions = tuple(sorted((table.id, table.version) for table in tables))
         self.tables = [encode_table(table) for table in tables]
         named = msgspec.msgpack.encode(
-            (self.node, key, sorted((table.id, table.version) for table in tables), order)
+            (self.node, key, self.table_versions, order)
         )
         self.name = blake2b(named, digest_size=16).digest()
         self.types = node.types

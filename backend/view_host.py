@@ -12,7 +12,9 @@ them are handed over together, after the epoch is durable and before its writers
 from __future__ import annotations
 
 import logging
+import math
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
@@ -72,6 +74,11 @@ class ViewHost:
         self.memory = MemoryReport(0, 0, 0, False)
         """What the views took when it was last looked at."""
         self._refused: set[bytes] = set()
+        self._origins: dict[bytes, tuple[tuple[str, ...], float]] = {}
+        """(named views, since) of those that are being added."""
+        self.idle_s = math.inf
+        """Views that nobody has used for so long go, unless they read named ones."""
+        self._is_writing = False
         self._start_anew()
 
     def close(self) -> None:
@@ -101,6 +108,8 @@ class ViewHost:
         tables: list[bytes],
         versions: Mapping[int, int],
         order: tuple[int, ...] = (),
+        names: tuple[str, ...] = (),
+        since: float = 0.0,
     ) -> bool:
         """Host a view; False if it cannot be: a table has another definition by now, or it cannot be computed.
 
@@ -118,6 +127,7 @@ class ViewHost:
             self._source.advance(self._store.view())
         for table in definitions:
             self._source.learn(table)
+        self._origins[name] = (names, since)
         node = decode_node(node_bytes)
         used = frozenset(base.table for base in _bases(node))
         try:
@@ -138,7 +148,10 @@ class ViewHost:
     def _host(self, name: bytes, view: View, tables: frozenset[int]) -> None:
         types = view.node.types
         keys = keys_decoder(tuple(types[column] for column in view.key))
-        self.views[name] = HostedView(view, tables, keys, RangeDecoder([types[column] for column in view.order]))
+        hosted = HostedView(view, tables, keys, RangeDecoder([types[column] for column in view.order]))
+        names, since = self._origins.pop(name, ((), 0.0))
+        hosted.names, hosted.since = names, since or hosted.since
+        self.views[name] = hosted
         log.info("view %s is %s, %d views", name.hex(), view.reason or "partial", len(self.views))
 
     def _stored_bytes(self, tables: list[Table]) -> int:
@@ -214,15 +227,15 @@ class ViewHost:
         elif isinstance(error, OutOfMemory):
             self.views[fill.name].too_large.update(fill.keys)
 
-    def _fill(self, name: bytes, hosted: HostedView, keys: Sequence[Row]) -> bool:
-        """Have these keys; False if there is no room for them. Raises StillFilling if that takes longer."""
+    def _fill(self, name: bytes, hosted: HostedView, keys: Sequence[Row]) -> list[Key] | None:
+        """Have these keys, as index keys; None if there is no room for them. Raises StillFilling if it takes longer."""
         view, kept = hosted.view, hosted.view.arrangement.index
         wanted = [view.index_key(values) for values in keys]
         for fill in self._under_way():
             if fill.name == name and not fill.keys.isdisjoint(wanted):
                 raise StillFilling(fill)
         if not hosted.too_large.isdisjoint(wanted):
-            return False
+            return None
         before = len(kept)
         try:
             with self._engine.spending(self._budget()):
@@ -235,7 +248,7 @@ class ViewHost:
             filled = max(len(kept) - before, 0)
             hosted.misses += filled
         hosted.hits += len(wanted) - filled
-        return True
+        return wanted
 
     # --- reading
 
@@ -261,9 +274,11 @@ class ViewHost:
         if shown is not None:
             hosted.hits += len(wanted)
             return shown
-        if not self._fill(name, hosted, wanted):
+        filled = self._fill(name, hosted, wanted)
+        if filled is None:
             return None
-        found = self._engine.upquery(hosted.view, wanted)
+        arrangement = hosted.view.arrangement
+        found = [hit for key in filled if isinstance(hit := arrangement.lookup(key), Hit)]
         payloads = [_encode(hit.rows) for hit in found]
         return payloads, self._publisher.looked_up(self._engine, hosted.view, wanted, found, payloads)
 
@@ -272,7 +287,7 @@ class ViewHost:
     ) -> tuple[list[bytes], str] | None:
         """The rows of each key that are in the range, touching no others."""
         engine, view = self._engine, hosted.view
-        if not self._fill(name, hosted, keys):
+        if self._fill(name, hosted, keys) is None:
             return None
         payloads = []
         for values in keys:
@@ -286,6 +301,7 @@ class ViewHost:
     def changes(self, writes: Mapping[bytes, bytes | None]) -> dict[int, Delta]:
         """What the writes of an epoch, not yet stored, change in the tables that views use."""
         changes: dict[int, Delta] = {}
+        self._is_writing = True
         if not self._users:
             return changes
         source, get = self._source, self._store.get
@@ -309,6 +325,7 @@ class ViewHost:
         A change that some view cannot compute (a value out of range, say) must not hold up the
         epoch: all views go, and who asks for one again is told what is wrong with it.
         """
+        self._is_writing = False
         if not self._users:
             return
         self._source.advance(self._store.view())
@@ -323,7 +340,8 @@ class ViewHost:
             self._publisher.publish(self._engine)
 
     def enforce_limit(self) -> None:
-        """Evict cold keys until the views fit the memory they may take."""
+        """Evict cold keys until the views fit the memory they may take. Views that nobody uses go as a whole."""
+        self._retire()
         limit_bytes = self._memory_bytes - self._publisher.memory_bytes
         self._rounds += 1
         if self._engine.measure().total_bytes > limit_bytes:
@@ -341,6 +359,19 @@ class ViewHost:
                 "full views alone take %d bytes, the limit is %d", report.full_bytes, self._memory_bytes
             )
 
+    def _retire(self) -> None:
+        now = time.monotonic()
+        idle = []
+        for name, hosted in self.views.items():
+            uses = hosted.hits + hosted.misses
+            if uses != hosted.uses_seen or self._publisher.is_read(hosted.view):
+                hosted.uses_seen, hosted.used_at = uses, now
+            elif not hosted.names and now - hosted.used_at > self.idle_s:
+                idle.append(name)
+        if not self._is_writing:  # else changes were collected for these views, too
+            for name in idle:
+                log.info("view %s retires", name.hex())
+                self.remove(name)
 
     # --- for those who want to know
 

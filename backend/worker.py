@@ -248,7 +248,7 @@ class Worker:
             self._views_waiting.append((peer, request, message))
             return
         hosted = self.views.add(
-            message.view, message.node, message.key, message.tables, self.epochs.tables, message.order
+            message.view, message.node, message.key, message.tables, self.epochs.tables, message.order, message.names, message.since
         )
         peer.send(Done() if hosted else UnknownView(), request)
 

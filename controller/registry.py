@@ -5,6 +5,7 @@
     /<root>/leader              ephemeral: the controller that acts
     /<root>/catalog             its version; every change sets it in the same transaction
     /<root>/catalog/d…, t…, v…, a…   one database, table, view or account each
+    /<root>/program/…           see `controller.program`
 
 Invariants
 - A catalog change happens only on the version it was planned for, so a leader that has been
@@ -62,7 +63,7 @@ Arguments = ParamSpec("Arguments")
 log = logging.getLogger(__name__)
 
 
-def _answered(call: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+def answered(call: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """The call with ZooKeeper's own errors as ours: nothing happened that can't be tried again."""
 
     @functools.wraps(call)
@@ -139,25 +140,33 @@ class Registry:
         self._client.close()
 
     @property
+    def client(self) -> KazooClient:
+        """For what else is kept in ZooKeeper, see `controller.program`."""
+        return self._client
+
+    def path(self, name: str) -> str:
+        return f"{self._root}/{name}"
+
+    @property
     def connected(self) -> bool:
         return bool(self._client.connected)
 
     # --- members -------------------------------------------------------------------------------
 
-    @_answered
+    @answered
     def register_worker(self, shard: int, address: Address) -> None:
         """Say where a shard is served, in place of whoever served it before."""
         self._register(f"{self._root}/workers/{shard}", msgspec.json.encode(address))
 
-    @_answered
+    @answered
     def register_adapter(self, name: str, address: Address) -> None:
         self._register(f"{self._root}/adapters/{name}", msgspec.json.encode(address))
 
-    @_answered
+    @answered
     def workers(self) -> dict[int, Address]:
         return {int(name): address for name, address in self._members("workers").items()}
 
-    @_answered
+    @answered
     def adapters(self) -> dict[str, Address]:
         return self._members("adapters")
 
@@ -199,7 +208,7 @@ class Registry:
 
     # --- leadership --------------------------------------------------------------------------
 
-    @_answered
+    @answered
     def try_to_lead(self, address: Address) -> bool:
         """Become the leader if there is none; True if this process is it now."""
         path = f"{self._root}/leader"
@@ -214,13 +223,13 @@ class Registry:
             return self.try_to_lead(address)
         return bool(stat.ephemeralOwner == self._client.client_id[0])
 
-    @_answered
+    @answered
     def wait_without_leader(self, callback: Callable[[], None]) -> None:
         """Call back once, when there is no leader (now, or when the present one goes)."""
         if self._client.exists(f"{self._root}/leader", watch=lambda _: callback()) is None:
             callback()
 
-    @_answered
+    @answered
     def leader(self) -> Address | None:
         try:
             return _decode_address(self._client.get(f"{self._root}/leader")[0])
@@ -229,7 +238,7 @@ class Registry:
 
     # --- catalog -----------------------------------------------------------------------------
 
-    @_answered
+    @answered
     def load_catalog(self) -> Catalog:
         """The catalog as of now (what was acknowledged to anyone before is in it).
 
@@ -260,14 +269,14 @@ class Registry:
                     self._seen = (known.version, nodes)
                     return _catalog_of(known, nodes)
 
-    @_answered
+    @answered
     def catalog_version(self) -> int:
         """The version as of now, cheaper than the catalog."""
         self._client.sync(f"{self._root}/catalog")
         head = self._client.get(f"{self._root}/catalog")[0]
         return _decode_head(head).version if head else 0
 
-    @_answered
+    @answered
     def change_catalog(self, catalog: Catalog, change: CatalogChange) -> Catalog:
         """Make `change` to `catalog` durable; Retryable if it is not the newest any more."""
         path = f"{self._root}/catalog"

@@ -41,6 +41,7 @@ class LocalStore:
         self.table_versions: Mapping[int, int] = {}
         self._epoch = max(shard.epoch for shard in self.shards)
         self._views = ViewHost(self.shards[0], VIEW_BYTES_MAX, names)
+        self.inherited: set[bytes] = set()
         self.shared_views = None if names is None else SharedViews()
         self._locks = RowLocks(self._waits)
         self._graph = WaitGraph()

@@ -80,6 +80,7 @@ class QueryViews:
             self._range = range_of(query, key_columns, None if self.folds_filter else filter_)
         elif self._alternatives is not None:
             self._key_columns = (self._alternatives.key,)
+        self._names = tuple(sorted({f"{view.database}.{view.name}" for view in query.views}))
         self._bindings: OrderedDict[tuple[object, ...], _Binding] = OrderedDict()
         self._rows_seen = 0
         self._rows_max = KEYLESS_ROWS_MAX if self._range is None else ORDERED_ROWS_MAX
@@ -116,7 +117,7 @@ class QueryViews:
         transaction = run.execution.transaction
         if not transaction.is_empty:
             return None
-        definition = self._definition(run.parameters)
+        definition = self._definition(run.parameters, transaction.store.inherited)
         if definition is None or (definition.order and transaction.store.shard_count != 1):
             return None
         if self._alternatives is not None:
@@ -155,7 +156,7 @@ class QueryViews:
             return None
         if any(True for each in limits for _ in parameters_of(each)):
             return None
-        return ViewDefinition(self._node((), self._end(())), self._key_columns, self._query.tables, order)
+        return ViewDefinition(self._node((), self._end(())), self._key_columns, self._query.tables, order, self._names)
 
     def explained(
         self, parameters: tuple[Value, ...], shard_count: int, fleeting: frozenset[int]
@@ -178,7 +179,7 @@ class QueryViews:
         if obstacle:
             return None, self._query.node, obstacle
         node = self._node(parameters, end)
-        return ViewDefinition(node, self._key_columns, self._query.tables, self._order(end)), node, ""
+        return ViewDefinition(node, self._key_columns, self._query.tables, self._order(end), self._names), node, ""
 
     def known(self, parameters: tuple[Value, ...]) -> ViewDefinition | None:
         """The view for these parameters, if they have been seen often enough before."""
@@ -202,8 +203,8 @@ class QueryViews:
                 return None
         return (end, *[(type(parameters[each]), parameters[each]) for each in self._inside])
 
-    def _definition(self, parameters: tuple[Value, ...]) -> ViewDefinition | None:
-        """The view for these parameters, once they have been seen often enough."""
+    def _definition(self, parameters: tuple[Value, ...], inherited: set[bytes]) -> ViewDefinition | None:
+        """The view for these parameters, once they have been seen often enough, here or before a restart."""
         constants = self._constants(parameters)
         if constants is None:
             return None
@@ -215,12 +216,16 @@ class QueryViews:
         else:
             self._bindings.move_to_end(constants)
         binding.uses += 1
-        if binding.uses < USES_BEFORE_VIEW:
+        if binding.uses < USES_BEFORE_VIEW and not inherited:
             return None
         if binding.definition is None:
             node = self._node(parameters, constants[0])
             order = self._order(constants[0])
-            binding.definition = ViewDefinition(node, self._key_columns, self._query.tables, order)
+            found = ViewDefinition(node, self._key_columns, self._query.tables, order, self._names)
+            if binding.uses < USES_BEFORE_VIEW and found.name not in inherited:
+                return None
+            inherited.discard(found.name)
+            binding.definition = found
         return binding.definition
 
     def _order(self, end: int | None) -> tuple[int, ...]:

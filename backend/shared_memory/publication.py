@@ -210,6 +210,11 @@ class Publisher:
         for publication in self._publications.values():
             engine.reference(publication.view, publication.read_keys())
 
+    def is_read(self, view: View) -> bool:
+        """Whether the view was read here since `reference` or `forget_reads`."""
+        publication = self._publications.get(view.number)
+        return publication is not None and publication.writer.is_touched
+
     def forget_reads(self) -> None:
         for publication in self._publications.values():
             publication.writer.forget_touched()

@@ -176,6 +176,10 @@ class SharedViewWriter:
             if tag > REMOVED:
                 yield self._key_at(tag, location)
 
+    @property
+    def is_touched(self) -> bool:
+        return bool(self._segment.touched_array().any())
+
     def forget_touched(self) -> None:
         self._segment.touched_array()[:] = 0
 

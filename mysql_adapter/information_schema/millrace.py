@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from dataflow.temporal import from_datetime
 from dataflow.types import Row
 from mysql_adapter.information_schema.virtual import virtual
 
@@ -27,6 +29,8 @@ DATABASE = "millrace"
     hits ubigint
     misses ubigint
     evictions ubigint
+    named_views longtext?
+    since datetime
 """, DATABASE)
 async def views(session: Session) -> list[Row]:
     tables = session.environment.catalog().tables
@@ -37,6 +41,7 @@ async def views(session: Session) -> list[Row]:
             rows.append((
                 shard, view.name.hex(), view.definition, names, _numbers(view.key), "full" if view.reason else "partial",
                 view.reason or None, view.keys, view.rows, view.size_bytes, view.hits, view.misses, view.evictions,
+                ", ".join(view.names) or None, from_datetime(datetime.fromtimestamp(view.since, UTC).replace(microsecond=0)),
             ))  # fmt: skip
     return rows
 

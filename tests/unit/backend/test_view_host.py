@@ -7,6 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from backend.shared_memory.reader import SharedViewReader
+from backend.shared_memory.segment import SegmentNames
 from backend.view_host import ViewHost
 from controller.catalog import encode_node, encode_table
 from dataflow.epoch_messages import PersistEpoch
@@ -51,3 +53,30 @@ def test_memory_that_full_views_alone_take_too_much_of_is_reported(host: ViewHos
 def test_a_view_over_another_version_of_a_table_is_refused(host: ViewHost) -> None:
     assert not host.add(b"old", NODE, (1,), [encode_table(TABLE)], {TABLE.id: TABLE.version + 1})
     assert host.lookup(b"old", msgspec.msgpack.encode([(1,)])) is None
+
+
+def test_a_view_that_nobody_uses_goes_unless_it_reads_a_named_one(tmp_path: Path) -> None:
+    names = SegmentNames(str(tmp_path), 0)
+    host = ViewHost(ShardStore(tmp_path, "os"), 1 << 30, names)
+    wanted = msgspec.msgpack.encode([(n,) for n in range(8)])
+    host.add(b"idle", NODE, (0,), [encode_table(TABLE)], VERSIONS)
+    host.add(b"named", NODE, (0, 1), [encode_table(TABLE)], VERSIONS, names=("d.v",), since=5.0)
+    host.add(b"asked", NODE, (1,), [encode_table(TABLE)], VERSIONS)
+    host.enforce_limit()
+    assert host.lookup(b"asked", wanted) is not None
+    host.idle_s = 0.0
+    host.enforce_limit()
+    assert set(host.views) == {b"named", b"asked"}
+    assert (host.views[b"named"].names, host.views[b"named"].since) == (("d.v",), 5.0)
+    found = host.lookup_shared(b"asked", wanted)
+    host.enforce_limit()
+    assert found is not None
+    reader = SharedViewReader.open(found[1])
+    assert reader is not None and reader.get(3) is not None
+    host.enforce_limit()
+    assert b"asked" in host.views, "it was read in shared memory"
+    host._publisher.forget_reads()
+    host.enforce_limit()
+    assert set(host.views) == {b"named"}
+    assert reader.get(3) is None and reader.is_gone
+    host.close()
