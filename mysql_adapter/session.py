@@ -57,6 +57,7 @@ class Session:
         self.account = account
         self.user = user
         self.command_count = 0
+        self.select_count = 0
         self.statement = ""
         self.statement_started = time.time()
         self.transaction: Transaction | None = None
@@ -254,6 +255,7 @@ class Session:
         raise error
 
     async def execute_plan(self, plan: Plan, values: Sequence[Value]) -> Outcome:
+        self.select_count += isinstance(plan.statement, Select | Query)
         if plan.facts:
             values = [*values, *(fact(self, name) for name in plan.facts)]
         table = plan.statement.table

@@ -90,6 +90,7 @@ class ShortcutCommands:
         self._shortcuts.answered += 1
         session = self._session
         session.command_count += 1
+        session.select_count += 1
         session.statement_started = time()
         session.warnings = ()
         session.row_count = -1

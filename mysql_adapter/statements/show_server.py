@@ -85,10 +85,10 @@ async def status(session: Session, cursor: TokenCursor, full: bool) -> ResultSet
     count = len(environment.connections)
     facts = {
         "Aborted_clients": "0", "Aborted_connects": "0", "Bytes_received": "0", "Bytes_sent": "0",
-        "Com_select": "0", "Connections": str(session.connection.id), "Created_tmp_disk_tables": "0",
+        "Com_select": str(session.select_count), "Connections": str(session.connection.id), "Created_tmp_disk_tables": "0",
         "Created_tmp_tables": "0", "Handler_read_rnd_next": "0", "Innodb_page_size": "16384",
         "Innodb_buffer_pool_reads": "0", "Innodb_row_lock_waits": "0", "Key_reads": "0", "Last_query_cost": "0.000000",
-        "Max_used_connections": str(count), "Open_tables": "0", "Opened_tables": "0",
+        "Max_used_connections": str(count), "Millrace_shortcuts": str(environment.shortcuts.answered), "Open_tables": "0", "Opened_tables": "0",
         "Prepared_stmt_count": str(len(session.prepared)),
         "Queries": str(session.command_count), "Questions": str(session.command_count), "Select_full_join": "0",
         "Slow_queries": "0", "Ssl_cipher": tls.cipher if tls is not None else "",

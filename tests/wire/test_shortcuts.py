@@ -510,17 +510,18 @@ def test_a_session_is_left_as_after_executing(client: Client) -> None:
     assert after(client.run) == after(client.executed) == [[], [b"\x012"], [b"\x02-1"]]
 
 
-def test_questions_are_counted(client: Client) -> None:
+@pytest.mark.parametrize(("variable", "others"), [("Questions", 1), ("Com_select", 0), ("Millrace_shortcuts", 0)])
+def test_statements_are_counted(client: Client, variable: str, others: int) -> None:
     client.same(text(POINT.format(1)))
 
-    def questions() -> int:
-        [row] = client.query("SHOW STATUS LIKE 'Questions'")
-        return int(row[row.index(b"Questions") + len("Questions") + 1 :])
+    def count() -> int:
+        [row] = client.query(f"SHOW STATUS LIKE '{variable}'")
+        return int(row[len(variable) + 2 :])
 
-    before = questions()
+    before = count()
     for _ in range(10):
         assert client.is_answered_at_once(text(POINT.format(1)))
-    assert questions() == before + 11
+    assert count() == before + 10 + others
 
 
 def test_a_killed_connection_is_answered_no_more(server: ServerThread, client: Client) -> None:
