@@ -106,6 +106,38 @@ def test_transfers_keep_the_sum_for_every_reader(server: MillraceServer) -> None
     assert sums == {1000}
 
 
+def test_statements_go_on_while_definitions_change(server: MillraceServer) -> None:
+    with server.connect("d") as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE changing (id INT PRIMARY KEY AUTO_INCREMENT, n INT NOT NULL DEFAULT 0)")
+        cursor.execute("INSERT INTO changing (n) VALUES (0), (0)")
+    changed = threading.Event()
+    written = [0] * 4
+
+    def work(number: int, cursor: Any) -> None:
+        if number == 0:
+            try:
+                for step in range(4):
+                    cursor.execute(f"ALTER TABLE changing ADD COLUMN extra{step} INT DEFAULT {step}")
+                    cursor.execute(f"CREATE INDEX i{step} ON changing (n)")
+                    cursor.execute(f"ALTER TABLE changing DROP COLUMN extra{step}")
+                cursor.execute("ALTER TABLE changing MODIFY n VARCHAR(20) NOT NULL")
+                cursor.execute("ALTER TABLE changing MODIFY n BIGINT NOT NULL")
+            finally:
+                changed.set()
+            return
+        while not changed.is_set():
+            cursor.execute("INSERT INTO changing (n) VALUES (1)")
+            cursor.execute("UPDATE changing SET n = n + 1 WHERE id = 1")
+            cursor.execute("SELECT n FROM changing WHERE id = 2")
+            assert [str(row[0]) for row in cursor.fetchall()] == ["0"]
+            written[number] += 1
+
+    in_parallel(server, 4, work)
+    with server.connect("d") as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT (SELECT n FROM changing WHERE id = 1), COUNT(*) - 2 FROM changing")
+        assert cursor.fetchall() == ((sum(written), sum(written)),)
+
+
 def test_hundreds_of_connections_are_served(server: MillraceServer) -> None:
     connections = [server.connect("d") for _ in range(300)]
     try:
