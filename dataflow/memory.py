@@ -16,8 +16,12 @@ from dataflow.arrangement import Arrangement
 from dataflow.sorted_rows import OrderedRows, Tie
 
 SAMPLE_KEYS = 128
+SAMPLE_ITEMS = 512
+"""Of a longer list, or a key with more rows, only some are looked at."""
+FEW_KEYS = 16
+"""With no more keys than this, how many rows they have counts too."""
 _GROWTH = 0.1
-"""A sample is taken anew when the number of keys has changed by this part."""
+"""A sample is taken anew when the number of keys, or rows of few keys, has changed by this part."""
 
 
 def _share(value: object, held: int) -> float:
@@ -31,11 +35,17 @@ def deep_bytes(value: Any, held: int = 2) -> float:
     """The bytes of an index entry with everything in it."""
     total = _share(value, held + 1)
     if isinstance(value, tuple | list):
-        for each in value:
-            total += deep_bytes(each)
+        step = len(value) // SAMPLE_ITEMS or 1
+        inside = 0.0
+        for each in islice(value, 0, None, step):
+            inside += deep_bytes(each)
+        total += inside if step == 1 else inside * len(value) / -(-len(value) // step)
     elif isinstance(value, dict):
-        for key, each in value.items():
-            total += deep_bytes(key, 3) + deep_bytes(each, 3)
+        step = len(value) // SAMPLE_ITEMS or 1
+        inside = 0.0
+        for key, each in islice(value.items(), 0, None, step):
+            inside += deep_bytes(key, 3) + deep_bytes(each, 3)
+        total += inside if step == 1 else inside * len(value) / -(-len(value) // step)
         if isinstance(value, OrderedRows):
             total += sum(deep_bytes(each.blocks) + deep_bytes(each.starts) for each in value.orders.values())
     elif isinstance(value, Tie):
@@ -61,10 +71,13 @@ class Meter:
         count = len(arrangement.index)
         if not count:
             return 0.0
+        size = count
+        if count <= FEW_KEYS:
+            size += sum(len(value) for value in arrangement.index.values())
         measured, mean = self._means.get(id(arrangement), (0, 0.0))
-        if abs(count - measured) > _GROWTH * measured:
+        if abs(size - measured) > _GROWTH * measured:
             mean = self._measure(arrangement, count)
-            self._means[id(arrangement)] = (count, mean)
+            self._means[id(arrangement)] = (size, mean)
         return mean
 
     def _measure(self, arrangement: Arrangement, count: int) -> float:

@@ -94,6 +94,9 @@ class Decoding:
     def lookup(self, table, columns, keys):
         return [() if table == 2 else [(int(str(key)), f"title {key}")] for key in keys]
 
+    def is_indexed(self, table, columns):
+        return True
+
 vote = Vote(100_000)
 vote.engine.graph.source = Decoding()
 gc.collect()
