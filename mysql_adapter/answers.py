@@ -6,7 +6,7 @@ each plan and kept by the identity of its column tuple, which the plan cache kee
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from backend.execution.outcome import Done, ResultSet
@@ -65,17 +65,18 @@ class ResultFormat:
             self.binary = binary_encoder(self._types, self._codec, self._time_zone)
         return self.binary
 
-    def whole(self, rows: Sequence[Row], status: int, deprecate_eof: bool, binary: bool) -> bytes:
-        """Everything that answers a command with these rows and no warnings; as `send_result` sends it."""
-        sequence = (FIRST_SEQUENCE + len(self.columns) + 1) & 0xFF
-        parts = [self._header]
+    def whole(self, status: int, deprecate_eof: bool, binary: bool) -> Callable[[Sequence[Row]], bytes]:
+        """Makes everything that answers a command with rows and no warnings, as `send_result` sends it."""
+        head, first = self._header, (FIRST_SEQUENCE + len(self.columns) + 1) & 0xFF
         if not deprecate_eof:
-            parts.append(frame(packets.eof(status), sequence))
-            sequence = (sequence + 1) & 0xFF
-        encoded, sequence = self.encoder(binary)(rows, sequence)
-        parts.append(encoded)
-        parts.append(frame(end_payload(status, 0, deprecate_eof), sequence))
-        return b"".join(parts)
+            head, first = head + frame(packets.eof(status), first), (first + 1) & 0xFF
+        encode, end = self.encoder(binary), end_payload(status, 0, deprecate_eof)
+
+        def made(rows: Sequence[Row]) -> bytes:
+            encoded, sequence = encode(rows, first)
+            return head + encoded + frame(end, sequence)
+
+        return made
 
     def send_header(self, wire: Wire) -> None:
         if wire.next_packet_sequence == FIRST_SEQUENCE:

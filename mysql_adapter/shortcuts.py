@@ -45,17 +45,16 @@ Statement = tuple[str, tuple[str, ...], bool]
 
 
 class Shortcut:
-    __slots__ = ("_binary", "_context", "_find", "_format", "_is_kept", "_places", "_query", "_shortcuts")
+    __slots__ = ("_encode", "_find", "_is_kept", "_places", "_rows", "_shortcuts")
 
     def __init__(
         self, shortcuts: Shortcuts, context: Context, query: InstantQuery, format: ResultFormat, statement: Statement
     ) -> None:
-        _, codes, self._binary = statement
+        _, codes, binary = statement
         self._shortcuts = shortcuts
-        self._context = context
-        self._query = query
         self._find = query.found
-        self._format = format
+        self._rows = query.rows
+        self._encode = format.whole(context.status, context.deprecate_eof, binary)
         self._places = query.places_read
         # Of other types than these, equal values may look different.
         self._is_kept = all(codes[place][0] in "is" for place in self._places)
@@ -72,9 +71,8 @@ class Shortcut:
         return cache.young.get(name) or cache.get(name) or self._made(name, found, parameters)
 
     def _made(self, name: tuple[object, ...], found: Found, parameters: Parameters) -> Answer:
-        rows, count = self._query.rows(found, parameters)
-        context = self._context
-        made = (self._format.whole(rows, context.status, context.deprecate_eof, self._binary), count)
+        rows, count = self._rows(found, parameters)
+        made = (self._encode(rows), count)
         if self._is_kept and len(made[0]) <= ANSWER_BYTES_MAX:
             self._shortcuts.packets.put(name, made)
         return made

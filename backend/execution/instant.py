@@ -11,10 +11,12 @@ privileges: both are for the caller to see to.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from backend.execution.query import CompiledQuery
 from backend.sharded_views import ShardedReader
 from backend.shared_memory.reader import SharedViewReader
-from backend.shared_memory.shared_key import KeyNaming
+from backend.shared_memory.shared_key import KeyNaming, SharedKey
 from backend.shared_view import SharedViews
 from backend.view_definition import ViewDefinition
 from controller.sql.plan import OutputColumn
@@ -35,13 +37,14 @@ class InstantQuery:
         self._shared = shared
         self.columns: tuple[OutputColumn, ...] = query.columns
         self.places_read = query.places_read
-        self._number_place = _number_place(query)
+        self._numbers = _numbers(query)
+        self._number = self._numbers[0] if len(self._numbers) == 1 else None
         self._definition: ViewDefinition | None = None
         self._reader: SharedViewReader | ShardedReader | None = None
 
     def found(self, parameters: Parameters) -> Found | None:
         """What is kept for the keys that these parameters ask for; None if it is not all there."""
-        place = self._number_place
+        place = self._number
         if place is None:
             return self._found(parameters)
         reader = self._reader
@@ -64,9 +67,14 @@ class InstantQuery:
 
     def _found(self, parameters: Parameters) -> Found | None:
         query = self._query
-        wanted = list(query.wanted(parameters).values()) if query.key_columns else [()]
-        if not wanted:
-            return ()
+        names: Sequence[SharedKey] | None = None
+        wanted: Sequence[Row] = ()
+        if self._numbers:
+            names = list(dict.fromkeys([parameters[place] for place in self._numbers]))  # type: ignore[misc]
+        else:
+            wanted = list(query.wanted(parameters).values()) if query.key_columns else [()]
+            if not wanted:
+                return ()
         definition = query.views.known(parameters)
         reader = None if definition is None else self._shared.keys(definition.name)
         if definition is None or reader is None:
@@ -75,7 +83,8 @@ class InstantQuery:
             for value in values:
                 if type(value) is not int and type(value) is not str:
                     return None
-        names = definition.naming.names(wanted)
+        if names is None:
+            names = definition.naming.names(wanted)
         found = None if names is None else reader.get_many(names)
         if found is None or None in found or sum(map(len, found)) > BYTES_MAX:  # type: ignore[arg-type]
             self._shared.misses += 1
@@ -102,13 +111,13 @@ def instant_query(query: CompiledQuery, shared: SharedViews | None) -> InstantQu
     return InstantQuery(query, shared)
 
 
-def _number_place(query: CompiledQuery) -> int | None:
-    """The parameter that is the only key, if that is an integer and one view serves all."""
+def _numbers(query: CompiledQuery) -> tuple[int, ...]:
+    """The parameters that are the keys, if keys are nothing but integers and one view serves all; else none."""
     keys = query.query.keys
-    if not query.views.is_one or len(keys) != 1 or len(keys[0].values) != 1:
-        return None
-    value = keys[0].values[0]
+    if not query.views.is_one or len(keys) != 1:
+        return ()
+    values = [value for value in keys[0].values if isinstance(value, Parameter) and value.type == BIGINT]
     naming = KeyNaming(query.query.node.types, query.key_columns)
-    if naming.is_exact and isinstance(value, Parameter) and value.type == BIGINT:
-        return value.index
-    return None
+    if not naming.is_exact or len(values) < len(keys[0].values):
+        return ()
+    return tuple([value.index for value in values])
