@@ -23,11 +23,11 @@ from dataflow.sorted_rows import entry_function
 from dataflow.types import Row, SqlType
 
 DIRECTORY = -1
+VERSION_BYTES = 8
 DIRECTORIES_MAX = 64
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_name = msgspec.msgpack.Decoder(tuple[int | bytes, int]).decode
-_decode_version = msgspec.msgpack.Decoder(tuple[int, msgspec.Raw, msgspec.Raw]).decode
 
 Look = Callable[[bytes], bytes | None]
 
@@ -44,7 +44,7 @@ def key_of_entry(name: bytes) -> SharedKey:
 def directory(version: int, numbers: Sequence[int], starts: Sequence[Sequence[tuple[bool, Any]]]) -> bytes:
     """`starts` are the keys at which each block but the first begins, each with whether it is not NULL."""
     keys = [[key if known else None for known, key in start] for start in starts]
-    return _encode((version, numbers, keys))
+    return version.to_bytes(VERSION_BYTES, "big") + _encode((numbers, keys))
 
 
 class RangeReader:
@@ -54,9 +54,8 @@ class RangeReader:
         self._decode = decode
         self._entry_of = entry_function(Order(Column(each, types[each])) for each in order)
         keys: Any = tuple[*(key_type(types[each]) for each in order)]  # type: ignore[misc]
-        self._decode_numbers = msgspec.msgpack.Decoder(list[int]).decode
-        self._decode_starts = msgspec.msgpack.Decoder(list[keys]).decode
-        self._directories: dict[SharedKey, tuple[int, list[int], list[Any]]] = {}
+        self._decode_directory = msgspec.msgpack.Decoder(tuple[list[int], list[keys]]).decode
+        self._directories: dict[SharedKey, tuple[bytes, list[int], list[Any]]] = {}
 
     def read(self, look: Look, key: SharedKey, part: Range) -> list[Row] | None:
         """The key's rows in the range; None if the key is not here."""
@@ -85,14 +84,12 @@ class RangeReader:
         return rows
 
     def _directory(self, key: SharedKey, payload: bytes) -> tuple[list[int], list[Any]]:
-        version, numbers, starts = _decode_version(payload)
+        version = payload[:VERSION_BYTES]
         known = self._directories.get(key)
         if known is None or known[0] != version:
-            decoded = [
-                tuple([(False, 0) if part is None else (True, part) for part in start])
-                for start in self._decode_starts(starts)
-            ]
+            numbers, starts = self._decode_directory(payload[VERSION_BYTES:])
+            keys = [tuple([(False, 0) if part is None else (True, part) for part in start]) for start in starts]
             if len(self._directories) >= DIRECTORIES_MAX:
                 self._directories.clear()
-            known = self._directories[key] = (version, self._decode_numbers(numbers), decoded)
+            known = self._directories[key] = (version, numbers, keys)
         return known[1], known[2]
