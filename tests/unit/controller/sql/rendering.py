@@ -94,4 +94,6 @@ def select(statement: Select) -> str:
         text += f" limit {expression(statement.limit)}"
     if statement.offset is not None:
         text += f" offset {expression(statement.offset)}"
-    return text + (" for update" if statement.locking else "") + (" counted" if statement.count_found_rows else "")
+    for locking in statement.locking:
+        text += " for share" if locking.shared else " for update"
+    return text + (" counted" if statement.count_found_rows else "")

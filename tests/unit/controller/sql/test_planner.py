@@ -35,7 +35,7 @@ PLANS = [
     ("select a as k from t order by k desc, 1, b limit 5, 3 for update", "select #1 from t order by #1 desc, #1, #2 limit ?1 offset ?0 for update"),
     ("select a from t limit 3 offset 5", "select #1 from t limit ?0 offset ?1"),
     ("select distinct a from t for update", "select distinct #1 from t for update"),
-    ("select sql_calc_found_rows a from t lock in share mode", "select #1 from t counted"),
+    ("select sql_calc_found_rows a from t lock in share mode", "select #1 from t for share counted"),
     ("select 1 from dual", "select 1"),
     ("select a from t where a in (1, 2, 3) and b not in ('x')", "select #1 from t where and(in(#1, ?0, ?1, ?2, ?3), not in(#2, ?4))"),
     ("select a from t where a between 1 and 2 and not b", "select #1 from t where and(between(#1, ?0, ?1), not(#2))"),
