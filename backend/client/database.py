@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeVar, overload
 
+import uvloop
+
 from backend.client.async_database import AsyncDatabase, AsyncTable, AsyncTransaction, connect_async
 from backend.client.async_view import AsyncView
 from backend.client.batch import Array, Batch
@@ -41,7 +43,7 @@ class _Loop:
     """An event loop in a thread."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
+        self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="millrace", daemon=True)
         self._thread.start()
 

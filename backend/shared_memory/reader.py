@@ -42,6 +42,8 @@ TRIES_MAX = 100
 AT_ONCE_MIN = 8
 """From so many keys on numpy is quicker."""
 
+_LENGTH_BITS, _LENGTH_MASK, _EIGHT_BYTES = np.uint64(LENGTH_BITS), np.uint64(LENGTH_MASK), np.uint64(3)
+
 _CLOSED_WORDS = memoryview(bytearray(HEADER_BYTES)).cast("Q")
 _CLOSED_WORDS[WRITING] = CLOSED
 
@@ -176,10 +178,12 @@ class SharedViewReader:
         positions, missing = find(index, tags, self._shift)
         self._touched_array[positions] = 1
         memory = self._memory
-        found: list[bytes | None] = []
-        for location in index[positions + 1].tolist():
-            start = location >> LENGTH_BITS << 3
-            found.append(memory[start : start + (location & LENGTH_MASK)])
+        locations = index[positions + 1]
+        lengths = locations & _LENGTH_MASK
+        locations >>= _LENGTH_BITS
+        locations <<= _EIGHT_BYTES
+        lengths += locations
+        found: list[bytes | None] = [memory[start:stop] for start, stop in zip(locations.tolist(), lengths.tolist())]
         if missing.any():
             absent = NO_ROWS if self._words[COMPLETE] else None
             found = [rows or absent for rows in found]

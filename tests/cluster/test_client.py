@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import subprocess
@@ -9,12 +10,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from backend import connect
+from backend import connect, connect_async
 from backend.client import Database, View
 from backend.shared_memory.segment import FOLDER, prefix_of
 from tests.serving import MillraceServer
@@ -53,6 +55,23 @@ def shared(view: View, key: int) -> View:
     while view.lookup(key, block=False) is None:
         view.lookup(key)
     return view
+
+
+def test_a_writer_reads_ranges_with_its_own_writes_from_shared_memory(db: Database) -> None:
+    newest = db.view("SELECT id, user FROM votes WHERE story = ? ORDER BY id DESC")
+    votes = db.table("votes")
+    votes.insert_many([{"story": 7, "user": user} for user in range(500)])
+    first = newest.range(7, limit=1, descending=False)[0][0]
+    while newest._inner.try_range(7, limit=1) is None:
+        newest.range(7, limit=1)
+    for user in range(500, 600):
+        number = votes.insert(story=7, user=user).last_insert_id
+        assert newest._inner.try_range(7, low=first, limit=2) == [(number, user), (number - 1, user - 1)]
+    page, seen = newest.range(7, limit=250), 0
+    while page:
+        seen += len(page)
+        page = newest.range(7, high=page[-1][0], limit=250)
+    assert seen == 600
 
 
 def test_a_writer_reads_its_own_writes_from_shared_memory(db: Database) -> None:
@@ -101,7 +120,7 @@ def test_a_miss_is_told_and_then_filled(db: Database) -> None:
 
 READER = """
 import sys
-from backend import connect
+from backend import connect, connect_async
 from tests.cluster.test_client import COUNT, shared
 with connect(sys.argv[1], "vote") as db:
     view = shared(db.view(COUNT), 1)
@@ -161,6 +180,57 @@ def test_lookups_survive_two_crashes_of_the_worker_and_are_never_out_of_date(
         shared(view, 9)
         owners = {name.split("-")[3] for name in shared_files(server)}
         assert owners == {str(server.status()["shards"][0]["process"])}
+
+
+def test_reads_and_writes_go_on_while_workers_and_controllers_are_killed(db: Database, server: MillraceServer) -> None:
+    view = shared(db.view(COUNT), 4)
+    acknowledged, wrong, reads = [0], list[object](), [0]
+    stop, progress = threading.Event(), threading.Semaphore(0)
+
+    def write() -> None:
+        while not stop.is_set():
+            db.table("votes").insert(story=4)
+            acknowledged[0] += 1
+            progress.release()
+
+    def read() -> None:
+        last = 0
+        while not stop.is_set():
+            least = acknowledged[0]
+            [(_, votes)] = view.lookup(4) or [(4, 0)]
+            if votes < max(last, least):
+                wrong.append((votes, last, least))
+            last, reads[0] = votes, reads[0] + 1
+
+    async def read_too() -> None:
+        async with await connect_async(server.data, "vote") as other:
+            theirs, last = await other.view(COUNT), 0
+            while not stop.is_set():
+                least = acknowledged[0]
+                [(_, votes)] = await theirs.lookup(4) or [(4, 0)]
+                if votes < max(last, least):
+                    wrong.append(("async", votes, last, least))
+                last = votes
+                await asyncio.sleep(0)
+
+    def others() -> None:
+        asyncio.run(read_too())
+
+    with ThreadPoolExecutor() as threads:
+        running = [threads.submit(each) for each in (write, read, others)]
+        for round_ in range(2):
+            status = server.status()
+            os.kill(status["shards"][0]["process"], 9)
+            os.kill(status["leader"], 9)
+            db.extend_program(f"CREATE TABLE after_{round_} (id INT); CREATE VIEW v_{round_} AS SELECT id FROM after_{round_}")
+            for _ in range(50):
+                assert progress.acquire(timeout=RECOVERY_S), [each.exception() for each in running if each.done()]
+        stop.set()
+        for each in running:
+            each.result(RECOVERY_S)
+    assert not wrong and reads[0] > 0
+    assert db.execute("SELECT COUNT(*) FROM votes WHERE story = 4").rows == [(acknowledged[0],)]
+    assert view.lookup(4) == [(4, acknowledged[0])]
 
 
 def test_a_killed_cluster_is_cleaned_up_by_the_next_start(tmp_path: Path) -> None:
