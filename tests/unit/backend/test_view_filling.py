@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.view_filling import StillFilling
+from backend.view_filling import Runner, StillFilling, ThreadRunner
 from backend.view_host import ROWS_AT_ONCE_MAX, ViewHost
 from controller.catalog import encode_node, encode_table
 from dataflow.epoch_messages import PersistEpoch
@@ -58,10 +59,10 @@ class Later:
 class Hosted:
     """Views over a table of (id, group, number); the first group has all rows but ten for each other."""
 
-    def __init__(self, folder: Path, memory_bytes: int = 1 << 30) -> None:
+    def __init__(self, folder: Path, memory_bytes: int = 1 << 30, runner: Runner | None = None) -> None:
         self.store = ShardStore(folder, "os")
         self.later = Later()
-        self.host = ViewHost(self.store, memory_bytes, None, self.later)
+        self.host = ViewHost(self.store, memory_bytes, None, runner or self.later)
         self.rows: dict[int, Row] = {}
         for start in range(0, ROWS, 5000):
             self.put((n, n % GROUPS if n < GROUPS * 10 else 0, n) for n in range(start, start + 5000))
@@ -181,3 +182,38 @@ def test_a_key_that_takes_too_much_memory_is_not_tried_again(tmp_path: Path) -> 
     hosted.later.run()
     assert hosted.lookup(b"by group", (0,)) is None and hosted.lookup(b"by group", (1,)) is not None
     assert not hosted.later.waiting
+
+
+def test_a_thread_fills_while_epochs_go_on(tmp_path: Path) -> None:
+    async def run() -> None:
+        hosted = Hosted(tmp_path, runner=ThreadRunner())
+        by_number = Aggregate(BASE, (2,), (AggregateFunction("max", (Column(1, BIGINT),), BIGINT),))
+        assert hosted.add(b"by group", COUNTS, (0,))
+        with pytest.raises(StillFilling) as raised:
+            hosted.lookup(b"by group", (0,))
+        filled = asyncio.get_running_loop().create_future()
+        raised.value.fill.then(filled.set_result)
+        hosted.add(b"counts", COUNTS, ())
+        hosted.add(b"by number", by_number, ())
+        turn = 0
+        while len(hosted.host.views) < 3 or not filled.done():
+            hosted.put((n * 37 % ROWS, turn % 50, n) for n in range(turn, turn + 200))
+            turn += 200
+            await asyncio.sleep(0)
+        assert await filled is None
+        assert hosted.lookup(b"by group", (0,)) == [hosted.counts()[:1]]
+        assert hosted.lookup(b"counts", ()) == [hosted.counts()]
+        hosted.host._engine.validate()
+        hosted.host.close()
+
+    asyncio.run(run())
+
+
+def test_closing_ends_a_fill_that_is_under_way(tmp_path: Path) -> None:
+    async def run() -> None:
+        hosted = Hosted(tmp_path, runner=ThreadRunner())
+        hosted.add(b"counts", COUNTS, ())
+        hosted.host.close()
+        hosted.store.close()
+
+    asyncio.run(run())
