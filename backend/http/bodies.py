@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -32,6 +32,27 @@ class Found(msgspec.Struct):
 
     columns: list[str]
     rows: list[list[list[Value]] | None]
+
+
+class Range(msgspec.Struct, forbid_unknown_fields=True):
+    """A part of a key's rows, by the columns that the view is ordered by: those of its ORDER BY."""
+
+    key: Annotated[Key, Meta(description="a value, or a list for several or no columns")] = []
+    query: Annotated[str, Meta(description="SELECT … WHERE column = ? ORDER BY …")] = ""
+    view: Annotated[str, Meta(description="in place of `query`: the name of a view or table")] = ""
+    by: Annotated[list[str] | None, Meta(description="columns of the named view; the primary key of a table")] = None
+    low: Annotated[Key, Meta(description="null for no bound")] = None
+    high: Annotated[Key, Meta(description="null for no bound")] = None
+    limit: Annotated[int, Meta(ge=0, le=ROWS_MAX)] | None = None
+    descending: bool | None = None
+    inclusive: Literal["both", "left", "right", "neither"] = "left"
+
+
+class Rows(msgspec.Struct):
+    """Rows in their order."""
+
+    columns: list[str]
+    rows: list[list[Value]]
 
 
 class NewRows(msgspec.Struct, forbid_unknown_fields=True):

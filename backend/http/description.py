@@ -13,7 +13,7 @@ from backend.http.interface import DATABASE
 
 _REFERENCE = "#/components/schemas/{name}"
 _BODIES = (
-    bodies.Lookup, bodies.Found, bodies.NewRows, bodies.Changes, bodies.Row, bodies.Transaction, bodies.Results,
+    bodies.Lookup, bodies.Found, bodies.Range, bodies.Rows, bodies.NewRows, bodies.Changes, bodies.Row, bodies.Transaction, bodies.Results,
     bodies.Result, bodies.Program, bodies.Views, bodies.MaintainedViews, bodies.Failure, bodies.Done,
 )  # fmt: skip
 _FAILURES = {
@@ -100,6 +100,9 @@ def _paths() -> dict[str, Any]:
         },
         f"{DATABASE}/lookup": {
             "post": _operation("lookup", "the rows of many keys of a view", bodies.Lookup, bodies.Found)
+        },
+        f"{DATABASE}/range": {
+            "post": _operation("range", "a part of a key's rows, by order", bodies.Range, bodies.Rows)
         },
         f"{DATABASE}/transactions": {
             "post": _operation("transact", "run statements, all or none", bodies.Transaction, bodies.Results)

@@ -56,6 +56,7 @@ class Interface:
             ("GET", f"{DATABASE}/views/{{view}}"): self._look_up_named,
             ("DELETE", f"{DATABASE}/views/{{view}}"): self._remove_view,
             ("POST", f"{DATABASE}/lookup"): self._look_up,
+            ("POST", f"{DATABASE}/range"): self._range,
             ("POST", f"{DATABASE}/program"): self._extend_program,
             ("POST", f"{DATABASE}/transactions"): self._transact,
             ("POST", f"{DATABASE}/tables/{{table}}/rows"): self._insert,
@@ -104,24 +105,38 @@ class Interface:
         return await self._found(body, caller)
 
     async def _look_up(self, request: web.Request, caller: Caller) -> web.Response:
-        body = await _body(request, bodies.Lookup)
-        if bool(body.query) == bool(body.view):
-            raise ValueError("either query or view has to be given")
-        return await self._found(body, caller)
+        return await self._found(await _body(request, bodies.Lookup), caller)
+
+    async def _range(self, request: web.Request, caller: Caller) -> web.Response:
+        body = await _body(request, bodies.Range)
+        key = to_key(body.key)
+        view = await self._view(body, caller)
+        rows = await view.range(
+            *(key if isinstance(key, tuple) else (key,)),
+            low=to_key(body.low),
+            high=to_key(body.high),
+            limit=body.limit,
+            descending=body.descending,
+            inclusive=body.inclusive,
+        )
+        return answer(bodies.Rows(list(view.columns), to_json(rows)))
 
     async def _found(self, body: bodies.Lookup, caller: Caller) -> web.Response:
         if len(body.keys) > bodies.KEYS_MAX:
             raise ValueError(f"at most {bodies.KEYS_MAX} keys")
         keys = [to_key(each) for each in body.keys]
-        view = await self._view(body.query or body.view, body.by, not body.query, caller)
+        view = await self._view(body, caller)
         if body.block:
             rows: list[Any] = await view.lookup_many(keys)
         else:
             rows = [view.try_lookup(key) for key in keys]
         return answer(bodies.Found(list(view.columns), [None if each is None else to_json(each) for each in rows]))
 
-    async def _view(self, query: str, by: list[str] | None, named: bool, caller: Caller) -> AsyncView:
+    async def _view(self, body: bodies.Lookup | bodies.Range, caller: Caller) -> AsyncView:
         """The view, if the caller may read it; who may not does not learn what else is wrong."""
+        if bool(body.query) == bool(body.view):
+            raise ValueError("either query or view has to be given")
+        query, named, by = body.query or body.view, not body.query, body.by
         if named:
             self._check_sees(query, caller)
         if self._engine.catalog is not self._catalog:
@@ -158,7 +173,7 @@ class Interface:
 
     async def _get(self, request: web.Request, caller: Caller) -> web.Response:
         table = request.match_info["table"]
-        view = await self._view(table, None, True, caller)
+        view = await self._view(bodies.Lookup([], view=table), caller)
         [rows] = await view.lookup_many([_key(request)])
         if not rows:
             raise InvalidStatement(Condition.RECORD_NOT_FOUND, table)

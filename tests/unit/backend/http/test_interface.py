@@ -125,6 +125,21 @@ def test_a_query_with_keys_is_a_view(tmp_path: Path) -> None:
     served(tmp_path, scenario)
 
 
+def test_a_range_is_a_part_of_the_rows_of_a_key(tmp_path: Path) -> None:
+    async def scenario(api: Api) -> None:
+        rows = [{"item": "tea", "price": price} for price in (3, 1, 4, 1, 5)]
+        await api.ask("POST", "/v1/databases/shop/tables/sales/rows", {"rows": rows}, 201)
+        body: dict[str, Any] = {"query": "SELECT id, price FROM sales WHERE item = ? ORDER BY price", "key": "tea"}
+        found = await api.ask("POST", "/v1/databases/shop/range", body | {"low": 3, "high": "5"})
+        assert found == {"columns": ["id", "price"], "rows": [[1, "3.00"], [3, "4.00"]]}
+        found = await api.ask("POST", "/v1/databases/shop/range", body | {"limit": 2, "descending": True})
+        assert found["rows"] == [[5, "5.00"], [3, "4.00"]]
+        for wrong in ({"limit": -1}, {"inclusive": "x"}, {"key": ["a", "b"]}, {"low": {}}):
+            await api.fails("POST", "/v1/databases/shop/range", body | wrong, status=400, code=1105)
+
+    served(tmp_path, scenario)
+
+
 def test_every_kind_of_value_goes_there_and_back(tmp_path: Path) -> None:
     async def scenario(api: Api) -> None:
         await api.ask("POST", "/v1/databases/shop/program", {"sql": """CREATE TABLE kinds (
