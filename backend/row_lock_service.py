@@ -28,14 +28,14 @@ class RowLockService:
         self._send = send
         self._locks = RowLocks(self._waits, self._under_way)
         self._graph = WaitGraph()
-        self._owners: dict[Peer, set[Owner]] = {}
+        self._owners: dict[Owner, Peer] = {}
         self._staged: dict[TransactionId, Stage] = {}
         self._written: dict[TransactionId, frozenset[bytes]] = {}
 
     # --- clients
 
     def lock_rows(self, peer: Peer, request: int, message: LockRows) -> None:
-        self._owners.setdefault(peer, set()).add(message.owner)
+        self._owners[message.owner] = peer
 
         def done(refusal: Condition | None) -> None:
             if refusal is not None:
@@ -52,12 +52,15 @@ class RowLockService:
         if message.waiting_only:
             self._locks.withdraw(message.owner)
         else:
-            self._locks.release(message.owner)
-            self._owners.get(peer, set()).discard(message.owner)
+            self._release(message.owner)
 
     def peer_lost(self, peer: Peer) -> None:
-        for owner in self._owners.pop(peer, ()):
-            self._locks.release(owner)
+        for owner in [owner for owner, client in self._owners.items() if client is peer]:
+            self._release(owner)
+
+    def _release(self, owner: Owner) -> None:
+        self._owners.pop(owner, None)
+        self._locks.release(owner)
 
     # --- commits
 
@@ -78,7 +81,7 @@ class RowLockService:
         if len(self._locks):
             self._locks.release(transaction)
             if stage.owner is not None and isinstance(outcome, Committed):
-                self._locks.release(stage.owner)
+                self._release(stage.owner)
 
     def _under_way(self, key: bytes) -> Iterator[Owner]:
         for transaction, stage in self._staged.items():

@@ -26,8 +26,9 @@ from backend.execution.duplicates import duplicate_entry
 from backend.execution.reading import Found, find_bound, row_address, row_decoder
 from backend.execution.references import Reference, Values
 from backend.execution.transaction import Transaction
-from backend.store import ABSENT, ANY, Committed, Conflict, Part, Store
+from backend.store import ABSENT, ANY, Committed, Conflict, Locked, Part, Store
 from controller.catalog import Catalog, CatalogChange
+from controller.sql.locking import WAIT
 from dataflow.errors import Condition, InvalidStatement, MillraceError, Retryable
 from dataflow.schema import Index, Table
 from persistence.key_range import after_prefix
@@ -36,6 +37,7 @@ from persistence.layout import IndexWriter, TableWriter
 BATCH_ROWS = 400
 TRIES_MAX = 100
 SHARD_TRIES_MAX = 10
+LOCK_TIMEOUT_S = 3600.0
 
 Build = tuple[int, int]
 """(table id, index id)"""
@@ -279,10 +281,20 @@ class _Filler:
             result = await self.store.commit(parts, {self.table.id: self.table.version})
             if isinstance(result, Committed):
                 return
-            if not isinstance(result, Conflict):
+            if isinstance(result, Locked):
+                await self._wait(result)
+            elif not isinstance(result, Conflict):
                 break
             rows, present = await self._read_again(rows)
         raise Retryable(Condition.LOCK_WAIT_TIMEOUT)
+
+    async def _wait(self, locked: Locked) -> None:
+        """Until a transaction that has locked the row is over."""
+        owner = self.store.lock_owner()
+        try:
+            await self.store.lock(owner, [(locked.shard, locked.key)], True, WAIT, LOCK_TIMEOUT_S)
+        finally:
+            self.store.unlock(owner, [locked.shard])
 
     def _parts(self, rows: list[Found], present: set[bytes]) -> dict[int, Part]:
         parts: dict[int, Part] = {}

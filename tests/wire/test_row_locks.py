@@ -241,7 +241,18 @@ def test_a_counter_that_many_connections_raise_is_exact(connect: Connect) -> Non
     assert do(connections[0], "SELECT n FROM jobs WHERE id = 4") == [(200,)]
 
 
-# What MariaDB says or writes otherwise
+# What MariaDB says, writes or does otherwise
+
+
+@pytest.mark.parametrize("connect", ["millrace"], indirect=True)
+def test_an_index_is_built_when_the_locks_on_its_rows_are_gone(connect: Connect, pool: ThreadPoolExecutor) -> None:
+    one, other = connect(), connect()
+    do(one, "BEGIN", "SELECT * FROM jobs FOR UPDATE")
+    building = pool.submit(do, other, "CREATE INDEX by_state ON jobs (state)")
+    assert do(one, "SELECT COUNT(*) FROM jobs WHERE state = 'new'") == [(3,)]
+    do(one, "ROLLBACK")
+    building.result()
+    assert do(one, "SELECT id FROM jobs WHERE state = 'old'") == [(4,)]
 
 
 @pytest.mark.parametrize("connect", ["millrace"], indirect=True)
