@@ -70,6 +70,9 @@ class Node:
     async def stop(self) -> None:
         if self._forgetting is not None:
             self._forgetting.cancel()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         self.cluster.close()
         await asyncio.to_thread(self.registry.stop)
 

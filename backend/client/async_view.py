@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import msgspec
 import numpy as np
@@ -56,21 +56,39 @@ class AsyncView:
 
     # --- asking
 
-    async def lookup(self, key: Any) -> Rows:
-        """The key's rows; an unknown key is computed, and kept from then on."""
+    @overload
+    async def lookup(self, key: Any, block: Literal[True] = True) -> Rows: ...
+    @overload
+    async def lookup(self, key: Any, block: bool) -> Rows | None: ...
+    async def lookup(self, key: Any, block: bool = True) -> Rows | None:
+        """The key's rows. A key that is not at hand is computed, and kept from then on, or None unless `block`."""
         found = self.try_lookup(key)
-        return found if found is not None else (await self._ask([key]))[0]
+        return found if found is not None or not block else (await self._ask([key]))[0]
 
-    async def lookup_many(self, keys: Iterable[Any]) -> list[Rows]:
+    @overload
+    async def lookup_many(self, keys: Iterable[Any], block: Literal[True] = True) -> list[Rows]: ...
+    @overload
+    async def lookup_many(self, keys: Iterable[Any], block: bool) -> list[Rows] | None: ...
+    async def lookup_many(self, keys: Iterable[Any], block: bool = True) -> list[Rows] | None:
         """The rows of each key, all as of one moment."""
         wanted = list(keys)
         found = self.try_lookup_many(wanted)
-        return found if found is not None else await self._ask(wanted)
+        return found if found is not None or not block else await self._ask(wanted)
 
-    async def lookup_columns(self, keys: Sequence[Any] | Array, columns: Sequence[str] | None = None) -> Batch:
+    @overload
+    async def lookup_columns(
+        self, keys: Sequence[Any] | Array, columns: Sequence[str] | None = None, block: Literal[True] = True
+    ) -> Batch: ...
+    @overload
+    async def lookup_columns(
+        self, keys: Sequence[Any] | Array, columns: Sequence[str] | None = None, *, block: bool
+    ) -> Batch | None: ...
+    async def lookup_columns(
+        self, keys: Sequence[Any] | Array, columns: Sequence[str] | None = None, block: bool = True
+    ) -> Batch | None:
         """The rows of keys that have at most one each, column by column; ValueError if one has more."""
         found = self.try_lookup_columns(keys, columns)
-        if found is not None:
+        if found is not None or not block:
             return found
         return self._batch(await self._ask(_listed(keys)), columns)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import os
 import random
+import re
 import subprocess
 import sys
 import threading
@@ -247,6 +249,17 @@ def test_a_killed_cluster_is_cleaned_up_by_the_next_start(tmp_path: Path) -> Non
         assert db.view("d.t").lookup(1) == [(1, 2)]
     assert second.stop() == 0
     assert shared_files(second) == []
+
+
+def test_the_examples_of_the_documentation_do_what_they_say(server: MillraceServer) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "client-library.md").read_text()
+    for example in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        example = re.sub(r"^( *)(\S.*?)\s*# → (.*)$", r"\1assert (\2) == (\3)", example, flags=re.MULTILINE)
+        example = example.replace("./millrace-data", str(server.data))
+        compiled = compile(example, "client-library.md", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        found = eval(compiled, {})
+        if found is not None:
+            asyncio.run(found)
 
 
 def test_zookeeper_leads_to_the_cluster_too(server: MillraceServer) -> None:
