@@ -64,9 +64,9 @@ class HeldLocks:
         self._shards.difference_update(shards)
 
     def release(self) -> None:
-        if self.owner is not None:
+        if self.owner is not None and self._shards:
             self._store.unlock(self.owner, self._shards)
-            self.owner = None
+        self.owner = None
         self._shards.clear()
         self._alone.clear()
         self._shared.clear()
