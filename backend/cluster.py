@@ -25,7 +25,6 @@ from backend.messages import (
     EndScan,
     Found,
     Get,
-    HostedViews,
     Lookup,
     Message,
     Scan,
@@ -39,6 +38,7 @@ from backend.shared_view import SharedViews
 from backend.store import CommitResult, Conflict, Locked, Owner, Part, Stored
 from backend.transport import Handler, Peer, connect
 from backend.view_definition import ViewDefinition
+from backend.view_messages import HostedViews
 from backend.view_range import Range
 from controller.registry import Address
 from dataflow import epoch_messages

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 import msgspec
 
-from backend.messages import ArrangementStatus, HostedViews, ViewStatus
+from backend.view_messages import ArrangementStatus, FillStatus, HostedViews, ViewStatus
 from backend.view_range import RangeDecoder
 from dataflow.arrangement import Arrangement
 from dataflow.engine import View
@@ -39,8 +39,8 @@ class HostedView:
     used_at: float = field(default_factory=time.monotonic)
 
 
-def status_of(hosted_views: Mapping[bytes, HostedView]) -> HostedViews:
-    """The views and all that is kept for them."""
+def status_of(hosted_views: Mapping[bytes, HostedView], fills: Sequence[FillStatus] = ()) -> HostedViews:
+    """The views and all that is kept for them, and what is being filled."""
     meter = Meter()
     views = [_view_status(name, hosted, meter) for name, hosted in hosted_views.items()]
     operators: dict[int, Operator] = {}
@@ -51,7 +51,8 @@ def status_of(hosted_views: Mapping[bytes, HostedView]) -> HostedViews:
             operators[operator.number] = operator
             waiting.extend(operator.inputs)
     kept = [(operator, each) for _, operator in sorted(operators.items()) for each in _arrangements(operator)]
-    return HostedViews(views, [_arrangement_status(operator, each, meter) for operator, each in kept])
+    arrangements = [_arrangement_status(operator, each, meter) for operator, each in kept]
+    return HostedViews(views, arrangements, tuple(fills))
 
 
 def _arrangements(operator: Operator) -> list[Arrangement]:

@@ -18,6 +18,7 @@ from backend.lock_messages import (
 )
 from backend.session_messages import AdapterAnswers, AdapterJoined, AskAdapters, LockAnswer, LockRequest
 from backend.sharded_view_messages import BundleSent, FoundAt, LookupAt
+from backend.view_messages import HostedViews
 from backend.view_range import EncodedRange
 from controller.account_changes import AccountStatement
 from dataflow.epoch_messages import (
@@ -231,45 +232,6 @@ class NotLeading:
 @dataclass(frozen=True, slots=True)
 class AskViews:
     """What is kept in views; answered by HostedViews."""
-
-
-@dataclass(frozen=True, slots=True)
-class ViewStatus:
-    """`reason` says why a view is full, empty for a partial one. `tables` are ids, `key` column numbers."""
-
-    name: bytes
-    definition: str
-    tables: tuple[int, ...]
-    key: tuple[int, ...]
-    reason: str
-    keys: int
-    rows: int
-    size_bytes: int
-    hits: int
-    misses: int
-    evictions: int
-    names: tuple[str, ...] = ()
-    since: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class ArrangementStatus:
-    """An index of a node's rows; `views` is how many views are made of it directly."""
-
-    node: str
-    operation: str
-    columns: tuple[int, ...]
-    reason: str
-    keys: int
-    size_bytes: int
-    users: int
-    views: int
-
-
-@dataclass(frozen=True, slots=True)
-class HostedViews:
-    views: list[ViewStatus]
-    arrangements: list[ArrangementStatus]
 
 
 Message = (

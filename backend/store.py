@@ -14,10 +14,10 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from backend.messages import HostedViews
 from backend.row_locks import Owner
 from backend.shared_view import SharedViews
 from backend.view_definition import ViewDefinition
+from backend.view_messages import HostedViews
 from backend.view_range import Range
 from dataflow.epoch_messages import ABSENT, ANY, PRESENT, Check, Committed, StaleSchema, Stored, Write
 

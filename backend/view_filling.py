@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
+from backend.view_messages import FillStatus
 from dataflow.delta import Delta
 from dataflow.engine import Engine, View
 from dataflow.node import Columns, Node
@@ -95,6 +96,7 @@ class Fill:
         self.tables = tables
         self.source = source
         self.engine = Engine(source, partial=PARTIAL)
+        self.epoch = source.state.epoch
         self.changes: dict[int, Delta] = {}
         self.abandoned = False
         self.rounds = 0
@@ -111,6 +113,15 @@ class Fill:
         waiting, self._waiting = self._waiting, []
         for callback in waiting:
             callback(error)
+
+    @property
+    def behind(self) -> int:
+        """How many changed rows wait for it."""
+        return sum(map(len, self.changes.values()))
+
+    def status(self) -> FillStatus:
+        tables = tuple(sorted(self.tables))
+        return FillStatus(self.name, tables, len(self.keys), self.epoch, self._rows, self.rounds, self.behind)
 
     # --- work, wherever it is done
 
@@ -189,10 +200,9 @@ class Fills:
             return
         if error is None:
             epoch, state = self._state()
-            rows = sum(map(len, fill.changes.values()))
             fill.rounds += 1
-            if rows > ROWS_AT_ONCE and fill.rounds < ROUNDS_MAX:
-                log.info("fill %s follows %d rows, round %d", fill.name.hex(), rows, fill.rounds)
+            if fill.behind > ROWS_AT_ONCE and fill.rounds < ROUNDS_MAX:
+                log.info("fill %s follows %d rows, round %d", fill.name.hex(), fill.behind, fill.rounds)
                 changes, fill.changes = fill.changes, {}
                 self._run(lambda: fill.follow(changes, epoch, state), lambda each: self._done(fill, each))
                 return

@@ -20,11 +20,11 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from backend.hosted_view import HostedView, status_of
-from backend.messages import HostedViews
 from backend.shared_memory.publication import Publisher
 from backend.shared_memory.segment import SegmentNames
 from backend.view_definition import keys_decoder
 from backend.view_filling import PARTIAL, Fill, Fills, OutOfMemory, Runner, StillFilling
+from backend.view_messages import HostedViews
 from backend.view_range import EncodedRange, Range, RangeDecoder
 from controller.catalog import decode_node, decode_table
 from dataflow.arrangement import Hit
@@ -377,7 +377,7 @@ class ViewHost:
 
     def status(self) -> HostedViews:
         """What is kept, with sizes measured on samples."""
-        return status_of(self.views)
+        return status_of(self.views, [fill.status() for fill in self._under_way()])
 
 
 def _bases(node: Node) -> list[Base]:

@@ -19,7 +19,7 @@ from typing import Protocol
 import msgspec
 
 from backend.hosted_view import HostedView, status_of
-from backend.messages import AddView, Done, HostedViews, Message, UnknownView
+from backend.messages import AddView, Done, Message, UnknownView
 from backend.sharded_view_messages import FoundAt, LookupAt, RemoveView, decode_bundle, encode_bundle
 from backend.shared_memory.epoch_words import EpochWords
 from backend.shared_memory.publication import Publisher
@@ -27,6 +27,7 @@ from backend.shared_memory.segment import SegmentNames, is_possible, remove_orph
 from backend.table_use import TableUse
 from backend.transport import FRAME_BYTES_MAX, Peer
 from backend.view_definition import keys_decoder
+from backend.view_messages import HostedViews
 from backend.view_range import RangeDecoder
 from controller.catalog import decode_node, decode_table
 from dataflow import shard_messages

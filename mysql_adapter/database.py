@@ -12,7 +12,7 @@ from backend.execution.explanation import Explained
 from backend.execution.instant import InstantQuery
 from backend.execution.outcome import Done, Outcome, ResultSet
 from backend.execution.transaction import Transaction
-from backend.messages import HostedViews
+from backend.view_messages import HostedViews
 from controller.account_changes import AccountStatement
 from controller.catalog import Catalog
 from controller.sql.plan import Plan

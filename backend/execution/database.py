@@ -28,8 +28,8 @@ from backend.execution.query import CompiledQuery, compile_select
 from backend.execution.select import CompiledSelect
 from backend.execution.transaction import RowsChanged, SchemaChanged, TableAltering, Transaction
 from backend.execution.update import CompiledDelete, CompiledUpdate
-from backend.messages import HostedViews
 from backend.store import Committed, Locked, StaleSchema, Store
+from backend.view_messages import HostedViews
 from controller.account_changes import AccountStatement
 from controller.catalog import Catalog
 from controller.sql.locking import EXCLUSIVE

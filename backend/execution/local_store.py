@@ -11,13 +11,13 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from backend.messages import HostedViews
 from backend.row_locks import KeyRequest, RowLocks, WaitGraph
 from backend.shared_memory.segment import SegmentNames
 from backend.shared_view import SharedViews
 from backend.store import ANY, CommitResult, Committed, Conflict, Locked, Owner, Part, StaleSchema, Stored
 from backend.view_definition import ViewDefinition
 from backend.view_host import ViewHost
+from backend.view_messages import HostedViews
 from backend.view_range import Range
 from dataflow.epoch_messages import PersistEpoch, is_met
 from dataflow.errors import Condition, Retryable

@@ -69,6 +69,30 @@ async def arrangements(session: Session) -> list[Row]:
     ]  # fmt: skip
 
 
+@virtual("transitions", """
+    shard uint
+    view 32
+    tables longtext
+    key_count ubigint
+    epoch ubigint
+    rows_read ubigint
+    round uint
+    rows_behind ubigint
+""", DATABASE)
+async def transitions(session: Session) -> list[Row]:
+    """What is being filled in the background: a view, or some of its keys."""
+    tables = session.environment.catalog().tables
+    return [
+        (
+            shard, each.view.hex(),
+            ", ".join(f"{tables[table].database}.{tables[table].name}" for table in each.tables if table in tables),
+            each.keys, each.epoch, each.rows, each.round, each.behind,
+        )
+        for shard, hosted in await session.environment.database.view_status()
+        for each in hosted.fills
+    ]  # fmt: skip
+
+
 def _numbers(columns: tuple[int, ...]) -> str:
     """Columns of a node's rows, counted from 1."""
     return ", ".join(str(column + 1) for column in columns)

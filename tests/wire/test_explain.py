@@ -144,5 +144,5 @@ def test_views_and_arrangements_are_tables(run: Run) -> None:
     assert (tables, state, reason) == ("d.stories, d.votes", "partial", None)
     assert keys == rows == misses and hits >= 1
     assert run("SELECT COUNT(*) > 0 FROM millrace.arrangements WHERE bytes > 0") == [(1,)]
-    assert run("SHOW TABLES FROM millrace") == [("arrangements",), ("views",)]
+    assert run("SHOW TABLES FROM millrace") == [("arrangements",), ("transitions",), ("views",)]
     assert ("millrace",) not in run("SHOW DATABASES")

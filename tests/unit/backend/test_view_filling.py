@@ -104,6 +104,8 @@ def test_a_large_view_comes_later_with_what_happened_meanwhile(hosted: Hosted) -
     assert not hosted.add(b"counts", COUNTS, ()) and hosted.lookup(b"counts", ()) is None
     hosted.put([(1, 7, 1), (ROWS, 99, 1)])
     assert not hosted.add(b"counts", COUNTS, ()) and len(hosted.later.waiting) == 1
+    [status] = hosted.host.status().fills
+    assert (status.view, status.tables, status.keys, status.rows, status.behind) == (b"counts", (TABLE.id,), 0, 0, 3)
     assert hosted.lookup(b"rows", (1,)) == [[[1, 7, 1]]]
     hosted.later.run()
     assert hosted.lookup(b"counts", ()) == [hosted.counts()]

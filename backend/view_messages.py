@@ -1,0 +1,61 @@
+"""What a worker tells of its views; see `backend.messages`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ViewStatus:
+    """`reason` says why a view is full, empty for a partial one. `tables` are ids, `key` column numbers."""
+
+    name: bytes
+    definition: str
+    tables: tuple[int, ...]
+    key: tuple[int, ...]
+    reason: str
+    keys: int
+    rows: int
+    size_bytes: int
+    hits: int
+    misses: int
+    evictions: int
+    names: tuple[str, ...] = ()
+    since: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ArrangementStatus:
+    """An index of a node's rows; `views` is how many views are made of it directly."""
+
+    node: str
+    operation: str
+    columns: tuple[int, ...]
+    reason: str
+    keys: int
+    size_bytes: int
+    users: int
+    views: int
+
+
+@dataclass(frozen=True, slots=True)
+class FillStatus:
+    """What is being filled in the background: a view, or `keys` keys of one.
+
+    It was begun as of `epoch`, has read `rows` rows, and is in a round with `behind` changed rows to follow after it.
+    """
+
+    view: bytes
+    tables: tuple[int, ...]
+    keys: int
+    epoch: int
+    rows: int
+    round: int
+    behind: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostedViews:
+    views: list[ViewStatus]
+    arrangements: list[ArrangementStatus]
+    fills: tuple[FillStatus, ...] = ()
