@@ -353,7 +353,7 @@ class ViewHost:
         for name, hosted in self.views.items():
             hosted.evictions += max(kept[name] - len(hosted.view.arrangement.index), 0)
         self._publisher.publish(self._engine)
-        self._publisher.compact()
+        self._publisher.compact(pressed=report.evicted_keys > 0)
         if report.only_full_left:
             log.warning(
                 "full views alone take %d bytes, the limit is %d", report.full_bytes, self._memory_bytes

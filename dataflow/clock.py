@@ -49,6 +49,8 @@ class Clock:
 
     def enforce(self, limit_bytes: int, evictor: Evictor | None = None) -> MemoryReport:
         """Evict until no more than `limit_bytes` are held, cold keys first."""
+        for _, arrangement in self._arrangements():
+            arrangement.referenced = set(arrangement.referenced)  # a set keeps the table it once needed
         report = self.measure()
         evictor = evictor or Evictor(self.graph)
         # Twice round gives every key its second chance; the third round spares nothing.

@@ -20,6 +20,10 @@ SAMPLE_ITEMS = 512
 """Of a longer list, or a key with more rows, only some are looked at."""
 FEW_KEYS = 16
 """With no more keys than this, how many rows they have counts too."""
+INDEX_BYTES, MARK_BYTES = 45, 50
+"""What a key takes in a dictionary and in a set, on average. Their real tables double at once: to evict
+against that would throw out thousands of keys because of one, and free nothing of the table.
+"""
 _GROWTH = 0.1
 """A sample is taken anew when the number of keys, or rows of few keys, has changed by this part."""
 
@@ -63,8 +67,8 @@ class Meter:
 
     def bytes_of(self, arrangement: Arrangement) -> int:
         count = len(arrangement.index)
-        around = (arrangement.index, arrangement.touched, arrangement.referenced)
-        return sum(sys.getsizeof(each) for each in around) + int(count * self.mean(arrangement))
+        marks = len(arrangement.touched) + len(arrangement.referenced)
+        return int(count * (self.mean(arrangement) + INDEX_BYTES) + marks * MARK_BYTES)
 
     def mean(self, arrangement: Arrangement) -> float:
         """Bytes of one key with its rows."""

@@ -5,21 +5,19 @@ library, one at a time and in batches of 1,000, with keys that are all as likely
 Zipf's law (1.08); meanwhile another changes 10,000 rows per second. Every row has a checksum,
 and a run of its own checks that no row is ever torn. Beside it the same lookups as
 requests over TCP, as from another machine, in batches of 100.
-
-MILLRACE_BENCH_KEYS (500,000) and MILLRACE_BENCH_SECONDS (3, for each figure) scale it down.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +26,7 @@ import numpy as np
 
 from backend.bench import Advance, Measurement
 from backend.bench.cluster import define, running, scratch
+from backend.bench.options import option
 from backend.client import AsyncDatabase, Database, View, connect
 from backend.client.async_view import AsyncView
 from backend.node import Node
@@ -35,8 +34,6 @@ from backend.settings import Deployment
 from backend.store import ANY, Committed, Part, Write
 from persistence.layout import TableWriter
 
-KEYS = int(os.environ.get("MILLRACE_BENCH_KEYS", "500000"))
-DURATION_S = float(os.environ.get("MILLRACE_BENCH_SECONDS", "3"))
 WRITES_PER_S = 10_000
 WRITE_BATCH_ROWS = 100
 LOAD_BATCH_ROWS = 2_000
@@ -51,10 +48,17 @@ VIEW = "SELECT id, title, votes, checksum FROM articles WHERE id = ?"
 Row = tuple[int, str, int, int]
 
 
-def run(advance: Advance) -> Iterator[Measurement]:
+@dataclass(frozen=True, slots=True)
+class Options:
+    keys: int = option(500_000, "number of keys")
+    seconds: float = option(3.0, "how long each figure is measured")
+    check_seconds: float = option(3.0, "how long rows are checked for being torn")
+
+
+def run(advance: Advance, options: Options) -> Iterator[Measurement]:
     with scratch() as folder:
         advance("starting millrace", 0.05)
-        figures = asyncio.run(_measure(folder / "millrace", advance))
+        figures = asyncio.run(_measure(folder / "millrace", options, advance))
     for distribution in ("uniform", "zipf"):
         tcp = {
             "single": {"over TCP": figures[f"tcp_single_{distribution}"]},
@@ -78,14 +82,14 @@ def _checksum(key: int, title: str, votes: int) -> int:
     return zlib.crc32(b"%d %s %d" % (key, title.encode(), votes))
 
 
-async def _measure(folder: Path, advance: Advance) -> dict[str, float]:
+async def _measure(folder: Path, options: Options, advance: Advance) -> dict[str, float]:
     async with running(folder, durability="os") as (_, node):
         await define(node, "CREATE DATABASE bench")
         await define(node, TABLE, database="bench")
-        await _load(node, lambda done: advance("loading", 0.1 + 0.2 * done))
+        await _load(node, options.keys, lambda done: advance("loading", 0.1 + 0.2 * done))
         deployment = str(folder / "run" / "deployment.json")
-        writer = await _start("write", deployment)
-        reader = await _start("read", deployment)
+        writer = await _start("write", deployment, options)
+        reader = await _start("read", deployment, options)
         assert reader.stdout is not None
         figures: dict[str, float] = {}
         while line := await reader.stdout.readline():
@@ -101,24 +105,24 @@ async def _measure(folder: Path, advance: Advance) -> dict[str, float]:
     return figures
 
 
-async def _start(part: str, deployment: str) -> asyncio.subprocess.Process:
-    command = [sys.executable, "-m", "backend.bench.reads", part, deployment]
+async def _start(part: str, deployment: str, options: Options) -> asyncio.subprocess.Process:
+    command = [sys.executable, "-m", "backend.bench.reads", part, deployment, json.dumps(asdict(options))]
     return await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
 
 
-async def _load(node: Node, progress: Callable[[float], None]) -> None:
+async def _load(node: Node, count: int, progress: Callable[[float], None]) -> None:
     table = node.database.catalog.table("bench", "articles")
     writer = TableWriter(table)
-    todo = iter(range(0, KEYS, LOAD_BATCH_ROWS))
+    todo = iter(range(0, count, LOAD_BATCH_ROWS))
 
     async def send() -> None:
         for first in todo:
-            rows = [_row(key, 0) for key in range(first, min(first + LOAD_BATCH_ROWS, KEYS))]
+            rows = [_row(key, 0) for key in range(first, min(first + LOAD_BATCH_ROWS, count))]
             writes: list[Write] = [(key, ANY, value) for key, value in writer.stored_rows(rows)]
             assert isinstance(
                 await node.cluster.commit({0: Part(writes, [])}, {table.id: table.version}), Committed
             )
-            progress(first / KEYS)
+            progress(first / count)
 
     await asyncio.gather(*(send() for _ in range(2)))
 
@@ -126,7 +130,7 @@ async def _load(node: Node, progress: Callable[[float], None]) -> None:
 # --- the process that writes
 
 
-async def _write(deployment: Deployment) -> None:
+async def _write(deployment: Deployment, options: Options) -> None:
     """Change rows at a steady rate until terminated; then say how many it was per second."""
     stopped = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
@@ -137,7 +141,7 @@ async def _write(deployment: Deployment) -> None:
     random = np.random.default_rng(5)
     started, written = time.perf_counter(), 0
     while not stopped.is_set():
-        keys = np.unique(random.integers(0, KEYS, WRITE_BATCH_ROWS)).tolist()
+        keys = np.unique(random.integers(0, options.keys, WRITE_BATCH_ROWS)).tolist()
         rows = [_row(key, written + place) for place, key in enumerate(keys)]
         writes: list[Write] = [(key, ANY, value) for key, value in writer.stored_rows(rows)]
         await node.cluster.commit({0: Part(writes, [])}, {table.id: table.version})
@@ -152,36 +156,37 @@ async def _write(deployment: Deployment) -> None:
 # --- the process that reads
 
 
-def _read(deployment: str) -> None:
+def _read(deployment: str, options: Options) -> None:
     with connect(deployment, "bench") as database:
         view = database.view(VIEW)
-        for first in range(0, KEYS, BATCH_KEYS):
-            view.lookup_many(range(first, min(first + BATCH_KEYS, KEYS)))
+        count, seconds = options.keys, options.seconds
+        for first in range(0, count, BATCH_KEYS):
+            view.lookup_many(range(first, min(first + BATCH_KEYS, count)))
             if first % 20_000 == 0:
-                _tell("filling the view", 0.3 * first / KEYS)
-        for number, (name, keys) in enumerate(_distributions()):
-            _rate(f"single_{name}", 0.3 + 0.2 * number, keys, lambda some: _single(view, some))
-            _rate(f"batch_{name}", 0.4 + 0.2 * number, keys, lambda some: _batches(view, some, None))
-            _rate(f"batch_{name}_votes", 0.45 + 0.2 * number, keys, lambda some: _batches(view, some, ["votes"]))
-        checked, torn = _check(view)
+                _tell("filling the view", 0.3 * first / count)
+        for number, (name, keys) in enumerate(_distributions(count)):
+            _rate(f"single_{name}", 0.3 + 0.2 * number, keys, seconds, lambda some: _single(view, some))
+            _rate(f"batch_{name}", 0.4 + 0.2 * number, keys, seconds, lambda some: _batches(view, some, None))
+            _rate(f"batch_{name}_votes", 0.45 + 0.2 * number, keys, seconds, lambda some: _batches(view, some, ["votes"]))
+        checked, torn = _check(view, count, options.check_seconds)
         _tell("checked", 0.75, checked)
         _tell("torn", 0.75, torn)
-        for number, (name, keys) in enumerate(_distributions()):
-            _tell(f"tcp_single_{name}", 0.8 + 0.1 * number, _over_tcp(database, view, keys, 1, 1))
-            _tell(f"tcp_batch_{name}", 0.85 + 0.1 * number, _over_tcp(database, view, keys, TCP_BATCH_KEYS, TCP_AT_ONCE))
+        for number, (name, keys) in enumerate(_distributions(count)):
+            _tell(f"tcp_single_{name}", 0.8 + 0.1 * number, _over_tcp(database, view, keys, (1, 1), seconds))
+            _tell(f"tcp_batch_{name}", 0.85 + 0.1 * number, _over_tcp(database, view, keys, (TCP_BATCH_KEYS, TCP_AT_ONCE), seconds))
 
 
 def _tell(what: str, done: float, value: float | None = None) -> None:
     print(json.dumps([what, done, value]), flush=True)
 
 
-def _distributions() -> Iterator[tuple[str, np.ndarray[Any, np.dtype[np.int64]]]]:
+def _distributions(key_count: int) -> Iterator[tuple[str, np.ndarray[Any, np.dtype[np.int64]]]]:
     random = np.random.default_rng(3)
     count = 400_000
-    yield "uniform", random.integers(0, KEYS, count)
-    weights = 1 / np.arange(1, KEYS + 1) ** ZIPF_EXPONENT
+    yield "uniform", random.integers(0, key_count, count)
+    weights = 1 / np.arange(1, key_count + 1) ** ZIPF_EXPONENT
     ranks = np.searchsorted(np.cumsum(weights) / weights.sum(), random.random(count))
-    yield "zipf", random.permutation(KEYS)[np.minimum(ranks, KEYS - 1)]
+    yield "zipf", random.permutation(key_count)[np.minimum(ranks, key_count - 1)]
 
 
 def _single(view: View, keys: Any) -> None:
@@ -196,12 +201,12 @@ def _batches(view: View, keys: Any, columns: list[str] | None) -> None:
         assert len(found.present) == BATCH_KEYS
 
 
-def _rate(what: str, done: float, keys: Any, read: Callable[[Any], None]) -> None:
+def _rate(what: str, done: float, keys: Any, seconds: float, read: Callable[[Any], None]) -> None:
     """Read slices of `keys` for a while; tell how many per second, and per second of processor time."""
     slice_keys, count = 20 * BATCH_KEYS, 0
     read(keys[:slice_keys])
     started, started_cpu = time.perf_counter(), time.thread_time()
-    while (spent := time.perf_counter() - started) < DURATION_S:
+    while (spent := time.perf_counter() - started) < seconds:
         first = count % len(keys)
         read(keys[first : first + slice_keys])
         count += slice_keys
@@ -209,13 +214,14 @@ def _rate(what: str, done: float, keys: Any, read: Callable[[Any], None]) -> Non
     _tell(f"{what}_cpu", done, count / (time.thread_time() - started_cpu))
 
 
-def _check(view: View) -> tuple[int, int]:
+def _check(view: View, count: int, seconds: float) -> tuple[int, int]:
     """Read rows both ways and check each: how many, and how many were wrong."""
     random = np.random.default_rng(11)
     checked = torn = 0
-    deadline = time.perf_counter() + DURATION_S
-    while time.perf_counter() < deadline:
-        keys = random.integers(0, KEYS, BATCH_KEYS)
+    started = time.perf_counter()
+    while (spent := time.perf_counter() - started) < seconds:
+        _tell(f"{checked:,} rows checked", 0.7 + 0.05 * spent / seconds)
+        keys = random.integers(0, count, BATCH_KEYS)
         batch = view.lookup_columns(keys)
         columns = [each.tolist() if isinstance(each, np.ndarray) else each.to_pylist() for each in batch.columns.values()]
         rows = list(zip(*columns)) + [(view.lookup(key) or [(0, "", 0, 0)])[0] for key in keys.tolist()]
@@ -225,8 +231,9 @@ def _check(view: View) -> tuple[int, int]:
     return checked, torn
 
 
-def _over_tcp(database: Database, view: View, keys: Any, batch_keys: int, at_once: int) -> float:
-    """As from another machine: every lookup is a request to the worker."""
+def _over_tcp(database: Database, view: View, keys: Any, size: tuple[int, int], seconds: float) -> float:
+    """As from another machine: every lookup is a request to the worker; `size` is keys in each, and how many at once."""
+    batch_keys, at_once = size
     inner: AsyncDatabase = database._inner
     lookups: AsyncView = view._inner
     definition = lookups.query.definition
@@ -241,7 +248,7 @@ def _over_tcp(database: Database, view: View, keys: Any, batch_keys: int, at_onc
 
         async def ask() -> None:
             nonlocal count
-            while time.perf_counter() - started < DURATION_S:
+            while time.perf_counter() - started < seconds:
                 number, count = count, count + 1
                 found = await cluster.ask_view(definition, encode(batches[number % len(batches)].tolist()))
                 assert found is not None
@@ -256,6 +263,6 @@ def _over_tcp(database: Database, view: View, keys: Any, batch_keys: int, at_onc
 
 if __name__ == "__main__":
     if sys.argv[1] == "write":
-        asyncio.run(_write(Deployment.load(sys.argv[2])))
+        asyncio.run(_write(Deployment.load(sys.argv[2]), Options(**json.loads(sys.argv[3]))))
     else:
-        _read(sys.argv[2])
+        _read(sys.argv[2], Options(**json.loads(sys.argv[3])))

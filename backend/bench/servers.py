@@ -60,7 +60,8 @@ def millrace(data: Path, *options: str, environment: Mapping[str, str] | None = 
         deadline = time.monotonic() + START_TIMEOUT_S
         while (ready := READY.search(log.read_text())) is None:
             if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"millrace did not start: {log.read_text()}")
+                ends = [f"{each.name}: {each.read_text()[-1000:]}" for each in data.glob("logs/*.*")]
+                raise RuntimeError("\n".join(["millrace did not start", log.read_text(), *ends]))
             time.sleep(0.1)
         yield Server(int(ready[1]), process.pid)
     finally:

@@ -219,10 +219,11 @@ class Publisher:
         for publication in self._publications.values():
             publication.writer.forget_touched()
 
-    def compact(self) -> None:
+    def compact(self, pressed: bool = False) -> None:
+        """Give memory back that nothing needs any more; sooner if it is short."""
         for publication in list(self._publications.values()):
             try:
-                if publication.writer.compact():
+                if publication.writer.compact(pressed):
                     publication.writer.publish()
             except Exception as error:
                 self._fail(publication.view, error)

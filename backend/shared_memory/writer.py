@@ -41,6 +41,7 @@ from dataflow.types import Row
 
 LOAD_MAX = 0.6
 GARBAGE_BYTES_MIN = 4 << 20
+GARBAGE_PRESSED_BYTES_MIN = 64 << 10
 
 Array = np.ndarray[Any, Any]
 
@@ -236,10 +237,11 @@ class SharedViewWriter:
 
     # --- a new file
 
-    def compact(self) -> bool:
-        """Leave the holes of the heap behind if they are more than what it holds."""
+    def compact(self, pressed: bool = False) -> bool:
+        """Leave the holes of the heap behind if they are more than what it holds, or half of that if memory is short."""
         garbage = self._heap.top - self._heap.live_bytes
-        if garbage < max(GARBAGE_BYTES_MIN, self._heap.live_bytes):
+        live = self._heap.live_bytes
+        if garbage < (max(GARBAGE_PRESSED_BYTES_MIN, live // 2) if pressed else max(GARBAGE_BYTES_MIN, live)):
             return False
         self._begin()
         self._rebuild(compact=True)

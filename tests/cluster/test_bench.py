@@ -43,3 +43,9 @@ def test_a_migration_is_timed_while_reads_and_writes_go_on(tmp_path: Path) -> No
     assert 0 < found["installed_ms"] < found["answered_ms"] <= found["kept_ms"]
     assert found["votes_before"] > 0 and found["votes_after"] > 0 and found["reads_before"] > 0
     assert (tmp_path / "bench-results" / "migration.png").exists()
+
+
+def test_eviction_is_compared_with_lru_on_the_same_lookups(tmp_path: Path) -> None:
+    found = {each["metric"]: each for each in bench(tmp_path, "eviction", "--quick")}
+    assert 0 < found["hit_rate"]["value"] < 100 and 0 < found["hit_rate"]["peers"]["LRU"] < 100
+    assert 0 < found["keys_kept"]["value"] < 3_000

@@ -29,7 +29,7 @@ def host(tmp_path: Path) -> ViewHost:
     store = ShardStore(tmp_path, "os")
     rows = dict(TableWriter(TABLE).stored_rows([(n, n % 10) for n in range(1000)]))
     store.persist_epoch(PersistEpoch(1, dict(rows), [], {}, None, True))
-    return ViewHost(store, memory_bytes=120_000)
+    return ViewHost(store, memory_bytes=60_000)
 
 
 def test_keys_of_a_partial_view_go_when_memory_is_short_and_come_back(host: ViewHost) -> None:
@@ -45,7 +45,7 @@ def test_keys_of_a_partial_view_go_when_memory_is_short_and_come_back(host: View
 def test_memory_that_full_views_alone_take_too_much_of_is_reported(host: ViewHost) -> None:
     assert host.add(b"all", NODE, (), [encode_table(TABLE)], VERSIONS)
     host.enforce_limit()
-    assert host.memory.only_full_left and host.memory.full_bytes > 120_000
+    assert host.memory.only_full_left and host.memory.full_bytes > 60_000
     [rows] = host.lookup(b"all", msgspec.msgpack.encode([()])) or []
     assert len(msgspec.msgpack.decode(rows)) == 1000
 
