@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 import urllib.error
 import urllib.request
 from base64 import b64encode
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,6 +78,15 @@ def test_accounts_may_do_the_same_as_over_mysql(server: MillraceServer) -> None:
         cursor.execute("ALTER USER reader IDENTIFIED BY 'z'")
     assert ask(server, "GET", "/v1/databases/shop/tables/votes/row?key=1", account="reader:z") == 1032
     assert ask(server, "GET", counts, account="reader:z") == 1142
+
+
+def test_the_examples_of_the_documentation_answer_what_they_say(server: MillraceServer) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "http.md").read_text()
+    [example] = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    example = example.replace("localhost:6033", f"{server.host}:{server.http_port}").replace("shop", "documented")
+    shown = subprocess.run(["bash", "-c", example], capture_output=True, text=True, check=True, timeout=120).stdout
+    expected = re.findall(r"^# → (.*)$", example, re.MULTILINE)
+    assert [json.loads(each) for each in shown.splitlines()] == [json.loads(each) for each in expected]
 
 
 def test_the_document_is_valid_and_describes_every_request(server: MillraceServer) -> None:
