@@ -35,7 +35,10 @@ TEXTS_BYTES_MAX = 32 << 20
 ANSWER_BYTES_MAX = 64 << 10
 """Larger answers are made each time."""
 STATEMENTS_MAX = 4000
+"""In all contexts together; beyond that, all are forgotten."""
+STATEMENT_LENGTH_MAX = 8 << 10
 CONTEXTS_MAX = 1000
+SEEN_MAX = 100_000
 
 Parameters = tuple[Value, ...]
 Answer = tuple[bytes, int]
@@ -83,7 +86,8 @@ class Context:
 
     def __init__(self, shortcuts: Shortcuts, catalog: Catalog, session: Session, capabilities: int) -> None:
         self._shortcuts = shortcuts
-        self.catalog = catalog
+        self.catalog: Catalog | None = catalog
+        """None: it is a context no more."""
         self.status = session.status
         self.deprecate_eof = bool(capabilities & packets.DEPRECATE_EOF)
         self.query_attributes = bool(capabilities & packets.QUERY_ATTRIBUTES)
@@ -95,12 +99,16 @@ class Context:
         known = self._statements
         if statement in known:
             return known[statement]
-        if self._shortcuts.is_new(statement):
+        if len(statement[0]) > STATEMENT_LENGTH_MAX or self._shortcuts.is_new(statement):
             return None
-        if len(known) >= STATEMENTS_MAX:
-            known.clear()
+        self._shortcuts.make_room()
         made = known[statement] = self._made(statement, session, sql)
         return made
+
+    def end(self) -> None:
+        """Whoever still has it looks for another."""
+        self.catalog = None
+        self._statements.clear()
 
     def _made(self, statement: Statement, session: Session, sql: str) -> Shortcut | None:
         environment = session.environment
@@ -127,7 +135,8 @@ class Shortcuts:
         self._database = database
         self._catalog: Catalog | None = None
         self._contexts: dict[tuple[object, ...], Context] = {}
-        self._seen: set[Statement] = set()
+        self._seen: set[int] = set()
+        self._statement_count = 0
         self.answered = 0
         self.packets: BoundedCache[tuple[object, ...], Answer] = BoundedCache(PACKETS_BYTES_MAX, _packets_bytes)
         self.texts: BoundedCache[tuple[Context, bytes], tuple[Shortcut, Parameters]] = BoundedCache(
@@ -169,15 +178,25 @@ class Shortcuts:
 
     def is_new(self, statement: Statement) -> bool:
         """Whether nobody has sent the statement before. Many never come again, and are not worth more."""
-        if statement in self._seen:
+        number = hash(statement)
+        if number in self._seen:
             return False
-        if len(self._seen) >= STATEMENTS_MAX:
+        if len(self._seen) >= SEEN_MAX:
             self._seen.clear()
-        self._seen.add(statement)
+        self._seen.add(number)
         return True
 
+    def make_room(self) -> None:
+        """There is going to be another statement."""
+        if self._statement_count >= STATEMENTS_MAX:
+            self._forget()
+        self._statement_count += 1
+
     def _forget(self) -> None:
+        for context in self._contexts.values():
+            context.end()
         self._contexts.clear()
+        self._statement_count = 0
         self.packets.clear()
         self.texts.clear()
 

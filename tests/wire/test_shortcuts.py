@@ -17,6 +17,7 @@ import pytest
 
 from backend.execution.embedded import open_embedded
 from backend.shared_memory.segment import SegmentNames
+from mysql_adapter import shortcuts
 from tests.wire.raw import DEPRECATE_EOF, PLAIN, RawClient, ServerError, framed, handshake_response
 from tests.wire.server import ServerThread
 
@@ -543,6 +544,15 @@ def test_a_large_result_is_executed(client: Client) -> None:
     for _ in range(WARM):
         assert not client.is_answered_at_once(large)
     assert client.run(large) == client.executed(large)
+
+
+def test_many_statements_are_forgotten_and_learnt_again(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shortcuts, "STATEMENTS_MAX", 3)
+    for columns in ("id", "title", "author", "id, title", "id, author", "title, author", "author, id", "id"):
+        client.same(text(f"SELECT {columns} FROM stories WHERE id = 1"))
+        contexts = client._shortcuts._contexts.values()
+        assert sum(len(each._statements) for each in contexts) <= 3
+    client.same(execute(client.prepare(POINT.format("?")), 1))
 
 
 def test_layers_below_change_nothing(server: ServerThread, client: Client) -> None:
