@@ -4,10 +4,11 @@
 view keeps the rows of each key in the order of `id`. Recognised are <, <=, >, >=, BETWEEN and
 LIKE with a constant beginning, on one column and against anything that reads no row, where the
 comparison is one of the column's own keys (`lookup_value`); a value that turns out to be of
-another kind gives no range, and the caller reads all rows of the key.
+another kind gives no range, and the caller reads all rows of the key. Of `(a, b) < (?, ?)` and
+`a < ? OR a = ? AND b < ?`, which page through an order of several columns, the range of `a` is taken.
 
-Every row that fulfils the filter is in the range. The reverse is only promised where a LIMIT is
-handed down; the filter is evaluated on the rows anyway.
+Every row that fulfils the filter is in the range. The reverse only holds where it is `exact`; the
+filter is evaluated on the rows anyway, and more are asked for where too few of a LIMIT pass it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from controller.sql.plan import Query
 from dataflow.collation.keys import collation_key
 from dataflow.compile import compile_scalar
 from dataflow.expression import Call, Column, Expression, Literal, columns_of, walk
-from dataflow.functions import lookup
+from dataflow.functions import call, lookup
+from dataflow.functions.comparisons import is_row
 from dataflow.functions.patterns import like_parts
 from dataflow.join_shape import conjuncts
 from dataflow.node import Columns
@@ -32,6 +34,8 @@ from dataflow.types import STRINGS, TEXTS, Kind, Row, SqlType, Value
 
 Scalar = Callable[[Row, Sequence[Value]], Value]
 
+SPARE_ROWS = 32
+"""What is read beyond a LIMIT where some rows of the range may not pass the filter."""
 AFTER_NULLS: Bound = ((None,), True)
 NOTHING = Range(limit=0)
 ALL_FROM_HERE_ON = 1 << 62
@@ -40,23 +44,27 @@ ALL_FROM_HERE_ON = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`column operator constant`; the operator LIKE stands for its constant beginning."""
+    """`column operator constant`, for one of the constants; LIKE stands for its constant beginning."""
 
     column: int
     operator: str
-    constant: Scalar
+    constants: tuple[Scalar, ...]
     lookup: Lookup
     escape: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryRange:
-    """What a query needs of its ordered view. `ends`: LIMIT can be applied there."""
+    """What a query needs of its ordered view. `ends`: its order is that of ORDER BY, so LIMIT can be applied there.
+
+    `exact`: all rows in the range fulfil the filter.
+    """
 
     order: Columns
     types: tuple[SqlType, ...]
     comparisons: tuple[Comparison, ...]
     ends: bool
+    exact: bool
     descending: bool
     limit: Scalar | None
     offset: Scalar | None
@@ -68,27 +76,32 @@ class QueryRange:
         lower: Bound | None
         upper: Bound | None
         for each in self.comparisons:
-            value = each.lookup(each.constant((), parameters))
-            if value is UNUSABLE:
+            values: list[Any] = [each.lookup(constant((), parameters)) for constant in each.constants]
+            if UNUSABLE in values:
                 return None
-            if value is None:
+            values = [value for value in values if value is not None]
+            if not values:
                 return NOTHING  # nothing compares with NULL
             if each.operator == "like":
-                found = prefix_range(value, self.types[0], each.escape)  # type: ignore[arg-type]
+                found = prefix_range(values[0], self.types[0], each.escape)
                 if found is None:
                     continue
                 lower, upper = found
             else:
-                keys = bound_keys((value,), self.types[:1])  # type: ignore[arg-type]
-                lower = (keys, each.operator == ">") if each.operator[0] == ">" else None
-                upper = (keys, each.operator == "<=") if each.operator[0] == "<" else None
+                keys = [bound_keys((value,), self.types[:1]) for value in values]
+                lower = (min(keys), each.operator == ">") if each.operator[0] == ">" else None
+                upper = (max(keys), each.operator == "<=") if each.operator[0] == "<" else None
             if lower is not None:
                 low = lower if low is None or low is AFTER_NULLS else max(low, lower)
             if upper is not None:
                 high = upper if high is None else min(high, upper)
-        return Range(low, high, self._limit(parameters), self.descending)
+        limit = self.wanted(parameters)
+        if limit and not self.exact:
+            limit += SPARE_ROWS
+        return Range(low, high, limit, self.descending)
 
-    def _limit(self, parameters: Sequence[Value]) -> int | None:
+    def wanted(self, parameters: Sequence[Value]) -> int | None:
+        """How many rows in the order of the range are enough; None if it takes all."""
         if not self.ends or self.limit is None:
             return None
         limit = self.limit((), parameters)
@@ -115,20 +128,22 @@ def range_of(query: Query, key: Columns, filter_: Expression | None) -> QueryRan
     order, descending = order_of(query, key)
     plain = query.limit is not None and not query.distinct and not query.count_found_rows
     if not found:
-        if conditions or not plain or not order:
+        if not plain or not order:
             return None
-        chosen, compared, ends = order, tuple[Comparison, ...](), True
+        chosen, compared, ends, is_exact = order, tuple[Comparison, ...](), True, not conditions
     else:
         column = order[0] if order and order[0] in found else max(found, key=lambda each: len(found[each]))
         compared = tuple(found[column])
         sorts = not query.order_by or bool(order and order[0] == column)
-        ends = plain and sorts and exact.get(column, 0) == len(conditions)
+        ends = plain and sorts
+        is_exact = exact.get(column, 0) == len(conditions)
         chosen = order if ends and query.order_by else (column,)
     return QueryRange(
         chosen,
         tuple(query.node.types[each] for each in chosen),
         compared,
         ends,
+        is_exact,
         ends and descending,
         None if query.limit is None else compile_scalar(query.limit),
         None if query.offset is None else compile_scalar(query.offset),
@@ -163,6 +178,7 @@ def is_orderable(kind: SqlType) -> bool:
 
 
 def _comparisons(condition: Expression) -> list[Comparison]:
+    found: list[Comparison]
     if not all(lookup(each.function).deterministic for each in walk(condition) if isinstance(each, Call)):
         return []
     match condition:
@@ -173,14 +189,39 @@ def _comparisons(condition: Expression) -> list[Comparison]:
             character = escape[0].value if escape and isinstance(escape[0], Literal) else "\\"
             if not isinstance(character, str):
                 return []
-            return [Comparison(column.index, "like", compile_scalar(pattern), known, character)]
-    found = [
-        Comparison(each.column, each.operator, each.constants[0], each.lookup)
-        for each in terms(condition)
-        if each.operator in ("<", "<=", ">", ">=")
-    ]
+            return [Comparison(column.index, "like", (compile_scalar(pattern),), known, character)]
+        case Call("<" | "<=" | ">" | ">=" as operator, (Call("row", left), Call("row", right))):
+            return _comparisons(call(operator[0] + "=", left[0], right[0]))
+        case Call("or", _):
+            found = _paging(condition)
+        case _:
+            found = [
+                Comparison(each.column, each.operator, each.constants, each.lookup)
+                for each in terms(condition)
+                if each.operator in ("<", "<=", ">", ">=")
+            ]
     columns = {each.index: each.type for each in walk(condition) if isinstance(each, Column)}
     return [each for each in found if is_orderable(columns[each.column])]
+
+
+def _paging(condition: Call) -> list[Comparison]:
+    """The bound that all alternatives have in common: on one side of one column, each with a constant of its own."""
+    alternatives = [
+        [each for each in terms(disjunct) if each.operator in ("<", "<=", ">", ">=", "=")]
+        for disjunct in condition.arguments
+    ]
+    first = next((each for found in alternatives for each in found if each.operator != "="), None)
+    if first is None:
+        return []
+    side = (first.operator[0], first.operator[0] + "=", "=")
+    bounds = [
+        next((each for each in found if each.column == first.column and each.operator in side), None)
+        for found in alternatives
+    ]
+    constants = tuple(constant for each in bounds if each is not None for constant in each.constants)
+    if None in bounds or any(each is not None and each.lookup is not first.lookup for each in bounds):
+        return []
+    return [Comparison(first.column, first.operator[0] + "=", constants, first.lookup)]
 
 
 def _expected(condition: Expression) -> int:
@@ -188,7 +229,7 @@ def _expected(condition: Expression) -> int:
     match condition:
         case Call("between", _):
             return 2
-        case Call("<" | "<=" | ">" | ">=", _):
+        case Call("<" | "<=" | ">" | ">=", (left, _)) if not is_row(left):
             return 1
     return 0
 

@@ -27,6 +27,7 @@ from backend.execution.alternatives import alternatives_of
 from backend.execution.ranges import range_of
 from backend.execution.reader import Keys, Run
 from backend.view_definition import ViewDefinition
+from backend.view_range import Range
 from controller.sql.plan import Query
 from dataflow.compile import compile_predicate, compile_scalar
 from dataflow.expression import Call, Expression, Literal, Parameter, parameters_of, walk
@@ -133,11 +134,30 @@ class QueryViews:
                 return None
             if part is not None and part.is_empty:
                 return []
-        found = await transaction.store.lookup_view(definition, _encode_keys(wanted), part)
-        if found is None:
-            self._refused = REFUSED_USES if definition.order else 0
-            return None
-        return self.decoded(definition, found, run.parameters)
+        while True:
+            found = await transaction.store.lookup_view(definition, _encode_keys(wanted), part)
+            if found is None:
+                self._refused = REFUSED_USES if definition.order else 0
+                return None
+            if part is None or self._has_all(definition, found, part, run.parameters):
+                return self.decoded(definition, found, run.parameters)
+            assert part.limit is not None
+            part = replace(part, limit=part.limit * 8)
+
+    def _has_all(
+        self, definition: ViewDefinition, found: Sequence[bytes], part: Range, parameters: tuple[Value, ...]
+    ) -> bool:
+        """Whether enough of the first rows of each key pass the filter, or there are no more."""
+        assert self._range is not None
+        if part.limit is None or self._range.exact:
+            return True
+        enough = self._range.wanted(parameters)
+        assert enough is not None
+        for each in found:
+            is_cut = len(definition.decode(each)) >= part.limit
+            if is_cut and len(self.decoded(definition, (each,), parameters)) < enough:
+                return False
+        return True
 
     def decoded(
         self, definition: ViewDefinition, found: Sequence[bytes], parameters: tuple[Value, ...]

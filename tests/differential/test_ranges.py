@@ -133,7 +133,16 @@ class Queries:
         key = random.choice(["g = {g} AND ", "g = {g} AND ", "g IN ({g}, 3) AND ", ""])
         where = key + condition
         way = random.choice(["", " DESC"])
-        match random.randrange(8):
+        match random.randrange(10):
+            case 8:
+                sign = random.choice(["<", "<=", ">", ">="])
+                rest = random.choice([f"({name}, id) {sign} ({{}}, {{}})", f"({name} {sign[0]} {{0}} OR {name} = {{0}} AND id {sign} {{1}})"])
+                sql = f"SELECT id, {name} FROM r WHERE {key}{rest} ORDER BY {name}{way}, id{way} LIMIT 5"
+                return sql, [name, "n"], True
+            case 9:
+                other = random.choice(["i > 1", "d < 3", "e <> 'red'", "f IS NOT NULL", "i = y"])
+                sql = f"SELECT id, {name} FROM r WHERE {key}{condition} AND {other} ORDER BY {name}{way}, id{way} LIMIT {random.choice([1, 3, 10])}"
+                return sql, columns, True
             case 0 | 1 | 2:
                 order = random.choice([f"{name}{way}, id{way}", f"g{way}, {name}{way}, id{way}", f"{name}{way}, id", f"id{way}"])
                 tail, more = random.choice([("LIMIT {}", ["LIMIT"]), ("LIMIT {} OFFSET {}", ["LIMIT", "OFFSET"])])
