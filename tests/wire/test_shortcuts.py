@@ -340,6 +340,31 @@ def test_each_write_is_seen_by_everyone_at_once(server: ServerThread, client: Cl
                     assert reader.run(payload) == reader.executed(payload)
 
 
+def test_an_evicted_key_is_executed_and_comes_back(server: ServerThread, client: Client) -> None:
+    payloads = [text(COUNTED.format(1)), text(POINT.format(2))]
+    expected = [client.same(payload) for payload in payloads]
+    assert server.server is not None
+    host: Any = server.server.environment.database.store._views  # type: ignore[attr-defined]
+
+    def evict_all() -> None:
+        for hosted in host.views.values():
+            host._engine.evict_keys(hosted.view, list(hosted.view.arrangement.index))
+        host._publisher.publish(host._engine)
+
+    for _ in range(3):
+        server.call(evict_all)
+        for payload, rows in zip(payloads, expected):
+            assert not client.is_answered_at_once(payload) and client.rows == rows
+            assert client.same(payload) == rows
+
+
+def test_rows_of_several_keys_come_in_their_order(client: Client) -> None:
+    rows = client.same(text("SELECT id FROM stories WHERE id IN (3, 1, 9, 2, 1)"))
+    assert rows == [b"\x011", b"\x012", b"\x013"]
+    rows = client.same(text("SELECT title FROM stories WHERE title IN ('two', 'one', 'three')"))
+    assert rows == [b"\x03one", b"\x05three", b"\x03two"]
+
+
 def test_a_transaction_sees_what_it_has_written(server: ServerThread, client: Client) -> None:
     payload = text(COUNTED.format(1))
     before = client.same(payload)
