@@ -227,7 +227,7 @@ class Cluster:
         self, definition: ViewDefinition, keys: bytes, part: Range | None = None
     ) -> list[bytes] | None:
         if self._shard_count != 1:
-            rows = None if part is not None else await self._sharded.lookup(definition, keys)
+            rows = await self._sharded.lookup(definition, keys, part)
             if rows is not None:
                 self.recorded.answered(definition)
             return rows

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from backend.view_range import EncodedRange
 from dataflow.shard_messages import Bundle
 
 DECIMAL, INTEGER = 1, 2
@@ -21,11 +22,12 @@ INTEGER_BITS_MAX = 63
 
 @dataclass(frozen=True, slots=True)
 class LookupAt:
-    """Keys of a view that live on the shard asked, as of `least_epoch` or later."""
+    """Keys of a view that live on the shard asked, as of `least_epoch` or later; `part` if not all of their rows."""
 
     view: bytes
     keys: bytes
     least_epoch: int
+    part: EncodedRange | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from backend.shared_memory.reader import SharedViewReader
 from backend.shared_memory.segment import is_possible
 from backend.shared_memory.shared_key import KeyNaming, SharedKey
 from backend.view_definition import ViewDefinition
+from backend.view_range import EncodedRange, Range
 from dataflow.sharding import shard_of
 from dataflow.source import key_of_values
 from dataflow.types import Row
@@ -105,17 +106,21 @@ class ShardedViews:
                     part[0].leave()
         self._elsewhere.clear()
 
-    async def lookup(self, definition: ViewDefinition, keys: bytes) -> list[bytes] | None:
+    async def lookup(
+        self, definition: ViewDefinition, keys: bytes, part: Range | None = None
+    ) -> list[bytes] | None:
         """The rows of each key, encoded, as of one epoch; None if no view can serve them."""
         wanted = definition.decode_keys(keys)
-        reader = self._readers.get(definition.name)
+        reader = self._readers.get(definition.name) if part is None else None
         names = None if reader is None else definition.naming.names(wanted)
         found = None if reader is None or names is None else reader.get_many(names)
         if found is not None and None not in found:
             return found  # type: ignore[return-value]
-        return await self._asked(definition, wanted)
+        return await self._asked(definition, wanted, None if part is None else part.encoded())
 
-    async def _asked(self, definition: ViewDefinition, wanted: Sequence[Row]) -> list[bytes] | None:
+    async def _asked(
+        self, definition: ViewDefinition, wanted: Sequence[Row], part: EncodedRange | None
+    ) -> list[bytes] | None:
         places: dict[int, list[int]] = {}
         for place, shard in enumerate(self._shards(definition, wanted)):
             places.setdefault(shard, []).append(place)
@@ -125,7 +130,7 @@ class ShardedViews:
         for _ in range(ATTEMPTS):
             asked = sorted(missing)
             found = await asyncio.gather(
-                *[self._ask(shard, LookupAt(definition.name, encoded[shard], least_epoch)) for shard in asked]
+                *[self._ask(shard, LookupAt(definition.name, encoded[shard], least_epoch, part)) for shard in asked]
             )
             if any(isinstance(answer, UnknownView) for answer in found):
                 if added or not await self._add(definition):

@@ -28,7 +28,7 @@ from backend.table_use import TableUse
 from backend.transport import FRAME_BYTES_MAX, Peer
 from backend.view_definition import keys_decoder
 from backend.view_messages import HostedViews
-from backend.view_range import RangeDecoder
+from backend.view_range import Range, RangeDecoder
 from controller.catalog import decode_node, decode_table
 from dataflow import shard_messages
 from dataflow.arrangement import Hit
@@ -45,7 +45,7 @@ from dataflow.shard_messages import (
     UpqueryAnswered,
     UpqueryRefused,
 )
-from dataflow.shard_views import Applied, Failed, ShardViews, ViewEffect
+from dataflow.shard_views import Applied, Failed, Reading, ShardViews, ViewEffect
 from dataflow.source import Key
 from dataflow.types import Row
 from persistence.shard_store import ShardStore
@@ -78,6 +78,7 @@ class Outside(Protocol):
 class _Hosted:
     tables: dict[int, int]
     keys: msgspec.msgpack.Decoder[list[Row]]
+    ranges: RangeDecoder
     hits: int = 0
     misses: int = 0
 
@@ -88,6 +89,7 @@ class _Asking:
     request: int
     view: View
     wanted: list[Row]
+    is_part: bool
 
 
 class ViewShard:
@@ -165,9 +167,10 @@ class ViewShard:
         used = {table.id: table.version for table in tables if table.id in tables_of(node)}
         self._use.begin(table for table in tables if table.id in used)
         keys = keys_decoder(tuple([node.types[column] for column in message.key]))
-        self._hosted[message.view] = _Hosted(used, keys)
+        ranges = RangeDecoder([node.types[column] for column in message.order])
+        self._hosted[message.view] = _Hosted(used, keys, ranges)
         log.info("view %s, %d views", message.view.hex(), len(self._hosted))
-        return shard_messages.AddView(message.view, node, message.key)
+        return shard_messages.AddView(message.view, node, message.key, message.order)
 
     def start(self, generation: int) -> None:
         """Forget all views: a shard was lost, or something failed.
@@ -213,7 +216,7 @@ class ViewShard:
     def _answer(self, asking: _Asking, epoch: int, rows: tuple[tuple[Row, ...], ...]) -> None:
         payloads = [_encode(each) for each in rows]
         file = ""
-        if self._words is not None and epoch == self._shown_epoch:
+        if self._words is not None and epoch == self._shown_epoch and not asking.is_part:
             # In the middle of an epoch nothing is shown: it comes with the next lookup.
             engine, found = self._views.worker.engine, [Hit(each) for each in rows]
             file = self._publisher.looked_up(engine, asking.view, asking.wanted, found, payloads)
@@ -262,7 +265,7 @@ class ViewShard:
             peer.send(Done(), request)
         elif message.view in self._adding:
             self._adding[message.view][1].append((peer, request))
-        elif _is_stale(tables, versions) or message.order or self._failures.get(message.view, 0) >= FAILURES_MAX:
+        elif _is_stale(tables, versions) or (message.order and not message.key) or self._failures.get(message.view, 0) >= FAILURES_MAX:
             peer.send(UnknownView(), request)
         else:
             self._adding[message.view] = (tables, [(peer, request)])
@@ -299,13 +302,23 @@ class ViewShard:
         keys = tuple([view.index_key(values) for values in wanted])
         self._requests += 1
         number = self._requests
-        self._asking[number] = _Asking(peer, request, view, wanted)
-        effects = self._views.lookup(number, message.view, keys, message.least_epoch)
+        self._asking[number] = _Asking(peer, request, view, wanted, message.part is not None)
+        read = None if message.part is None else self._reading(view, wanted, hosted.ranges.decode(message.part))
+        effects = self._views.lookup(number, message.view, keys, message.least_epoch, read)
         if any(isinstance(effect, UpqueryAnswered) for effect in effects):
             hosted.hits += len(keys)
         else:
             hosted.misses += len(keys)
         self._carry_out(effects)
+
+    def _reading(self, view: View, wanted: list[Row], part: Range) -> Reading:
+        def read(place: int) -> tuple[Row, ...]:
+            engine = self._views.worker.engine
+            found = engine.range(view, wanted[place], part.low, part.high, part.limit, part.descending)
+            assert isinstance(found, Hit)
+            return found.rows
+
+        return read
 
     def enforce_limit(self) -> None:
         """Have cold keys evicted in the next epoch if the views take too much memory."""
@@ -322,8 +335,9 @@ class ViewShard:
         for name, hosted in self._hosted.items():
             view = self._views.views.get(name)
             if view is not None:
-                ranges = RangeDecoder(())
-                shown[name] = HostedView(view, frozenset(hosted.tables), hosted.keys, ranges, hosted.hits, hosted.misses)
+                shown[name] = HostedView(
+                    view, frozenset(hosted.tables), hosted.keys, hosted.ranges, hosted.hits, hosted.misses
+                )
         return status_of(shown)
 
 

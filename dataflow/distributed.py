@@ -61,7 +61,7 @@ class Evaluator:
         self.applied: dict[tuple[int, Columns], Delta] = {}
         self.operators: dict[int, Operator] = {}
         self._codes: dict[int, RowCode] = {}
-        self._stores: dict[tuple[int, Columns], tuple[Arrangement, int, int, Callable[[Delta], None]]] = {}
+        self._stores: dict[tuple[int, Columns], tuple[Arrangement, int, int, int, Callable[[Delta], None]]] = {}
         self._loaders: dict[int, Any] = {}
 
     def refresh(self) -> None:
@@ -350,12 +350,12 @@ class Evaluator:
     def _storing(self, operator: Operator, store: Arrangement) -> Callable[[Delta], None]:
         at = (operator.number, store.columns)
         found = self._stores.get(at)
-        if found is None or found[0] is not store or found[1:3] != (store.recorders, store.views):
+        if found is None or found[0] is not store or found[1:4] != _storing_facts(store):
             code = Source("store", "delta")
             with code.block("for row, w in delta:"):
                 store_row(code, store, "row", "w", operator.types)
-            found = self._stores[at] = (store, store.recorders, store.views, code.build())
-        return found[3]
+            found = self._stores[at] = (store, *_storing_facts(store), code.build())
+        return found[4]
 
 
 def gather_key(operator: Operator, number: int) -> Callable[[Row], Key]:
@@ -369,6 +369,11 @@ def gather_key(operator: Operator, number: int) -> Callable[[Row], Key]:
         assert isinstance(node, LeftJoin | SemiJoin)
         columns = tuple(right for _, right in sorted(node.equalities))
     return key_function(columns, operator.inputs[number].types)
+
+
+def _storing_facts(store: Arrangement) -> tuple[int, int, int]:
+    """What the code that stores rows depends on, besides the arrangement itself."""
+    return store.recorders, store.views, len(store.orders)
 
 
 def _key(wanted: Columns, columns: Columns, parts: tuple[object, ...]) -> Key:

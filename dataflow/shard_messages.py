@@ -25,6 +25,7 @@ class AddView:
     view: ViewName
     node: Node
     key: Columns
+    order: Columns = ()
 
 
 @dataclass(frozen=True, slots=True)

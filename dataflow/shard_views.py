@@ -13,7 +13,7 @@ Invariants
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dataflow.delta import Delta, rows_of
@@ -55,6 +55,8 @@ class Failed:
 
 
 ViewEffect = Effect | Applied | Failed
+Reading = Callable[[int], tuple[Row, ...]]
+"""The wanted rows of the key at this place of a lookup, which is filled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class _Lookup:
     view: ViewName
     keys: tuple[Key, ...]
     least_epoch: int
+    read: Reading | None
 
 
 class ShardViews:
@@ -73,6 +76,8 @@ class ShardViews:
         self._applying = False
         self._failed = False
         self._waiting: list[_Lookup] = []
+        self._filling: dict[int, _Lookup] = {}
+        """Lookups of parts of keys, which can be read once the keys are filled."""
 
     @property
     def generation(self) -> int:
@@ -91,6 +96,7 @@ class ShardViews:
         self._failed = False
         effects: list[ViewEffect] = [*self.worker.handle(Reset(generation))]
         waiting, self._waiting = self._waiting, []
+        self._filling.clear()
         effects += [UpqueryRefused(each.request) for each in waiting]
         if self._applying:
             self._applying = False
@@ -112,25 +118,29 @@ class ShardViews:
     def limit_memory(self, limit_bytes: int) -> list[ViewEffect]:
         return [*self._handle(LimitMemory(limit_bytes)), EpochWanted()]
 
-    def lookup(self, request: int, view: ViewName, keys: tuple[Key, ...], least_epoch: int) -> list[ViewEffect]:
-        """Index keys of a view that live on this shard, as of `least_epoch` or later."""
+    def lookup(
+        self, request: int, view: ViewName, keys: tuple[Key, ...], least_epoch: int, read: Reading | None = None
+    ) -> list[ViewEffect]:
+        """Index keys of a view that live on this shard, as of `least_epoch` or later; with `read`, parts of them."""
         hosted = self.views.get(view)
         if hosted is None or self._failed:
             return [UpqueryRefused(request)]
         if self._applying or self.epoch < least_epoch:
-            self._waiting.append(_Lookup(request, view, keys, least_epoch))
+            self._waiting.append(_Lookup(request, view, keys, least_epoch, read))
             return []
         arrangement = hosted.arrangement
         arrangement.referenced.update(keys)
         found: list[tuple[Row, ...]] = []
-        for key in keys:
+        for place, key in enumerate(keys):
             value = arrangement.index.get(key)
-            if value is not None:
-                found.append(tuple(rows_of(arrangement.bag(value))))
-            elif arrangement.full:
+            if value is None and not arrangement.full:
+                if read is not None:
+                    self._filling[request] = _Lookup(request, view, keys, least_epoch, read)
+                return self._handle(Upquery(request, view, keys))
+            if value is None:
                 found.append(())
             else:
-                return self._handle(Upquery(request, view, keys))
+                found.append(tuple(rows_of(arrangement.bag(value))) if read is None else read(place))
         return [UpqueryAnswered(request, self.epoch, tuple(found))]
 
     def _handle(self, message: ToWorker) -> list[ViewEffect]:
@@ -144,11 +154,14 @@ class ShardViews:
             self._failed = True
             return [Failed(self.generation, error, self.worker.suspects)]
         for effect in handled:
+            if isinstance(effect, UpqueryAnswered) and effect.request in self._filling:
+                self._waiting.append(self._filling.pop(effect.request))
+                continue
             effects.append(effect)
             if isinstance(effect, EpochApplied):
                 self.epoch, self._applying = effect.epoch, False
                 effects.append(Applied())
                 waiting, self._waiting = self._waiting, []
                 for each in waiting:
-                    effects += self.lookup(each.request, each.view, each.keys, each.least_epoch)
+                    effects += self.lookup(each.request, each.view, each.keys, each.least_epoch, each.read)
         return effects

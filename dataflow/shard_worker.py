@@ -260,7 +260,7 @@ class ShardWorker:
     def _transition(self, transition: Transition) -> Program:
         graph, evaluator = self.engine.graph, self.evaluator
         if isinstance(transition, AddView):
-            view = self.engine.add_view(transition.node, transition.key)
+            view = self.engine.add_view(transition.node, transition.key, transition.order)
             self.views[transition.view] = view
         else:
             removed = self.views.pop(transition.view, None)

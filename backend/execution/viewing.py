@@ -7,9 +7,9 @@ the view, so that it keeps no more rows than are asked for.
 
 A query is not looked up but evaluated
 - inside a transaction that has written something, because no view shows uncommitted rows,
-- where there are several shards, if it needs an ordered view,
 - without a key and a small LIMIT, if its result is large,
 - without a key, if it is ordered for ranges and its tables are too large to be kept in memory,
+  or there are several shards,
 - without a key, if evaluating it takes long and there are several shards: they would compute the
   view in one go, and answer nothing else meanwhile; a worker alone fills it in the background.
 """
@@ -119,7 +119,7 @@ class QueryViews:
         if not transaction.is_empty:
             return None
         definition = self._definition(run.parameters, transaction.store.inherited)
-        if definition is None or (definition.order and transaction.store.shard_count != 1):
+        if definition is None:
             return None
         if self._alternatives is not None:
             wanted = self._alternatives.keys(run.parameters)
@@ -189,8 +189,8 @@ class QueryViews:
         if not obstacle and not fleeting.isdisjoint(self._inside):
             obstacle = "it depends on the moment it is asked"
         end = self._end(parameters)
-        if not obstacle and shard_count != 1 and self._order(end):
-            obstacle = "it needs an ordered view, and there are several shards"
+        if not obstacle and shard_count != 1 and self._order(end) and not self._key_columns:
+            obstacle = "it needs an ordered view without a key, and there are several shards"
         if not obstacle and not self._key_columns:
             if end is None and self._rows_seen > self._rows_max:
                 obstacle = f"it has no key and gives more than {self._rows_max} rows"

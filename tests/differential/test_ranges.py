@@ -13,10 +13,11 @@ from random import Random
 import pytest
 
 from backend.execution.local_store import LocalStore
-from tests.differential.comparison import DriverPeer, differences
+from tests.differential.comparison import DriverPeer, Peer, differences
 from tests.differential.embedded import EmbeddedPeer
 from tests.differential.generator import Generated
 from tests.mariadb import MariaDB
+from tests.serving import MillraceServer
 
 COLUMNS = {
     "i": "INT",
@@ -171,11 +172,10 @@ class Queries:
                 return sql, ["LIMIT", "OFFSET"], True
 
 
-def maintain(mariadb: MariaDB, folder: Path, seed: int, shapes: int, rounds: int) -> int:
-    """How many ordered views there were in the end."""
+def maintain(mariadb: MariaDB, found: Peer, seed: int, shapes: int, rounds: int) -> None:
     random = Random(seed)
     queries = Queries(random, shapes)
-    with mariadb.connect(mariadb.fresh_database()) as connection, EmbeddedPeer(folder, shard_count=1) as found:
+    with mariadb.connect(mariadb.fresh_database()) as connection:
         expected = DriverPeer(connection)
         rows = ", ".join(queries.row(key) for key in random.sample(range(1, 121), 100))
         more = ", ".join(f"({key}, {random.randint(1, 120)}, {random.choice(NUMBERS)})" for key in range(1, 60))
@@ -192,17 +192,38 @@ def maintain(mariadb: MariaDB, folder: Path, seed: int, shapes: int, rounds: int
             for _ in range(5):
                 sql = queries.change()
                 assert expected.run(sql).error == found.run(sql).error, sql
+
+
+def ordered_views(mariadb: MariaDB, folder: Path, seed: int, shapes: int, rounds: int) -> int:
+    """How many there were in the end."""
+    with EmbeddedPeer(folder, shard_count=1) as found:
+        maintain(mariadb, found, seed, shapes, rounds)
         store = found.database.store
         assert isinstance(store, LocalStore)
         return sum(bool(each.view.order) for each in store._views.views.values())
 
 
 def test_ranges_are_read_from_ordered_views(mariadb: MariaDB, tmp_path: Path) -> None:
-    assert maintain(mariadb, tmp_path, seed=1, shapes=60, rounds=12) > 20
+    assert ordered_views(mariadb, tmp_path, seed=1, shapes=60, rounds=12) > 20
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("seed", range(10, 18))
 def test_many_ranges_are_read_from_ordered_views(mariadb: MariaDB, tmp_path: Path, seed: int) -> None:
-    maintain(mariadb, tmp_path, seed, shapes=150, rounds=60)
+    ordered_views(mariadb, tmp_path, seed, shapes=150, rounds=60)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_ranges_are_read_from_ordered_views_of_two_workers(mariadb: MariaDB, tmp_path: Path) -> None:
+    server = MillraceServer(tmp_path / "data", "--workers=2")
+    try:
+        with server.connect() as connection:
+            found = DriverPeer(connection)
+            found.run("CREATE DATABASE d")
+            found.run("USE d")
+            maintain(mariadb, found, seed=3, shapes=60, rounds=12)
+        assert all(shard["views"] > 30 for shard in server.status()["shards"])
+    finally:
+        server.kill()
