@@ -9,6 +9,7 @@ is from before an earlier one.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -151,7 +152,9 @@ class ShardedViews:
         return None
 
     async def _add(self, definition: ViewDefinition) -> bool:
-        message = AddView(definition.name, definition.node, definition.key, definition.tables, definition.order)
+        message = AddView(
+            definition.name, definition.node, definition.key, definition.tables, definition.order, definition.names, time.time()
+        )
         return not isinstance(await self._ask(0, message), UnknownView)
 
     def _shards(self, definition: ViewDefinition, keys: Sequence[Row]) -> list[int]:

@@ -79,6 +79,8 @@ class _Hosted:
     tables: dict[int, int]
     keys: msgspec.msgpack.Decoder[list[Row]]
     ranges: RangeDecoder
+    names: tuple[str, ...]
+    since: float
     hits: int = 0
     misses: int = 0
 
@@ -168,7 +170,7 @@ class ViewShard:
         self._use.begin(table for table in tables if table.id in used)
         keys = keys_decoder(tuple([node.types[column] for column in message.key]))
         ranges = RangeDecoder([node.types[column] for column in message.order])
-        self._hosted[message.view] = _Hosted(used, keys, ranges)
+        self._hosted[message.view] = _Hosted(used, keys, ranges, message.names, message.since)
         log.info("view %s, %d views", message.view.hex(), len(self._hosted))
         return shard_messages.AddView(message.view, node, message.key, message.order)
 
@@ -336,8 +338,9 @@ class ViewShard:
             view = self._views.views.get(name)
             if view is not None:
                 shown[name] = HostedView(
-                    view, frozenset(hosted.tables), hosted.keys, hosted.ranges, hosted.hits, hosted.misses
-                )
+                    view, frozenset(hosted.tables), hosted.keys, hosted.ranges, hosted.hits, hosted.misses,
+                    names=hosted.names, since=hosted.since,
+                )  # fmt: skip
         return status_of(shown)
 
 
