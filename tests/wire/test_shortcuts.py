@@ -22,6 +22,7 @@ from tests.wire.raw import DEPRECATE_EOF, PLAIN, RawClient, ServerError, framed,
 from tests.wire.server import ServerThread
 
 PING = b"\x0e"
+QUERY_ATTRIBUTES = 1 << 27
 LONG, LONGLONG, DOUBLE, VAR_STRING, NULL_TYPE = 3, 8, 5, 253, 6
 WARM = 8
 """So often a statement comes before it is expected to be answered as it arrives."""
@@ -224,6 +225,27 @@ def test_a_text_query_is_the_same_both_ways(client: Client, sql: str) -> None:
 )
 def test_a_prepared_query_is_the_same_both_ways(client: Client, sql: str, parameters: tuple[Any, ...]) -> None:
     client.same(execute(client.prepare(sql), *parameters))
+
+
+@pytest.mark.parametrize("flags", [0, 8])
+def test_clients_that_may_send_attributes_get_the_same(server: ServerThread, client: Client, flags: int) -> None:
+    """They say how many there are before the text, and give each parameter a name."""
+    attributes = b"\x01\x01" + b"\0" + b"\1" + bytes((VAR_STRING, 0)) + b"\4name" + b"\5value"
+    with Client(server, DEPRECATE_EOF | QUERY_ATTRIBUTES) as other:
+        other.query(b"\0\1USE quick")
+        rows = other.same(b"\x03\0\1" + POINT.format(1).encode())
+        payload = b"\x03" + attributes + POINT.format(1).encode()
+        for _ in range(WARM):
+            assert not other.is_answered_at_once(payload) and other.rows == rows
+        statement = other.prepare(POINT.format("?"))
+        head = b"\x17" + struct.pack("<IBI", statement, flags, 1) + b"\1\0"
+        for number in (1, 2):
+            key = struct.pack("<q", number)
+            found = other.same(head + b"\1" + bytes((LONGLONG, 0)) + b"\0" + key)
+            assert found == other.same(head + b"\0" + key) and len(found) == 1
+        none = other.prepare("SELECT COUNT(*) FROM stories s JOIN votes v ON v.story = s.id")
+        head = b"\x17" + struct.pack("<IBI", none, flags, 1)
+        assert len(other.same(head + b"\0" if flags else head)) == 1
 
 
 def test_equal_floats_that_look_different_stay_different(client: Client) -> None:
