@@ -112,6 +112,8 @@ class Statements:
 
     async def define(self, statements: Sequence[str]) -> None:
         """Carry out definition statements, all or none."""
+        if any("TEMPORARY" in leading_words(sql, 2) for sql in statements):
+            raise Unsupported("temporary tables, which need a connection that they end with")
         if self._session is not None:
             for sql in statements:
                 check_definition(self._session, Cursor(sql, DEFAULT_SETTINGS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -133,6 +134,8 @@ class MaintainedView(msgspec.Struct):
     hits: int
     misses: int
     evictions: int
+    named_views: list[str]
+    since: datetime
 
 
 class MaintainedViews(msgspec.Struct):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -217,7 +218,7 @@ class Interface:
         views = [
             bodies.MaintainedView(
                 shard, view.name.hex(), view.definition, "full" if view.reason else "partial", view.keys,
-                view.rows, view.size_bytes, view.hits, view.misses, view.evictions,
+                view.rows, view.size_bytes, view.hits, view.misses, view.evictions, list(view.names), datetime.fromtimestamp(int(view.since), UTC),
             )
             for shard, hosted in await self._engine.view_status()
             for view in hosted.views

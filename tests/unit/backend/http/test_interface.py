@@ -212,6 +212,7 @@ def test_a_program_is_all_or_nothing(tmp_path: Path) -> None:
         await api.fails("DELETE", "/v1/databases/shop/views/v", status=404, code=1051)
         await api.fails("POST", path, {"sql": "CREATE TABLE t (id INT)"}, status=409, code=1050)
         await api.fails("POST", path, {"sql": ";"}, status=400, code=1065)
+        await api.fails("POST", path, {"sql": "CREATE TEMPORARY TABLE x (id INT)"}, status=400, code=1235)
         await api.fails("GET", "/v1/databases/none/views", status=404, code=1049)
         assert (await api.ask("GET", "/v1/program"))["views"] == []
 
