@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from controller.program import MaintainedQuery, Program
+from controller.registry import Registry
 from tests.serving import MillraceServer
 
 DEADLINE_S = 60.0
@@ -30,6 +32,24 @@ def maintained(server: MillraceServer, wanted: int) -> dict[str, tuple[Any, ...]
             return {row[0]: row[1:] for row in found}
 
 
+def check_large_queries(server: MillraceServer) -> None:
+    """What does not fit into one znode is in several, and leaves none behind."""
+    registry = Registry(server.status()["zookeeper"])
+    registry.start()
+    try:
+        program = Program(registry)
+        before = program.load()
+        large = MaintainedQuery(b"large", b"x" * 1_500_000, (0,), (), ((1, 1),), ("d.v",), 1.0)
+        program.record(large)
+        program.record(large)
+        assert sorted(program.load(), key=lambda each: each.name) == sorted([*before, large], key=lambda each: each.name)
+        program.forget([large.name])
+        assert program.names() == {each.name for each in before}
+        assert len(registry.client.get_children(registry.path("program"))) == len(before)
+    finally:
+        registry.stop()
+
+
 def test_what_was_maintained_is_maintained_again_after_any_restart(tmp_path: Path) -> None:
     server = MillraceServer(tmp_path / "data")
     with server.connect() as connection, connection.cursor() as cursor:
@@ -42,6 +62,8 @@ def test_what_was_maintained_is_maintained_again_after_any_restart(tmp_path: Pat
         assert rows(server, sql, 1) == answer
     before = maintained(server, 3)
     assert sorted(each[1] or "" for each in before.values()) == ["", "", "d.counts"]
+
+    check_large_queries(server)
 
     [shard] = server.status()["shards"]
     os.kill(shard["process"], 9)
