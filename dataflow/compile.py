@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 from dataflow import numerals
 from dataflow.conversion import Domain, conversion
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Column, Expression, Literal, Parameter, columns_of, walk
 from dataflow.fragment import Fragment
 from dataflow.functions.registry import lookup
@@ -325,13 +326,21 @@ def _is_unsettled(expression: Expression) -> bool:
 
 
 def _define(name: str, body: str, namespace: dict[str, Any]) -> Callable[..., Any]:
-    exec(f"def {name}(r, p):\n{body}\n", namespace)
+    try:
+        exec(f"def {name}(r, p):\n{body}\n", namespace)
+    except (SyntaxError, MemoryError) as error:  # Python's compiler has a limit of its own
+        if "nested" not in str(error) and not isinstance(error, MemoryError):
+            raise
+        raise InvalidStatement(Condition.STACK_OVERRUN, 0, 0, 0) from None
     function: Callable[..., Any] = namespace[name]
     return function
 
 
 def compile_scalar(expression: Expression, division_errors: bool = False) -> Callable[[Row, Parameters], Value]:
     """`f(row, parameters)`: the expression's value."""
+    if isinstance(expression, Parameter):  # lists of thousands are not worth compiling
+        index = expression.index
+        return lambda row, parameters: parameters[index]
     emitter = Emitter(division_errors=division_errors)
     return _define("scalar", f"    return {emitter.output(expression)}", emitter.namespace)
 
@@ -342,9 +351,9 @@ def compile_predicate(expression: Expression) -> Callable[[Row, Parameters], boo
     return _define("predicate", f"    return True if {emitter.truth(expression)} else False", emitter.namespace)
 
 
-def compile_row(expressions: Sequence[Expression]) -> Callable[[Row, Parameters], Row]:
+def compile_row(expressions: Sequence[Expression], division_errors: bool = False) -> Callable[[Row, Parameters], Row]:
     """`f(row, parameters)`: the values of several expressions as one row."""
-    emitter = Emitter()
+    emitter = Emitter(division_errors=division_errors)
     values = "".join(f"{emitter.output(expression)}, " for expression in expressions)
     return _define("values", f"    return ({values})", emitter.namespace)
 

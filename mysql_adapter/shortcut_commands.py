@@ -122,7 +122,7 @@ class ShortcutCommands:
         sql = session.decode(text)
         reading = template_reader(settings.ansi_quotes, settings.backslash_escapes).read(sql)
         codes = codes_of(reading)
-        if codes is None:
+        if codes is None or "x" in codes:
             return None
         shortcut = context.shortcut((reading.template.text, codes, False), session, sql)
         return None if shortcut is None else (shortcut, tuple(reading.values))

@@ -24,6 +24,7 @@ from backend.execution.viewing import QueryViews
 from backend.view_definition import ViewDefinition
 from controller.catalog import Catalog
 from controller.sql.parameters import Parameters
+from controller.sql.parse import parameter_count
 from controller.sql.plan import Query
 from controller.sql.planner import parse_statement
 from controller.sql.query import plan_query
@@ -46,7 +47,7 @@ class KeyedQuery:
         tree = parse_statement(canonical_text(sql, DEFAULT_SETTINGS))
         if not isinstance(tree, exp.Query):
             raise Unsupported("a view of anything but a SELECT")
-        count = sum(1 for _ in tree.find_all(exp.Placeholder))
+        count = sum(map(parameter_count, tree.find_all(exp.Placeholder)))
         parameters = Parameters([None] * count)
         query = _with_outputs_kept(plan_query(tree, catalog, schema, DEFAULT_SETTINGS, parameters))
         self.sql = sql

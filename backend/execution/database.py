@@ -32,6 +32,7 @@ from backend.store import Committed, Locked, StaleSchema, Store
 from backend.view_messages import HostedViews
 from controller.account_changes import AccountStatement
 from controller.catalog import Catalog
+from controller.sql.depth import deeply
 from controller.sql.locking import EXCLUSIVE
 from controller.sql.plan import Delete, Directed, Insert, Plan, Query, Select, Update
 from controller.sql.settings import Settings
@@ -297,6 +298,10 @@ def _pause_seconds(attempt: int) -> float:
 
 
 def compile_statement(plan: Plan) -> Compiled:
+    return deeply(lambda: _compiled(plan))
+
+
+def _compiled(plan: Plan) -> Compiled:
     match plan.statement:
         case Select() as select if (point := point_query(select)) is not None:
             return compile_select(point)

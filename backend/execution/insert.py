@@ -38,7 +38,9 @@ class CompiledInsert:
         self.columns = Columns(insert.table)
         self.references = References(insert.relations) if insert.relations else None
         self.ignore = insert.ignore or insert.on_duplicate is OnDuplicate.IGNORE
-        self.select = None if insert.select is None else compile_select(insert.select)
+        self.select = self._strict_select = None if insert.select is None else compile_select(insert.select)
+        if insert.select is not None and any(divides(each) for each in insert.select.outputs):
+            self._strict_select = compile_select(insert.select, True)
         self.on_update = Assignments(self.columns, insert.on_update)
         self.rows = self._strict_rows = _cells(insert, False)
         if any(expression is not None and divides(expression) for row in insert.rows for expression in row):
@@ -72,7 +74,9 @@ class CompiledInsert:
             rows = self._strict_rows if execution.modes.refuses_division_by_zero else self.rows
             await run.insert([(cells, vector) for vector in vectors for cells in rows])
         else:
-            selected = await self.select.run(execution)
+            select = self._strict_select if execution.modes.refuses_division_by_zero else self.select
+            assert select is not None
+            selected = await select.run(execution)
             cells = tuple(
                 (position, _reader(number), column.type)
                 for number, (position, column) in enumerate(zip(self.insert.columns, selected.columns))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from backend.execution.execution import Execution
@@ -18,14 +18,15 @@ from backend.execution.window import CompiledWindow
 from backend.view_definition import ViewDefinition
 from controller.sql.plan import Query, Recursion, Select
 from dataflow.compile import compile_predicate, compile_row, compile_scalar
-from dataflow.expression import Expression, Parameter, parameters_of
+from dataflow.expression import Expression, parameters_of
 from dataflow.node import Node
 from dataflow.source import key_function
 from dataflow.types import Row, Value
 
 
 class CompiledQuery:
-    def __init__(self, query: Query, readers: Readers | None = None) -> None:
+    def __init__(self, query: Query, readers: Readers | None = None, division_errors: bool = False) -> None:
+        """`division_errors`: what is selected may not come from a division by zero."""
         self.query = query
         self.columns = query.columns
         if readers is None:
@@ -36,7 +37,7 @@ class CompiledQuery:
         self._keys = [
             (
                 self._key_columns.index(key.column),
-                [_value_of(value) for value in key.values],
+                [compile_scalar(value) for value in key.values],
                 key_function((0,), [types[key.column]]),
             )
             for key in query.keys
@@ -51,7 +52,7 @@ class CompiledQuery:
         self._reader = readers.reader(query.node, self._key_columns, conditions)
         self._filter = None if query.filter is None else compile_predicate(query.filter)
         self._windows = [CompiledWindow(each) for each in query.windows]
-        self._project = compile_row(query.outputs)
+        self._project = compile_row(query.outputs, division_errors)
         self._sorter = Sorter(query.order_by) if query.order_by else None
         self._distinct = row_key([each.type for each in query.outputs]) if query.distinct else None
         self._limit = None if query.limit is None else compile_scalar(query.limit)
@@ -150,13 +151,7 @@ def _compiled_prior(prior: Query | Recursion, readers: Readers) -> CompiledQuery
     return CompiledRecursion(prior, CompiledQuery(prior.first, readers), CompiledQuery(prior.following, readers))
 
 
-def _value_of(expression: Expression) -> Callable[[Row, Sequence[Value]], Value]:
-    """As `compile_scalar`; a list of thousands of parameters is not worth compiling."""
-    if isinstance(expression, Parameter):
-        index = expression.index
-        return lambda row, parameters: parameters[index]
-    return compile_scalar(expression)
-
-
-def compile_select(select: Select | Query) -> CompiledSelect | CompiledQuery:
-    return CompiledQuery(select) if isinstance(select, Query) else CompiledSelect(select)
+def compile_select(select: Select | Query, division_errors: bool = False) -> CompiledSelect | CompiledQuery:
+    if isinstance(select, Query):
+        return CompiledQuery(select, division_errors=division_errors)
+    return CompiledSelect(select, division_errors)

@@ -69,7 +69,7 @@ class Filter:
 
 
 class CompiledSelect:
-    def __init__(self, select: Select) -> None:
+    def __init__(self, select: Select, division_errors: bool = False) -> None:
         self.select = select
         self.columns = select.columns
         is_stored = select.table is not None and select.table.id >= 0
@@ -78,7 +78,7 @@ class CompiledSelect:
         grouped = bool(select.group_by or select.aggregates)
         self._grouping = Grouping(select.group_by, select.aggregates) if grouped else None
         self._having = None if select.having is None else compile_predicate(select.having)
-        self._project = compile_row(select.outputs)
+        self._project = compile_row(select.outputs, division_errors)
         self.distinct = row_key([column.type for column in select.columns]) if select.distinct else None
         self.limit = None if select.limit is None else compile_scalar(select.limit)
         self.offset = None if select.offset is None else compile_scalar(select.offset)

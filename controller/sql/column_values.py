@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 
+from controller.sql.lexer import Digits
 from controller.sql.settings import Settings
 from controller.sql.stored_expressions import normalised
 from controller.sql.table_elements import (
@@ -87,6 +88,9 @@ def _stored(column: Column, value: Value, settings: Settings) -> Value:
     """A literal default as a row would hold it; error 1067 if it does not fit as it is."""
     if column.type.kind in _NO_LITERAL_DEFAULT:
         raise InvalidStatement(Condition.BLOB_DEFAULT, column.name)
+    if isinstance(value, bytes):
+        number = column.type.kind in NUMBERS and type(value) is Digits
+        value = int.from_bytes(value, "big") if number else bytes(value)
     given = Modes.parse(",".join(settings.sql_mode))
     modes = replace(
         given,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from dataflow.expression import Literal
+from dataflow.expression import Expression, Literal
+from dataflow.functions import call
 from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, Kind, SqlType, Value, decimal, text
 
 
@@ -14,6 +15,23 @@ def unit(name: str) -> Literal:
 
 def binary(value: bytes) -> Literal:
     return Literal(value, SqlType(Kind.VARBINARY, length=len(value)))
+
+
+def digits(value: bytes) -> Literal:
+    """x'…' and b'…'; see `as_number`."""
+    return Literal(value, digits_type(len(value)))
+
+
+def digits_type(length: int | None = None) -> SqlType:
+    """The type of bytes written as digits; nothing else that is VARBINARY is unsigned."""
+    return SqlType(Kind.VARBINARY, length=length, unsigned=True)
+
+
+def as_number(expression: Expression) -> Expression:
+    """Where a number is wanted: bytes written as digits are one."""
+    if expression.type.kind is not Kind.VARBINARY or not expression.type.unsigned:
+        return expression
+    return call("digits number", expression)
 
 
 def number(digits: str) -> Literal:

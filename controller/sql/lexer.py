@@ -15,8 +15,11 @@ from decimal import Decimal
 from enum import Enum
 from functools import cache
 
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.types import Value
 
+NEAR_LENGTH_MAX = 80
+"""As much of the statement as MySQL quotes in a syntax error."""
 SERVER_VERSION = 80036
 """Versioned comments up to this version are executed."""
 
@@ -112,6 +115,17 @@ def _scanner(ansi_quotes: bool, backslash: bool) -> re.Pattern[str]:
     )
 
 
+def syntax_error(sql: str, offset: int) -> InvalidStatement:
+    """Error 1064 that quotes `sql` from `offset` on."""
+    line = sql.count("\n", 0, offset) + 1
+    return InvalidStatement(Condition.PARSE_ERROR, sql[offset : offset + NEAR_LENGTH_MAX], line)
+
+
+def _check_closed(sql: str, comment: str, offset: int) -> None:
+    if comment.startswith("/*") and comment[2:3] != "!" and (len(comment) < 4 or not comment.endswith("*/")):
+        raise syntax_error(sql, offset)
+
+
 _KINDS = {kind.value: kind for kind in TokenKind}
 
 
@@ -127,6 +141,7 @@ def tokens(sql: str, ansi_quotes: bool = False, backslash: bool = True) -> Itera
         name = match.lastgroup
         if name == "skip":
             marker = match.group()
+            _check_closed(sql, marker, match.start())
             if marker.startswith("/*!") and len(marker) >= 8 and int(marker[3:]) > SERVER_VERSION:
                 closing = sql.find("*/", position)
                 position = end if closing < 0 else closing + 2
@@ -157,6 +172,7 @@ def without_comments(sql: str, backslash: bool = True) -> str:
         marker = match["drop"]
         if marker is None:
             continue
+        _check_closed(sql, marker, match.start())
         pieces += (sql[start : match.start()], " ")
         if marker.startswith("/*!") and len(marker) >= 8 and int(marker[3:]) > SERVER_VERSION:
             closing = sql.find("*/", position)
@@ -237,6 +253,12 @@ def string_value(text: str, backslash: bool = True) -> str:
     return "".join(parts)
 
 
+class Digits(bytes):
+    """What was written as 0x…, x'…', 0b… or b'…': bytes, and a number where one is wanted."""
+
+    __slots__ = ()
+
+
 def literal_value(text: str, backslash: bool = True) -> Value:
     """The value of a literal as `literal_splitter` finds it; also NULL and signed numbers.
 
@@ -261,10 +283,10 @@ def literal_value(text: str, backslash: bool = True) -> Value:
     lowered = text[:2].lower()
     if lowered == "0x" or lowered == "x'":
         digits = text[2:] if lowered == "0x" else text[2:-1]
-        return bytes.fromhex(digits if len(digits) % 2 == 0 else "0" + digits)
+        return Digits(bytes.fromhex(digits if len(digits) % 2 == 0 else "0" + digits))
     if lowered == "0b" or lowered == "b'":
         bits = text[2:] if lowered == "0b" else text[2:-1]
-        return int(bits or "0", 2).to_bytes((len(bits) + 7) // 8, "big")
+        return Digits(int(bits or "0", 2).to_bytes((len(bits) + 7) // 8, "big"))
     if lowered == "n'":
         return string_value(text[1:], backslash)
     if text.upper() == "NULL":

@@ -6,8 +6,10 @@ from typing import Any
 
 from sqlglot import exp
 
+from controller.sql.constants import as_number
+from controller.sql.parse import parameter_count
 from dataflow.expression import Expression, Literal
-from dataflow.types import BIGINT_UNSIGNED, NUMBERS, Kind
+from dataflow.types import NUMBERS, Kind
 
 
 def with_fitting_literals(operands: list[Expression], nodes: tuple[Any, Any]) -> list[Expression]:
@@ -16,10 +18,23 @@ def with_fitting_literals(operands: list[Expression], nodes: tuple[Any, Any]) ->
     for this, that in ((0, 1), (1, 0)):
         if isinstance(nodes[this], exp.Boolean) and operands[that].type.kind is Kind.JSON:
             found[this] = Literal("true" if nodes[this].this else "false", operands[that].type)
-        elif isinstance(nodes[this], exp.BitString | exp.HexString) and operands[that].type.kind in NUMBERS:
-            base = 2 if isinstance(nodes[this], exp.BitString) else 16
-            found[this] = Literal(int(nodes[this].this or "0", base), BIGINT_UNSIGNED)
-    return found
+    return as_numbers_beside(found)
+
+
+def as_numbers_beside(operands: list[Expression]) -> list[Expression]:
+    """Bytes written as digits are numbers if one of the operands is."""
+    if any(each.type.kind in NUMBERS for each in operands):
+        return [as_number(each) for each in operands]
+    return operands
+
+
+def each_alone(nodes: list[Any]) -> list[Any]:
+    """`nodes` with a placeholder for each parameter, where one stands for several."""
+    if len(nodes) != 1 or not isinstance(nodes[0], exp.Placeholder):
+        return nodes
+    first = int(nodes[0].this) if nodes[0].this.isdigit() else 0
+    count = parameter_count(nodes[0])
+    return nodes if count == 1 else [exp.Placeholder(this=str(first + place)) for place in range(count)]
 
 
 def flattened(node: Any) -> list[Any]:

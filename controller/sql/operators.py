@@ -33,6 +33,8 @@ BINARY: dict[Any, str] = {
 }
 COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
 UNARY: dict[Any, str] = {exp.Not: "not", exp.Neg: "negate", exp.BitwiseNot: "~"}
+OF_NUMBERS = frozenset({"abs", "ceil", "ceiling", "floor", "round", "truncate", "mod", "pow", "power", "sqrt", "sign", "bit_count"})
+"""Functions whose arguments are numbers, also where they were written as 0xFF."""
 NO_PARENTHESES: dict[Any, str] = {
     exp.CurrentTimestamp: "current_timestamp",
     exp.CurrentDate: "current_date",

@@ -5,7 +5,7 @@
 | i, u         | int, within BIGINT or above it                                    |
 | s8, s14, s32 | str of less than 2^8, 2^14 or 2^32 characters                     |
 | dP,S         | Decimal with up to P digits, S of them after the point            |
-| f, b         | float, bytes                                                      |
+| f, b, x      | float, bytes, bytes written as digits (0xFF)                      |
 | n            | None, or a value that only goes into a column, by its Python type |
 | date, datetime:N, timestamp:N, time:N | packed values, as the binary protocol brings them |
 
@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
-from controller.sql.constants import decimal_type
+from controller.sql.constants import decimal_type, digits_type
+from controller.sql.lexer import Digits
 from controller.sql.template import Reading
 from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, NULL, Kind, SqlType, Value, text
 
@@ -38,7 +39,7 @@ def code_of(value: Value) -> str:
         found = decimal_type(value)
         digits = found.length or 0
         return f"d{next((each for each in _PRECISIONS if digits <= each), digits)},{found.scale}"
-    return "f" if isinstance(value, float) else "b"
+    return "f" if isinstance(value, float) else "x" if type(value) is Digits else "b"
 
 
 def type_of(code: str, collation: str) -> SqlType:
@@ -53,6 +54,8 @@ def type_of(code: str, collation: str) -> SqlType:
             return DOUBLE
         case "b":
             return SqlType(Kind.LONGBLOB)
+        case "x":
+            return digits_type()
         case "n":
             return NULL
         case "d" if code[1].isdigit():
@@ -60,6 +63,13 @@ def type_of(code: str, collation: str) -> SqlType:
             return SqlType(Kind.DECIMAL, length=int(precision), scale=int(scale))
     name, _, digits = code.partition(":")
     return SqlType(Kind(name), scale=int(digits or 0))
+
+
+def plain_values(values: Sequence[Value], codes: Sequence[str]) -> Sequence[Value]:
+    """Values as they are computed with: how bytes were written is told by their code."""
+    if "x" not in codes:
+        return values
+    return [bytes(value) if type(value) is Digits else value for value in values]
 
 
 def codes_of(reading: Reading) -> tuple[str, ...] | None:
@@ -84,7 +94,7 @@ def codes_of(reading: Reading) -> tuple[str, ...] | None:
     return (*codes, *[code_of(value) for value in values[end:]])
 
 
-def _stored_code(column: Sequence[Value]) -> str:
+def _stored_code(column: Sequence[Value]) -> str | None:
     """For values that only go into a column: one code, whatever they are."""
     kinds = set(map(type, column))
     present = column
@@ -96,6 +106,8 @@ def _stored_code(column: Sequence[Value]) -> str:
         return "i" if least >= _BIGINT_MIN and most <= _BIGINT_MAX else "n"  # type: ignore[operator]
     if kinds == {str}:
         return "s14" if max(map(len, present)) < 16384 else "n"  # type: ignore[arg-type]
+    if Digits in kinds:
+        return "x" if kinds == {Digits} else None
     return "n"
 
 

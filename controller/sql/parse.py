@@ -10,6 +10,7 @@ Definition statements have a parser of their own, see `definition`.
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -18,11 +19,11 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.mysql import MySQLParser
 from sqlglot.tokens import TokenType
 
-from controller.sql.lexer import tokens
+from controller.sql.depth import deeply
+from controller.sql.lexer import syntax_error, tokens
 from dataflow.errors import Condition, InvalidStatement
 
-NEAR_LENGTH_MAX = 80
-"""As much of the statement as MySQL quotes in a syntax error."""
+__all__ = ["parameter_count", "parse", "parse_expression", "several", "syntax_error"]
 
 _OPERATORS = frozenset({*"()[]{}&^:,.-=><%/\\+;*~|@#$!", "<>", "!=", "<=", ">=", "<=>", "&&", "||", "->", "->>", ":=", "@@"})
 
@@ -68,7 +69,7 @@ class _Parser(MySQLParser):  # type: ignore[misc]
     }
     PLACEHOLDER_PARSERS: ClassVar[dict[Any, Any]] = {
         **MySQLParser.PLACEHOLDER_PARSERS,
-        TokenType.PLACEHOLDER: lambda self: exp.Placeholder(this=str(self.marks[self._prev.start])),
+        TokenType.PLACEHOLDER: lambda self: self.parse_mark(self._prev),
     }
     STATEMENT_PARSERS: ClassVar[dict[Any, Any]] = {
         **MySQLParser.STATEMENT_PARSERS,
@@ -77,9 +78,22 @@ class _Parser(MySQLParser):  # type: ignore[misc]
 
     def parse(self, raw_tokens: Any, sql: str) -> Any:
         self._check_names(raw_tokens)
-        placeholders = (token for token in raw_tokens if token.token_type == TokenType.PLACEHOLDER)
-        self.marks = {token.start: number for number, token in enumerate(placeholders)}
+        self.marks: dict[int, tuple[int, int]] = {}
+        number = 0
+        for token in raw_tokens:
+            if token.token_type == TokenType.PLACEHOLDER:
+                several = _SEVERAL.match(sql, token.end + 1)
+                count = 1 if several is None else int(several[1])
+                self.marks[token.start] = (number, count)
+                number += count
         return super().parse(raw_tokens, sql)
+
+    def parse_mark(self, token: Any) -> Any:
+        number, count = self.marks[token.start]
+        found = exp.Placeholder(this=str(number))
+        if count > 1:
+            found.meta["count"] = count
+        return found
 
     def _check_names(self, raw_tokens: Any) -> None:
         """A name has three parts at most; a longer one is refused before it costs anything."""
@@ -222,6 +236,32 @@ class _Parser(MySQLParser):  # type: ignore[misc]
         return text
 
 
+_SEVERAL = re.compile(r"/\*\x01(\d+)\*/")
+_LONG_LIST = re.compile(
+    r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`|\bIN\s*\(\s*(\?(?:\s*,\s*\?){31,}+)\s*\)""",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def several(count: int) -> str:
+    """One mark for so many parameters side by side."""
+    return f"?/*\x01{count}*/"
+
+
+def parameter_count(placeholder: Any) -> int:
+    """How many parameters the placeholder stands for."""
+    return int(placeholder.meta.get("count", 1)) if placeholder._meta else 1
+
+
+def _with_short_lists(sql: str) -> str:
+    """`sql` with one `?` that knows their number for those of a long IN list: parsing each would take long."""
+
+    def short(match: re.Match[str]) -> str:
+        return match[0] if match[1] is None else f"IN ({several(match[1].count('?'))})"
+
+    return sql if sql.count("?") < 64 else _LONG_LIST.sub(short, sql)
+
+
 class _Dialect(MySQL):  # type: ignore[misc]
     SUPPORTS_VALUES_DEFAULT = False  # DEFAULT is read as a name, DEFAULT(column) as a call
     Tokenizer = _Tokenizer
@@ -235,6 +275,16 @@ def _call(name: str, *arguments: Any) -> exp.Anonymous:
 _DIALECT = _Dialect()
 
 
+def _parsed(sql: str) -> Any:
+    short = _with_short_lists(sql)
+    try:
+        return _DIALECT.parse(short)
+    except ParseError:
+        if short == sql:
+            raise
+        return _DIALECT.parse(sql)  # for the place of the error
+
+
 def parse(sql: str) -> Any:
     """The tree of one statement; error 1064 where MySQL has it, or close to it."""
     if "\0" in sql:
@@ -243,14 +293,12 @@ def parse(sql: str) -> Any:
         if zero is not None:
             raise syntax_error(sql[:zero], zero)
     try:
-        found = _DIALECT.parse(sql)
+        found = deeply(lambda: _parsed(sql))
     except ParseError as error:
         raise syntax_error(sql, error.errors[0].get("offset", 0)) from None
     except TokenError:
         open_quotes = (token.start for token in tokens(sql) if token.text in ("'", '"', "`"))
         raise syntax_error(sql, next(open_quotes, 0)) from None
-    except RecursionError:
-        raise InvalidStatement(Condition.UNKNOWN_ERROR, "the statement is nested too deeply") from None
     if len(found) > 1:
         raise syntax_error(sql, next(token.end for token in tokens(sql) if token.text == ";"))
     if not found or found[0] is None:
@@ -266,9 +314,3 @@ def parse_expression(sql: str) -> Any:
     if not isinstance(select, exp.Select) or len(select.expressions) != 1 or len([v for v in select.args.values() if v]) != 1:
         raise syntax_error(sql, 0)
     return select.expressions[0]
-
-
-def syntax_error(sql: str, offset: int) -> InvalidStatement:
-    """Error 1064 that quotes `sql` from `offset` on."""
-    line = sql.count("\n", 0, offset) + 1
-    return InvalidStatement(Condition.PARSE_ERROR, sql[offset : offset + NEAR_LENGTH_MAX], line)

@@ -14,8 +14,9 @@ from sqlglot import exp
 
 from controller.catalog import Catalog
 from controller.sql import parameter_types
+from controller.sql.depth import deeply
 from controller.sql.parameters import Parameters
-from controller.sql.parse import parse, syntax_error
+from controller.sql.parse import parameter_count, parse, syntax_error
 from controller.sql.plan import Directed, Insert, Plan, Query, Select, Statement
 from controller.sql.selection import plan_select
 from controller.sql.settings import Settings
@@ -49,14 +50,15 @@ def plan(
     """
     catalog = with_temporary(catalog, settings.owner)
     tree = parse_statement(sql)
-    count = sum(1 for _ in tree.find_all(exp.Placeholder))
+    count = sum(map(parameter_count, tree.find_all(exp.Placeholder)))
     if types is not None and len(types) != count:
         raise syntax_error(sql, sql.find("?"))  # a `?` in a text statement
     parameters = Parameters(types if types is not None else [None] * count)
     try:
         statement = _statement(tree, catalog, database, settings, parameters)
     except RecursionError:
-        raise InvalidStatement(Condition.UNKNOWN_ERROR, "the statement is nested too deeply") from None
+        parameters = Parameters(types if types is not None else [None] * count)
+        statement = deeply(lambda: _statement(tree, catalog, database, settings, parameters))
     return Plan(statement, tuple([each or text() for each in parameters.types]), tuple(parameters.facts), batch)
 
 
@@ -125,7 +127,8 @@ class PlanCache:
         key = (template.text, database, settings, codes)
         found = self._plans.get(key)
         if found is None or not _is_valid(found, catalog):
-            types = [parameter_types.type_of(code, settings.collation) for code in codes]
+            known = {code: parameter_types.type_of(code, settings.collation) for code in set(codes)}
+            types = [known[code] for code in codes]
             try:
                 found = plan(template.text, catalog, database, settings, types, template.batch)
             except InvalidStatement as error:
@@ -134,7 +137,7 @@ class PlanCache:
                     plan(canonical_text(sql, settings), catalog, database, settings, ())
                 raise
             self._keep(key, found)
-        return found, reading.values
+        return found, parameter_types.plain_values(reading.values, codes)
 
     def plan_prepared(
         self,

@@ -46,6 +46,10 @@ def is_hidden(column: Column) -> bool:
     return column.name == ROW_ID_NAME
 
 
+COLUMNS_MAX = 1017
+"""As many as InnoDB allows."""
+
+
 class TableDraft:
     def __init__(self, table: Table, settings: Settings, now: int, created: bool) -> None:
         self.table = table
@@ -82,6 +86,8 @@ class TableDraft:
     def add_column(self, element: ColumnElement, position: int | None = None) -> Column:
         if self.position(element.name) is not None:
             raise InvalidStatement(Condition.DUPLICATE_COLUMN, element.name)
+        if len(self.columns) >= COLUMNS_MAX:
+            raise InvalidStatement(Condition.TOO_MANY_COLUMNS)
         column = column_of(element, self.next_column_id, self.table.collation, self.settings)
         if element.nullable is True:
             self.explicit_nulls.add(column.id)

@@ -16,9 +16,10 @@ the template's text; so equal templates mean equal statements up to parameter va
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from typing import TypeVar
 
 from controller.sql.lexer import (
     INTRODUCERS,
@@ -32,12 +33,14 @@ from controller.sql.lexer import (
     without_comments,
 )
 from controller.sql.literals import parameters_of
-from controller.sql.parse import syntax_error
+from controller.sql.parse import several, syntax_error
 from controller.sql.settings import Settings
 from dataflow.types import Value
 
 TEMPLATED = frozenset({"SELECT", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH"})
 """First words of the statements whose literals become parameters; others are left as they are."""
+
+_Item = TypeVar("_Item")
 
 MARK = "\0"
 """Stands for a literal in a skeleton."""
@@ -47,7 +50,9 @@ SKELETONS_LENGTH_MAX = 16 << 20
 TEMPLATES_MAX = 1000
 """Of one skeleton, which differ in the literals that stay."""
 LIST_MAX = 4096
-"""Longer IN lists keep their own length."""
+"""Longer IN lists are padded to a multiple of it."""
+LONG_LIST_MIN = 32
+"""IN lists of so many literals are one mark that knows their number; see `controller.sql.parse`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,9 @@ _ROW = rf"\((?:[^()]|\([^(){MARK}]*\))*\)"
 _ROWS = re.compile(rf"\bVALUES?\s*({_ROW})(\s*,\s*\1)*+(?!\s*,)", re.IGNORECASE)
 
 
+_LONG_LISTS = re.compile(rf"\bIN\s*\(\s*({MARK}(?:\s*,\s*{MARK}){{{LONG_LIST_MIN - 1},}}+)\s*\)", re.IGNORECASE)
+
+
 class TemplateReader:
     """Reads statements in one quoting mode; `reader` has one for each."""
 
@@ -129,6 +137,10 @@ class TemplateReader:
                 folded = self._read_rows(skeleton, literals, rows, width)
                 if folded is not None:
                     return folded
+        if len(literals) >= LONG_LIST_MIN:
+            listed = self._read_lists(skeleton, literals)
+            if listed is not None:
+                return listed
         known = self._skeletons.get(skeleton) or self._learn(skeleton, literals, None)
         template = known.templates.get(tuple([literals[index] for index in known.kept]))
         if template is None:
@@ -167,7 +179,53 @@ class TemplateReader:
         backslash = self._backslash
         return Reading(template, [literal_value(literal, backslash) for literal in literals])
 
-    def _learn(self, skeleton: str, literals: Sequence[str], batch: tuple[int, int] | None) -> _Skeleton:
+    def _read_lists(self, skeleton: str, literals: list[str]) -> Reading | None:
+        """A statement with long IN lists: learnt as if each had one literal."""
+        lists: dict[int, tuple[int, int]] = {}
+        pieces: list[str] = []
+        few: list[str] = []
+        position = taken = 0
+        for match in _LONG_LISTS.finditer(skeleton):
+            before = skeleton.count(MARK, position, match.start(1))
+            few += literals[taken : taken + before]
+            taken += before
+            count = match[1].count(MARK)
+            lists[len(few)] = (taken, count)
+            few.append(literals[taken])
+            taken += count
+            pieces += (skeleton[position : match.start(1)], MARK)
+            position = match.end(1)
+        if not lists:
+            return None
+        few += literals[taken:]
+        short = "".join(pieces) + skeleton[position:]
+        known = self._skeletons.get("\r" + short) or self._learn(short, few, None, "\r")
+        if not lists.keys().isdisjoint(known.kept):
+            return None
+        lengths = {index: _padded_length(count) for index, (_, count) in lists.items()}
+        name = (*(few[index] for index in known.kept), *map(str, lengths.values()))
+        template = known.templates.get(name)
+        if template is None:
+            template = self._template(known, short, few, lengths=lengths)
+        values: list[Value | list[Value]] = []
+        for index, literal in enumerate(few):
+            if index in lists:
+                first, count = lists[index]
+                several = [literal_value(each, self._backslash) for each in literals[first : first + count]]
+                values.append(several + several[-1:] * (lengths[index] - count))
+            elif index not in known.kept:
+                values.append(literal_value(literal, self._backslash))
+        flat: list[Value] = []
+        for value in _padded(values, known.lists):
+            if isinstance(value, list):
+                flat += value
+            else:
+                flat.append(value)
+        return Reading(template, flat)
+
+    def _learn(
+        self, skeleton: str, literals: Sequence[str], batch: tuple[int, int] | None, apart: str = "\n"
+    ) -> _Skeleton:
         """Look at the tokens once, and remember what they say about the literals."""
         found, positions = self._positions(skeleton, literals)
         free: set[int] = set()
@@ -187,7 +245,7 @@ class TemplateReader:
         if self._length > self._length_max:
             self._skeletons.clear()
             self._length = len(skeleton)
-        self._skeletons[skeleton if batch is None else "\n" + skeleton] = known
+        self._skeletons[skeleton if batch is None and apart == "\n" else apart + skeleton] = known
         return known
 
     def _positions(self, skeleton: str, literals: Sequence[str]) -> tuple[list[Token], list[int | None]]:
@@ -216,7 +274,12 @@ class TemplateReader:
         return found, positions
 
     def _template(
-        self, known: _Skeleton, skeleton: str, literals: Sequence[str], batch: tuple[int, int] | None = None
+        self,
+        known: _Skeleton,
+        skeleton: str,
+        literals: Sequence[str],
+        batch: tuple[int, int] | None = None,
+        lengths: Mapping[int, int] | None = None,
     ) -> Template:
         texts = skeleton.split(MARK)
         if self._ansi_quotes:
@@ -225,9 +288,13 @@ class TemplateReader:
         padding = {first + length - 1: padded - length for first, length, padded in known.lists}
         pieces = [texts[0].lstrip()]
         number = 0
+        lengths = lengths or {}
         for index, literal in enumerate(literals):
             if index in kept:
                 pieces.append(canonical_literal(literal, self._backslash))
+            elif index in lengths:
+                pieces.append(several(lengths[index]))
+                number += 1
             else:
                 pieces.append("?" + ", ?" * padding.get(number, 0))
                 number += 1
@@ -240,10 +307,11 @@ class TemplateReader:
             first = batch[0] - sum(1 for index in known.kept if index < batch[0])
             batch = (first, batch[1])
             plain = all(_ends_value(texts[index]) and _begins_value(texts[index + 1]) for index in range(*rows))
-        template = Template(text, verb, number + sum(padding.values()), batch, plain)
+        count = number + sum(padding.values()) + sum(lengths.values()) - len(lengths)
+        template = Template(text, verb, count, batch, plain)
         if len(known.templates) >= TEMPLATES_MAX:
             known.templates.clear()
-        known.templates[tuple([literals[index] for index in known.kept])] = template
+        known.templates[(*[literals[index] for index in known.kept], *map(str, lengths.values()))] = template
         return template
 
 
@@ -291,7 +359,11 @@ def _lists(found: Sequence[Token], numbers: dict[int, int]) -> list[tuple[int, i
     return lists
 
 
-def _padded(values: list[Value], lists: Sequence[tuple[int, int, int]]) -> list[Value]:
+def _padded_length(length: int) -> int:
+    return 1 << (length - 1).bit_length() if length <= LIST_MAX else -(-length // LIST_MAX) * LIST_MAX
+
+
+def _padded(values: list[_Item], lists: Sequence[tuple[int, int, int]]) -> list[_Item]:
     for first, length, padded in reversed(lists):
         last = first + length
         values[last:last] = [values[last - 1]] * (padded - length)

@@ -14,9 +14,9 @@ from sqlglot import exp
 
 from controller.sql import facts
 from controller.sql.column_types import type_of_text
-from controller.sql.constants import binary, number, unit
-from controller.sql.operands import flattened, with_fitting_literals
-from controller.sql.operators import BINARY, COMPARISONS, NO_PARENTHESES, UNARY
+from controller.sql.constants import as_number, binary, digits, number, unit
+from controller.sql.operands import as_numbers_beside, each_alone, flattened, with_fitting_literals
+from controller.sql.operators import BINARY, COMPARISONS, NO_PARENTHESES, OF_NUMBERS, UNARY
 from controller.sql.parameters import Parameters
 from controller.sql.parse import syntax_error
 from controller.sql.scope import FIELD_LIST, Scope, read
@@ -27,7 +27,7 @@ from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Expression, Literal
 from dataflow.functions import call, is_function
 from dataflow.functions.casts import cast, collate
-from dataflow.types import BIGINT, NULL, SqlType, text
+from dataflow.types import BIGINT, NULL, NUMBERS, SqlType, text
 from dataflow.types import Kind as TypeKind
 
 __all__ = ["AGGREGATES", "Collector", "Parameters", "Translator"]
@@ -128,11 +128,10 @@ class Translator:
         return Literal(int(node.this), BIGINT)
 
     def visit_hexstring(self, node: Any, hint: SqlType | None) -> Expression:
-        digits = node.this
-        return binary(bytes.fromhex(digits if len(digits) % 2 == 0 else "0" + digits))
+        return digits(bytes.fromhex("0" * (len(node.this) % 2) + node.this))
 
     def visit_bitstring(self, node: Any, hint: SqlType | None) -> Expression:
-        return binary(int(node.this or "0", 2).to_bytes((len(node.this) + 7) // 8, "big"))
+        return digits(int(node.this or "0", 2).to_bytes((len(node.this) + 7) // 8, "big"))
 
     def visit_national(self, node: Any, hint: SqlType | None) -> Expression:
         return self.text(node.this)
@@ -181,7 +180,7 @@ class Translator:
         inner = node.this
         if type(node) is exp.Not:
             return self._negated(inner)
-        return call(UNARY[type(node)], self.translate(inner))
+        return call(UNARY[type(node)], as_number(self.translate(inner)))
 
     def _negated(self, inner: Any) -> Expression:
         """NOT, as the negated operator where there is one."""
@@ -192,7 +191,7 @@ class Translator:
                 opposite = "is not " + found.function[3:]
             if is_function(opposite):
                 return call(opposite, *found.arguments)
-        return call("not", found)
+        return call("not", as_number(found))
 
     def _binary(self, node: Any, operator: str) -> Expression:
         left, right = node.this, node.expression
@@ -204,11 +203,13 @@ class Translator:
         if operator in COMPARISONS:
             operands = aligned(self._alike([left, right]), self.settings.time_zone)
             return call(operator, *with_fitting_literals(operands, (left, right)))
-        if operator in ("+", "-", "*", "/", "%", "div", "like"):
+        if operator in ("like", "regexp"):
             return call(operator, *self._alike([left, right]))
+        if operator in ("+", "-", "*", "/", "%", "div"):
+            return call(operator, *(as_number(each) for each in self._alike([left, right])))
         if operator in ("and", "or"):
-            return call(operator, *(self.translate(each) for each in flattened(node)))
-        return call(operator, self.translate(left), self.translate(right))
+            return call(operator, *(as_number(self.translate(each)) for each in flattened(node)))
+        return call(operator, as_number(self.translate(left)), as_number(self.translate(right)))
 
     def _alike(self, nodes: list[Any]) -> list[Expression]:
         """Translate operands of one operator; a parameter of no known type takes the others'."""
@@ -222,7 +223,7 @@ class Translator:
             hint = None
         for index, node in enumerate(nodes):
             if index not in found:
-                found[index] = self.translate(node, hint)
+                found[index] = self.visit_placeholder(node, hint)
         return [found[index] for index in range(len(nodes))]
 
     def visit_escape(self, node: Any, hint: SqlType | None) -> Expression:
@@ -232,20 +233,20 @@ class Translator:
 
     def visit_between(self, node: Any, hint: SqlType | None) -> Expression:
         operands = self._alike([node.this, node.args["low"], node.args["high"]])
-        return call("between", *aligned(operands, self.settings.time_zone))
+        return call("between", *aligned(as_numbers_beside(operands), self.settings.time_zone))
 
     def visit_in(self, node: Any, hint: SqlType | None) -> Expression:
         if node.args.get("query") is not None:
             raise Unsupported("subqueries")
         if not node.expressions:
             raise syntax_error(")", 0)
-        return call("in", *aligned(self._alike([node.this, *node.expressions]), self.settings.time_zone))
+        operands = self._alike([node.this, *each_alone(node.expressions)])
+        return call("in", *aligned(as_numbers_beside(operands), self.settings.time_zone))
 
     def visit_is(self, node: Any, hint: SqlType | None) -> Expression:
         value = self.translate(node.this)
-        test = node.expression
-        negated = isinstance(test, exp.Not)
-        test = test.this if negated else test
+        negated = isinstance(node.expression, exp.Not)
+        test = node.expression.this if negated else node.expression
         if isinstance(test, exp.Null):
             name = "null"
         elif isinstance(test, exp.Boolean):
@@ -291,7 +292,7 @@ class Translator:
         declared = type_of_text(type_text)
         collation = value.type.collation if value.type.kind is not TypeKind.NULL else None
         found = declared.resolve("", collation or self.settings.collation)
-        return cast(value, found)
+        return cast(as_number(value) if found.kind in NUMBERS else value, found)
 
     def visit_extract(self, node: Any, hint: SqlType | None) -> Expression:
         return call("extract", unit(node.name), self.translate(node.expression))
@@ -339,10 +340,10 @@ class Translator:
     def _function(self, name: str, arguments: list[Any], node: Any) -> Expression:
         if name in AGGREGATES:
             return self._aggregate(name, node)
-        digits = None
+        places = None
         if len(arguments) == 1 and isinstance(arguments[0], exp.Literal) and not arguments[0].is_string:
-            digits = int(arguments[0].this) if arguments[0].this.isdigit() else None
-        fact = facts.fact_of(name, digits, len(arguments))
+            places = int(arguments[0].this) if arguments[0].this.isdigit() else None
+        fact = facts.fact_of(name, places, len(arguments))
         if fact is not None:
             return self.parameters.fact(*fact)
         if name == "cast":
@@ -368,6 +369,8 @@ class Translator:
         if not is_function(name):
             raise InvalidStatement(Condition.UNKNOWN_FUNCTION, node.this if isinstance(node.this, str) else name)
         translated = [self.translate(each) for each in arguments]
+        if name in OF_NUMBERS:
+            translated = [as_number(each) for each in translated]
         return called(name, translated, self.settings.time_zone)
 
     def _default_of(self, node: Any) -> Expression:

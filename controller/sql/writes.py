@@ -7,6 +7,7 @@ from typing import Any
 from sqlglot import exp
 
 from controller.catalog import Catalog
+from controller.sql.constants import as_number
 from controller.sql.directed import DirectedPlanner, is_default, is_directed
 from controller.sql.foreign_keys import related_tables
 from controller.sql.parameters import Parameters
@@ -30,7 +31,7 @@ from controller.sql.translate import Translator
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Expression, Literal
 from dataflow.schema import Table
-from dataflow.types import NULL
+from dataflow.types import NULL, NUMBERS
 
 
 class WritePlanner:
@@ -120,7 +121,8 @@ class WritePlanner:
             return None
         if column.generated is not None:
             raise InvalidStatement(Condition.GENERATED_VALUE, column.name, table.name)
-        return translator.translate(node, column.type)
+        found = translator.translate(node, column.type)
+        return as_number(found) if column.type.kind in NUMBERS else found
 
     def _on_duplicate(self, node: Any, source: Source, given: Any) -> tuple[Assignment, ...]:
         conflict = node.args.get("conflict")

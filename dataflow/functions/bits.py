@@ -33,3 +33,11 @@ def invert(emitter: Emitter, call: Call) -> Fragment:
     return emitter.propagate(
         [emitter.convert(call.arguments[0], Domain.INTEGER)], lambda value: f"~{value} & {UINT64_MAX}"
     )
+
+
+@special("digits number", least=1, most=1, result=BIGINT_UNSIGNED)
+def digits_number(emitter: Emitter, call: Call) -> Fragment:
+    """0xFF as a number: its last eight bytes."""
+    return emitter.propagate(
+        [emitter.convert(call.arguments[0], Domain.BYTES)], lambda value: f"int.from_bytes({value}[-8:], 'big')"
+    )

@@ -25,10 +25,16 @@ def is_row(expression: Expression) -> bool:
     return isinstance(expression, Call) and expression.function == "row"
 
 
+def _one_of_each(arguments: Sequence[Expression]) -> list[Expression]:
+    """Of parameters of one type, the first: lists of thousands are common."""
+    known: dict[SqlType, Expression] = {}
+    return [each for each in arguments if not isinstance(each, Parameter) or known.setdefault(each.type, each) is each]
+
+
 def _checked(operator: str, arguments: Arguments) -> SqlType:
     """BOOLEAN, after looking at what can only be wrong: rows of other sizes, collations that clash."""
     first = arguments[0]
-    for other in arguments[1:]:
+    for other in _one_of_each(arguments[1:]):
         if is_row(first) or is_row(other):
             width = len(first.arguments) if isinstance(first, Call) and is_row(first) else 1
             if not isinstance(other, Call) or not is_row(other) or len(other.arguments) != width:
@@ -184,11 +190,11 @@ def _uniform(node: Call) -> bool:
     value, *items = node.arguments
     if is_row(value) or _is_null(value):
         return False
-    bases = {basis(value.type, item.type) for item in items if not _is_null(item)}
+    bases = {basis(value.type, kind) for kind in {item.type for item in items if not _is_null(item)}}
     if len(bases) != 1 or Basis.DYNAMIC in bases:
         return False
     if bases == {Basis.TEXT}:
-        return len({merged_collation((value, item), "in") for item in items if not _is_null(item)}) == 1
+        return len({merged_collation((value, item), "in") for item in _one_of_each(items) if not _is_null(item)}) == 1
     return True
 
 

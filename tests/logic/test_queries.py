@@ -51,7 +51,7 @@ def test_rows_found_by_queries_are_changed_like_in_mariadb(mariadb: MariaDB, tmp
     assert not problems, f"{len(problems)} answers differ:\n" + "\n".join(problems)
 
 
-@pytest.mark.parametrize("name", ["joins", "subqueries", "lateral", "recursion", "groups", "set_operations", "windows", "errors"])
+@pytest.mark.parametrize("name", ["joins", "subqueries", "lateral", "recursion", "groups", "set_operations", "windows", "literals", "errors"])
 def test_queries_are_answered_like_mariadb(peers: tuple[Peer, Peer], name: str) -> None:
     expected, found = peers
     problems = []

@@ -212,7 +212,11 @@ def key_equality(condition: Expression) -> tuple[Column, tuple[Expression, ...]]
             values = tuple(several)
         case _:
             return None
-    if not all(_is_value(column, each) for each in values) or not any(map(_has_parameter, values)):
+    kinds = {each.type: each for each in values if isinstance(each, Parameter)}
+    others = [each for each in values if not isinstance(each, Parameter)]
+    if not (kinds or any(map(_has_parameter, others))):
+        return None
+    if not all(_is_value(column, each) for each in (*kinds.values(), *others)):
         return None
     return column, values
 

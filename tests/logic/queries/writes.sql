@@ -33,3 +33,13 @@ SELECT * FROM empty_table
 UPDATE users u JOIN nowhere n ON n.id = u.id SET u.team = 1
 DELETE z FROM users u JOIN stories s ON s.author = u.id
 UPDATE users u JOIN (SELECT 1 AS a) d ON TRUE SET d.a = 2
+CREATE TABLE digits (id INT PRIMARY KEY AUTO_INCREMENT, a INT DEFAULT 0x10, b VARBINARY(5) DEFAULT x'41', c DECIMAL(10,2), e BIT(8) DEFAULT b'101')
+INSERT INTO digits (a, b, c, e) VALUES (0xFF, 0x4142, 0xFF, b'1011'), (b'101', b'1000001', b'1', 0x41), (0x1, NULL, NULL, 0x2)
+INSERT INTO digits (a, b, c) VALUES (0xFF, 0x41, 2.5), (5, 'x', 0x1)
+INSERT INTO digits SET a = 0x10, b = x'4142'
+UPDATE digits SET c = 0x20 WHERE a = 0x10
+SELECT id, a, b, c, e + 0 FROM digits
+SELECT id FROM digits WHERE e = b'1011' OR b = 0x41
+INSERT INTO digits (a) SELECT 10 DIV 0
+INSERT INTO digits (a, c) SELECT id, score / (id - 2) FROM users
+INSERT IGNORE INTO digits (id, a, c) SELECT id + 100, id, score / (id - 2) FROM users

@@ -6,7 +6,14 @@ from decimal import Decimal
 
 import pytest
 
-from controller.sql.lexer import leading_words, literal_value, split_statements, tokens, without_comments
+from controller.sql.lexer import (
+    Digits,
+    leading_words,
+    literal_value,
+    split_statements,
+    tokens,
+    without_comments,
+)
 from dataflow.types import Value
 
 
@@ -82,10 +89,10 @@ def test_leading_words_say_what_a_statement_is(sql: str, words: tuple[str, ...])
         ("1.50", Decimal("1.50")),
         (".5", Decimal("0.5")),
         ("1e3", 1000.0),
-        ("0x4a4", b"\x04\xa4"),
-        ("X'4A'", b"J"),
-        ("b'101'", b"\x05"),
-        ("0b100000001", b"\x01\x01"),
+        ("0x4a4", Digits(b"\x04\xa4")),
+        ("X'4A'", Digits(b"J")),
+        ("b'101'", Digits(b"\x05")),
+        ("0b100000001", Digits(b"\x01\x01")),
         ("NULL", None),
         (r"'a\nb\0\Z\\\'\q'", "a\nb\0\x1a\\'q"),
         (r"'100\%\_'", r"100\%\_"),

@@ -150,7 +150,7 @@ def test_columns_that_depend_on_a_grouped_key_may_be_selected() -> None:
         ("SELECT id FROM users u JOIN stories s ON s.author = u.id", 1052),
         ("SELECT (SELECT 1, 2)", 1241),
         ("SELECT 1 UNION SELECT 1, 2", 1222),
-        ("WITH RECURSIVE c AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM c WHERE n < 5) SELECT * FROM c", 1235),
+        ("WITH RECURSIVE c AS (SELECT n FROM c) SELECT * FROM c", 3573),
         ("SELECT u.id FROM users u JOIN stories s ON s.author = u.id WHERE ROW_NUMBER() OVER () = 1", 3593),
         ("SELECT ROW_NUMBER() OVER w FROM users u JOIN stories s ON s.author = u.id", 3579),
     ],
