@@ -2,8 +2,10 @@
 
 The hand goes round the keys of all partial arrangements. A key that was read or filled since
 it last came by is passed over once; a cold one is evicted. State in the middle of the graph
-is not read by clients, so it goes only once nothing that is filled depends on it; if that
-does not free enough, it goes together with what depends on it.
+is not read by clients, so it goes only once nothing that is filled depends on it, but then at
+once: a view therefore gives up no more than its own share of what has to go. Looking for such
+state takes a while, so at one time only some keys are looked at, and views make up for the
+rest. If that does not free enough, state goes together with what depends on it.
 """
 
 from __future__ import annotations
@@ -14,8 +16,13 @@ from dataclasses import dataclass
 from dataflow.arrangement import Arrangement
 from dataflow.eviction import Evictor
 from dataflow.graph import Graph
-from dataflow.memory import Meter
+from dataflow.memory import INDEX_BYTES, Meter
 from dataflow.operator import Operator
+
+LOOKS_MAX = 10_000
+"""Keys of state in the middle that are looked at in one go, some µs each."""
+TURNS = 8
+"""So often the hand goes round at most before memory is within its limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +43,7 @@ class Clock:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.meter = Meter()
+        self._looks = 0
 
     def measure(self) -> MemoryReport:
         partial = full = 0
@@ -53,12 +61,16 @@ class Clock:
             arrangement.referenced = set(arrangement.referenced)  # a set keeps the table it once needed
         report = self.measure()
         evictor = evictor or Evictor(self.graph)
-        # Twice round gives every key its second chance; the third round spares nothing.
-        for spare_dependents in (True, True, False):
+        self._looks = LOOKS_MAX
+        # Twice round gives every key its second chance; the last round spares nothing.
+        for turn in range(TURNS):
+            spare_dependents = turn < TURNS - 1
             for operator, arrangement in list(self._arrangements()):
-                excess = report.total_bytes - limit_bytes
+                excess: float = report.total_bytes - limit_bytes
                 if excess <= 0 or arrangement.full or not arrangement.index:
                     continue
+                if spare_dependents and arrangement.views and self._looks > 0:
+                    excess *= self.meter.bytes_of(arrangement) / report.partial_bytes
                 self._sweep(evictor, operator, arrangement, excess, spare_dependents)
                 report = self.measure()
         over = report.total_bytes > limit_bytes
@@ -69,9 +81,13 @@ class Clock:
         self, evictor: Evictor, operator: Operator, arrangement: Arrangement, excess: float, spare_dependents: bool
     ) -> None:
         """One turn of the hand over an arrangement, or less if `excess` bytes are gone before."""
-        mean = max(self.meter.mean(arrangement), 1.0)
+        mean = self.meter.mean(arrangement) + INDEX_BYTES
         referenced = arrangement.referenced
-        for _ in range(len(arrangement.index)):
+        looks = len(arrangement.index)
+        if spare_dependents and not arrangement.views:
+            looks = min(looks, self._looks)
+            self._looks -= looks
+        for _ in range(looks):
             if excess <= 0:
                 return
             key = next(arrangement.sweep, arrangement)
@@ -80,7 +96,7 @@ class Clock:
                 continue
             if key not in arrangement.index:
                 continue
-            if key in referenced and spare_dependents:
+            if arrangement.views and key in referenced and spare_dependents:
                 referenced.discard(key)
                 continue
             if spare_dependents and next(evictor.dependents(operator, arrangement, key), None) is not None:

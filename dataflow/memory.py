@@ -67,8 +67,8 @@ class Meter:
 
     def bytes_of(self, arrangement: Arrangement) -> int:
         count = len(arrangement.index)
-        marks = len(arrangement.touched) + len(arrangement.referenced)
-        return int(count * (self.mean(arrangement) + INDEX_BYTES) + marks * MARK_BYTES)
+        # Touched keys are forgotten once they are published; an eviction only adds to them until then.
+        return int(count * (self.mean(arrangement) + INDEX_BYTES) + len(arrangement.referenced) * MARK_BYTES)
 
     def mean(self, arrangement: Arrangement) -> float:
         """Bytes of one key with its rows."""
