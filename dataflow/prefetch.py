@@ -62,6 +62,8 @@ def _projected(columns: Sequence[int | None], wanted: Columns, keys: Sequence[Ke
     """Keys over `columns` as keys over `wanted`, each once."""
     places = [columns.index(column) for column in wanted]
     if len(columns) == 1:
-        return list(keys) if places else [()]
+        if len(places) == 1:
+            return list(keys)
+        keys = [(key,) for key in keys]
     parts = ([key[place] for place in places] for key in keys)
     return list(dict.fromkeys(each[0] if len(each) == 1 else tuple(each) for each in parts))

@@ -9,6 +9,8 @@ from dataflow.node import Aggregate, AggregateFunction, Join, LeftJoin, SemiJoin
 from dataflow.types import BIGINT, INT
 from tests.property.dataflow_plans import BASES, AddView, Read, Write
 from tests.property.test_dataflow import Run, run
+from tests.property.test_dataflow_background import ReadWithin
+from tests.property.test_dataflow_background import run as run_background
 
 A = BASES[1]
 COUNT = AggregateFunction("count_star", (), BIGINT)
@@ -40,5 +42,17 @@ def test_one_left_column_equal_to_two_right_columns_counts_its_own_matches() -> 
             AddView(node, ()),
             Write(((1, (1, None, 0)), (2, (2, 0, "x"))), ()),
             Write(((2, (2, 2, None)), (2, (0, 0, "Z")), (1, (2, 3, 0))), ()),
+        ]
+    )
+
+
+def test_keys_filled_together_whose_one_part_is_looked_up_as_two() -> None:
+    node = LeftJoin(A, A, ((0, 0), (0, 1)))
+    run_background(
+        [
+            Write(((1, (1, 1, 2)), (1, (2, 3, 3))), ()),
+            AddView(node, (0,)),
+            ReadWithin(0, ((1,), (2,), (3,)), 1000),
+            Write(((1, (2, 2, 0)),), ()),
         ]
     )
