@@ -5,7 +5,7 @@ from __future__ import annotations
 from backend.bench.dataflow import STORIES_WITH_VOTE_COUNT, Stories
 from dataflow.engine import Engine
 
-KEYS = 5_000
+KEYS = 2_000
 
 
 def test_a_view_over_other_state_keeps_its_share_of_keys() -> None:
