@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 APT := DEBIAN_FRONTEND=noninteractive apt-get -qq
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test test-slow compatibility lint types check bench clean
+.PHONY: help setup serve test test-slow test-clients compatibility lint types check bench clean
 
 help: ## this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ test: lint types ## lint, types, and every test but the slow ones
 
 test-slow: $(READY) $(TEST_READY) ## the long tests: crashes, cluster, thousands of statements
 	$(BIN)/python -m pytest -m slow --timeout 3600 $(ARGS)
+
+test-clients: $(READY) $(TEST_READY) ## drivers of other languages and dumps, here and on MariaDB (installs Debian and npm packages)
+	$(BIN)/python -m pytest -m slow --timeout 3600 tests/clients $(ARGS)
 
 compatibility: $(READY) $(TEST_READY) ## SQLAlchemy's and Django's own tests here and on MariaDB (20 minutes)
 	$(BIN)/python -m tests.compatibility $(ARGS)

@@ -18,6 +18,7 @@ from backend.execution.outcome import ResultSet
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from mysql_adapter import answers, packets
 from mysql_adapter.columns import column_definition
+from mysql_adapter.dispatch import statements_of
 from mysql_adapter.framing import ConnectionOver, Disconnected
 from mysql_adapter.neighbours import kill
 from mysql_adapter.packets import CAN, MalformedPacket, Reader, parse_change_user
@@ -91,7 +92,7 @@ class Commands:
         if stream.capabilities & packets.QUERY_ATTRIBUTES:
             position = self._skip_attributes(payload)
         sql = session.decode(payload[position:])
-        statements = session.split(sql, self.multi_statements)
+        statements = statements_of(sql, session.settings.backslash_escapes, self.multi_statements)
         last = len(statements) - 1
         for index, statement in enumerate(statements):
             outcome = await session.run(statement)

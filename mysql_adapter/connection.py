@@ -249,7 +249,7 @@ class Connection:
             if packet.payload is None:
                 self._say_condition(Condition.PACKET_TOO_LARGE)
                 raise Disconnected
-            if packet.first != 0:
+            if packet.first != 0 and not stream.is_compressed:
                 self._say_condition(Condition.PACKETS_OUT_OF_ORDER)
                 raise Disconnected
             going_on = await self._run_command(commands, packet.payload)

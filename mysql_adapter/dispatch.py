@@ -1,4 +1,4 @@
-"""Which statements a session answers itself, by their first words."""
+"""What a text is: its statements, and which of them a session answers itself, by their first words."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Outcome
+from controller.sql.lexer import split_statements, tokens
+from dataflow.errors import Condition, InvalidStatement
 from mysql_adapter.statements import (
     accounts,
     administration,
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
     from mysql_adapter.session import Session
 
 Handler = Callable[["Session", TokenCursor], Awaitable[Outcome]]
+
+NOTHING = "DO 0"
+"""What a comment on its own is: done at once. Dumps have those of versions to come."""
+COMMENTS = ("/", "-", "#")
 
 _PLANNED = frozenset({"select", "insert", "update", "delete", "replac"})
 
@@ -93,6 +99,24 @@ _ACCOUNT_STATEMENTS = frozenset(
 def is_planned(sql: str) -> bool:
     """A quick yes for the statements that come most; no means look closer."""
     return sql[:6].lower() in _PLANNED
+
+
+def statements_of(sql: str, backslash_escapes: bool, several: bool) -> list[str]:
+    """The statements of a query text; more than one only where the client asked for that."""
+    if ";" not in sql:
+        statements = [sql]
+    else:
+        statements = split_statements(sql, backslash_escapes)
+        if len(statements) > 1 and not several:
+            line = sql.count("\n", 0, sql.find(statements[1])) + 1
+            raise InvalidStatement(Condition.PARSE_ERROR, statements[1][:80], line)
+    if not statements or (len(statements) == 1 and not statements[0].strip(" \t\r\n\0;")):
+        if not sql.strip(" \t\r\n\0;"):
+            raise InvalidStatement(Condition.EMPTY_QUERY)
+        return [NOTHING]
+    if sql[:1] in COMMENTS and len(statements) == 1 and next(tokens(sql), None) is None:
+        return [NOTHING]
+    return statements
 
 
 def handler_of(words: tuple[str, ...]) -> Handler | None:

@@ -28,7 +28,7 @@ PREPARED_MAX = 16382
 async def prepare(session: Session, sql: str) -> Prepared:
     if len(session.prepared) >= PREPARED_MAX:
         raise InvalidStatement(Condition.TOO_MANY_PREPARED, PREPARED_MAX)
-    (statement,) = session.split(sql, False)
+    (statement,) = dispatch.statements_of(sql, session.settings.backslash_escapes, False)
     if session.account.expired:
         check_password(session, statement)
     session.warnings = ()

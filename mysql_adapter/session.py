@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,7 +20,7 @@ from controller.accounts import Account, Rights
 from controller.catalog import Catalog, Database
 from controller.privileges import check_plan, check_sees_database, check_text
 from controller.roles import with_roles
-from controller.sql.lexer import leading_words, split_statements
+from controller.sql.lexer import leading_words
 from controller.sql.plan import OutputColumn, Plan, Query, Select
 from controller.sql.planner import tables_of
 from controller.sql.temporary import with_temporary
@@ -33,6 +33,7 @@ from mysql_adapter.charsets import CollationEntry, charset_of, collation_by_id, 
 from mysql_adapter.facts import fact
 from mysql_adapter.parameters import Typed
 from mysql_adapter.prepared import Prepared
+from mysql_adapter.select_limit import limited, select_limit
 from mysql_adapter.statements.accounts import check_password
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.waiting import is_waiting_function, waiting_statement
@@ -114,6 +115,7 @@ class Session:
             self.settings = replace(self.settings, owner=self._owner)
         self.backslash_escapes = self.settings.backslash_escapes
         self.autocommit = bool(get("autocommit"))
+        self.select_limit = select_limit(get("sql_select_limit"))
         client = charset_of(str(get("character_set_client")))
         assert client is not None
         self.client_codec = client.codec
@@ -181,19 +183,6 @@ class Session:
 
     # Statements
 
-    def split(self, sql: str, several: bool) -> list[str]:
-        """The statements of a query text; more than one only where the client asked for that."""
-        if ";" not in sql:
-            statements = [sql]
-        else:
-            statements = split_statements(sql, self.settings.backslash_escapes)
-            if len(statements) > 1 and not several:
-                line = sql.count("\n", 0, sql.find(statements[1])) + 1
-                raise InvalidStatement(Condition.PARSE_ERROR, statements[1][:80], line)
-        if not statements or (len(statements) == 1 and not statements[0].strip(" \t\r\n\0;")):
-            raise InvalidStatement(Condition.EMPTY_QUERY)
-        return statements
-
     async def run(self, sql: str) -> Outcome:
         self.statement, self.statement_started = sql, time.time()
         handler = None
@@ -254,7 +243,11 @@ class Session:
                 return outcome
         raise error
 
-    async def execute_plan(self, plan: Plan, values: Sequence[Value]) -> Outcome:
+    def execute_plan(self, plan: Plan, values: Sequence[Value]) -> Awaitable[Outcome]:
+        outcome = self._execute_plan(plan, values)
+        return outcome if self.select_limit is None else limited(outcome, plan, self.select_limit)
+
+    async def _execute_plan(self, plan: Plan, values: Sequence[Value]) -> Outcome:
         self.select_count += isinstance(plan.statement, Select | Query)
         if plan.facts:
             values = [*values, *(fact(self, name) for name in plan.facts)]

@@ -152,7 +152,7 @@ class Shortcuts:
                 return None
         elif not transaction.is_empty:
             return None
-        if session.settings.owner or session.account.expired:
+        if session.settings.owner or session.account.expired or session.select_limit is not None:
             return None
         catalog = self._database.catalog
         if catalog is not self._catalog:

@@ -163,7 +163,7 @@ class PacketStream(asyncio.Protocol):
         packet = await self.next_packet()
         if packet.payload is None:
             raise MalformedPacket("packet too large")
-        if packet.first != expected:
+        if packet.first != expected and not self.is_compressed:
             raise SequenceBroken
         return packet.payload
 
@@ -172,6 +172,11 @@ class PacketStream(asyncio.Protocol):
     @property
     def secure(self) -> bool:
         return self.tls is not None
+
+    @property
+    def is_compressed(self) -> bool:
+        """Then the order is that of the compressed frames, and packets may have any number."""
+        return self._compression is not None
 
     def start_tls(self, context: ssl.SSLContext) -> None:
         """From here on everything is TLS, also what has arrived and not been taken."""

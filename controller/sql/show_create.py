@@ -17,7 +17,7 @@ from dataflow.temporal import format_date, format_datetime, format_time
 from dataflow.types import BLOBS, INTEGERS, REALS, TEXTS, Kind, SqlType, Value
 
 _NO_DEFAULT_SHOWN = frozenset(
-    {Kind.TINYTEXT, Kind.TEXT, Kind.MEDIUMTEXT, Kind.LONGTEXT, Kind.JSON} | (BLOBS - {Kind.BINARY, Kind.VARBINARY})
+    {Kind.TINYTEXT, Kind.TEXT, Kind.MEDIUMTEXT, Kind.LONGTEXT} | (BLOBS - {Kind.BINARY, Kind.VARBINARY})
 )
 
 

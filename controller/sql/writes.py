@@ -33,6 +33,8 @@ from dataflow.expression import Expression, Literal
 from dataflow.schema import Table
 from dataflow.types import NULL, NUMBERS
 
+STRICT = frozenset({"STRICT_TRANS_TABLES", "STRICT_ALL_TABLES"})
+
 
 class WritePlanner:
     """Plans the statements that change one table."""
@@ -79,6 +81,9 @@ class WritePlanner:
             select = plan_select(given, self._catalog, self._database, self._settings, self._parameters, stored=True)
             if len(select.outputs) != len(columns):
                 raise InvalidStatement(Condition.COLUMN_COUNT_MISMATCH, 1)
+            for position in () if self._ignores_generated else columns:
+                if table.columns[position].generated is not None:
+                    raise InvalidStatement(Condition.GENERATED_VALUE, table.columns[position].name, table.name)
         else:
             raise syntax_error("", 0)
         ignore = bool(node.args.get("ignore"))
@@ -111,8 +116,20 @@ class WritePlanner:
             raise InvalidStatement(Condition.COLUMN_COUNT_MISMATCH, number)
         translator = self._translator(Scope((source,)), FIELD_LIST)
         return tuple(
-            self.value(source.table, position, value, translator) for position, value in zip(columns, values)
+            self._inserted(source.table, position, value, translator) for position, value in zip(columns, values)
         )
+
+    def _inserted(self, table: Table, position: int, node: Any, translator: Translator) -> Expression | None:
+        if self._ignores_generated and table.columns[position].generated is not None:
+            if not is_default(node):
+                translator.translate(node)  # its parameters are still counted
+            return None
+        return self.value(table, position, node, translator)
+
+    @property
+    def _ignores_generated(self) -> bool:
+        """MariaDB's dumps give values for generated columns and turn strictness off to have them ignored."""
+        return not STRICT & self._settings.sql_mode
 
     def value(self, table: Table, position: int, node: Any, translator: Translator) -> Expression | None:
         """The value for a column, or None for DEFAULT."""

@@ -24,6 +24,8 @@ def coercibility(expression: Expression) -> int:
             return IMPLICIT
         case Call(function="collate"):
             return EXPLICIT
+        case Call(function="cast") if expression.type.kind in BLOBS:
+            return IMPLICIT  # BINARY 'x' is as strong as a column, and among equals binary wins
         case Call(arguments=arguments):
             return min((coercibility(argument) for argument in arguments), default=COERCIBLE) if arguments else COERCIBLE
         case _:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from controller.catalog import HIDDEN_NAME_PREFIX
 from controller.sql.show_create import type_text
+from controller.sql.stored_expressions import shown
 from dataflow.schema import Table, is_functional, is_internal
 from dataflow.types import Row
 from mysql_adapter.charsets import collation_of
@@ -284,4 +285,4 @@ def _unique_name(table: Table | None, columns: tuple[str, ...]) -> str | None:
 def check_constraints(session: Session) -> Iterator[Row]:
     for table in base_tables(session):
         for check in table.checks:
-            yield ("def", table.database, check.name, check.sql)
+            yield ("def", table.database, check.name, shown(check.sql))

@@ -55,7 +55,7 @@ def find_view(catalog: Catalog, database: str | None, name: str) -> View:
 def show_create_view(view: View) -> str:
     columns = f" ({','.join(f'`{name}`' for name in view.columns)})" if view.columns else ""
     return (
-        "CREATE ALGORITHM=UNDEFINED DEFINER=`root`@`%` SQL SECURITY DEFINER"
+        "CREATE ALGORITHM=UNDEFINED DEFINER=`root`@`localhost` SQL SECURITY DEFINER"
         f" VIEW `{view.name}`{columns} AS {view.select}"
     )
 
@@ -74,4 +74,4 @@ def show_create_view(view: View) -> str:
 """)
 def views(session: Session) -> Iterator[Row]:
     for _, view in sorted(session.environment.visible_catalog(session).views.items()):
-        yield ("def", view.database, view.name, view.select, "NONE", "NO", "root@%", "DEFINER", "utf8mb4", view.collation)
+        yield ("def", view.database, view.name, view.select, "NONE", "NO", "root@localhost", "DEFINER", "utf8mb4", view.collation)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from controller.sql.cursor import Cursor
-from controller.sql.lexer import TokenKind
+from controller.sql.lexer import TokenKind, without_comments
 from controller.sql.settings import Settings
 
 
 class TokenCursor(Cursor):
     def __init__(self, sql: str, settings: Settings) -> None:
+        if "/*!" in sql:  # an expression's text must not begin or end inside of one
+            sql = without_comments(sql, settings.backslash_escapes)
         super().__init__(sql, settings)
         self.settings = settings
 

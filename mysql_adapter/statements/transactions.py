@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done
+from controller.catalog import Catalog
 from controller.privileges import check_sees_table
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from mysql_adapter.statements.cursor import TokenCursor
@@ -90,7 +92,7 @@ async def lock_tables(session: Session, cursor: TokenCursor) -> Done:
     while True:
         database, name = cursor.qualified_name()
         check_sees_table(session, database or session.database, name)
-        await session.environment.with_catalog(lambda catalog: catalog.table(database or session.database, name))  # noqa: B023
+        await session.environment.with_catalog(partial(_expect_table_or_view, database or session.database, name))
         if cursor.accept("AS") or not cursor.at_any("READ", "WRITE", "LOW_PRIORITY"):
             cursor.identifier()
         cursor.accept("LOW_PRIORITY")
@@ -102,6 +104,11 @@ async def lock_tables(session: Session, cursor: TokenCursor) -> Done:
             break
     cursor.expect_end()
     return Done()
+
+
+def _expect_table_or_view(database: str | None, name: str, catalog: Catalog) -> None:
+    if (database or "", name) not in catalog.views:
+        catalog.table(database, name)
 
 
 async def unlock_tables(session: Session, cursor: TokenCursor) -> Done:

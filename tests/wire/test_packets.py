@@ -127,7 +127,12 @@ def test_several_statements_need_to_be_asked_for(server: ServerThread) -> None:
         assert client.read_result() + client.read_result() == [b"\x011", b"\x012"]
 
 
-@pytest.mark.parametrize("sql", ["", "  ", ";", "/* nothing */", "-- nothing\n"])
+@pytest.mark.parametrize("sql", ["/* nothing */", "-- nothing\n", "/*!99999 of a version to come */", "# nothing;"])
+def test_a_comment_alone_is_done_at_once(client: RawClient, sql: str) -> None:
+    assert client.query(sql) == []
+
+
+@pytest.mark.parametrize("sql", ["", "  ", ";"])
 def test_empty_statement_is_1065(client: RawClient, sql: str) -> None:
     with pytest.raises(ServerError) as raised:
         client.query(sql)
