@@ -12,6 +12,7 @@ from controller.sql.plan import Query, Select
 from controller.sql.query import plan_query
 from controller.sql.select import SelectPlanner
 from controller.sql.settings import Settings
+from controller.sql.translate import AGGREGATES
 
 
 def plan_select(
@@ -50,5 +51,12 @@ def _is_worth_a_view(tree: exp.Select) -> bool:
     """Whether the answer takes more than finding rows: groups, or the first rows of an order."""
     if tree.args.get("from_") is None:
         return False
-    grouped = tree.args.get("group") is not None or tree.find(exp.AggFunc) is not None
-    return grouped or (tree.args.get("order") is not None and tree.args.get("limit") is not None)
+    return _is_grouped(tree) or (tree.args.get("order") is not None and tree.args.get("limit") is not None)
+
+
+def _is_grouped(tree: exp.Select) -> bool:
+    if tree.args.get("group") is not None or tree.find(exp.AggFunc) is not None:
+        return True
+    called = {each.name.lower() for each in tree.find_all(exp.Anonymous)}
+    # Of one table this may have names that are NULL, which is an error only if one is.
+    return not called.isdisjoint(AGGREGATES) and "json_objectagg" not in called

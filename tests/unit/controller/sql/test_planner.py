@@ -48,7 +48,7 @@ PLANS = [
     ("select case a when 1 then 'x' else b end as k from t", "select case(=(#1, ?0), ?1, #2) from t"),
     ("select if(a, b, 'x') as k, ifnull(a, 0) as l from t", "select if(#1, #2, ?0), ifnull(#1, ?1) from t"),
     ("select trim(both 'x' from b), substring(b from 2), position('a' in b), extract(year from c) from t", "select trim(#2, 'x'), substring(#2, 2), locate('a', #2), extract('YEAR', #3) from t"),
-    ("select count(*), count(distinct a, b), sum(a) + 1 from t", "select #0, #1, +(#2, 1) from t aggregates count_star(), count(distinct #1, #2), sum(#1)"),
+    ("select count(*), count(distinct a, b), sum(a) + 1 from t for update", "select #0, #1, +(#2, 1) from t aggregates count_star(), count(distinct #1, #2), sum(#1) for update"),
     ("select a, max(b) m from t group by a having m > 'x' and count(*) > 1 order by count(*) desc, a for update", "select #0, #1 from t group by #1 aggregates max(#2), count_star() having and(>(#1, ?0), >(#2, ?1)) order by #2 desc, #0 for update"),
     ("select a + 1 as k, count(*) from t group by k order by k for update", "select #0, #1 from t group by +(#1, 1) aggregates count_star() order by #0 for update"),
     ("select a + 1, count(*) from t group by 1 for update", "select #0, #1 from t group by +(#1, 1) aggregates count_star() for update"),
