@@ -24,11 +24,15 @@ from tests.differential.model import (
 
 @dataclass(frozen=True)
 class Generated:
-    """`ordered`: the rows must come in the same order. `approximate`: floats may differ in the last digits."""
+    """`ordered`: the rows must come in the same order. `approximate`: floats may differ in the last digits.
+
+    `elsewhere` is the same in the words of a server that does not know those of `sql`.
+    """
 
     sql: str
     ordered: bool = False
     approximate: bool = False
+    elsewhere: str = ""
 
     @property
     def is_definition(self) -> bool:

@@ -8,79 +8,10 @@ or a DISTINCT shows.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from random import Random
 
 from tests.differential.generator import Generated
-
-TABLES = ("ta", "tb", "tc", "td")
-ROWS = 11
-_TYPES = {
-    "int": ("INT", "BIGINT", "TINYINT", "SMALLINT UNSIGNED"),
-    "decimal": ("DECIMAL(8,2)", "DECIMAL(12,3)"),
-    "double": ("DOUBLE",),
-    "ci": ("VARCHAR(10) COLLATE utf8mb4_general_ci", "CHAR(8) COLLATE utf8mb4_general_ci"),
-    "bin": ("VARCHAR(10) COLLATE utf8mb4_bin",),
-    "date": ("DATE",),
-    "datetime": ("DATETIME",),
-    "enum": ("ENUM('red','green','blue') COLLATE utf8mb4_bin",),
-}
-_VALUES = {
-    "int": ("0", "1", "2", "3", "4", "5", "7"),
-    "decimal": ("0", "1", "1.50", "2", "2.25", "3", "-1.5"),
-    "double": ("0", "1", "1.5", "2", "2.25", "3e0", "-1.5"),
-    "ci": ("'a'", "'A'", "'b'", "'É'", "'e'", "'abc'", "'ABC'", "''"),
-    "bin": ("'a'", "'A'", "'b'", "'É'", "'e'", "'abc'", "'ABC'", "''"),
-    "date": ("'2020-01-01'", "'2020-01-02'", "'2021-06-15'", "'1999-12-31'"),
-    "datetime": ("'2020-01-01 00:00:00'", "'2020-01-02 10:00:00'", "'2021-06-15 00:00:00'", "'2020-01-01 00:00:01'"),
-    "enum": ("'red'", "'green'", "'blue'"),
-}
-_COMPARABLE = {
-    "int": ("int", "int", "int", "decimal", "double"), "decimal": ("decimal", "int", "double"),
-    "double": ("double", "int", "decimal"), "ci": ("ci",), "bin": ("bin",), "date": ("date", "datetime"),
-    "datetime": ("datetime", "date"), "enum": ("enum",),
-}  # fmt: skip
-_NUMBERS = ("int", "decimal", "double")
-
-
-@dataclass(frozen=True)
-class Item:
-    """An expression in sight: its text and family. `shown`: equal values of it look equal."""
-
-    sql: str
-    family: str
-
-    @property
-    def is_shown(self) -> bool:
-        return self.family != "ci"
-
-
-def definitions(random: Random) -> tuple[list[str], dict[str, list[Item]]]:
-    """CREATE and INSERT of all tables, and their columns."""
-    statements: list[str] = []
-    columns: dict[str, list[Item]] = {}
-    for table in TABLES:
-        found = [Item("id", "int")]
-        lines = ["id INT NOT NULL PRIMARY KEY"]
-        families = ["int", random.choice(("ci", "bin")), *random.choices(list(_TYPES), k=random.randint(2, 4))]
-        for number, family in enumerate(families):
-            null = random.choice(("", "", " NOT NULL"))
-            lines.append(f"c{number} {random.choice(_TYPES[family])}{null}")
-            found.append(Item(f"c{number}", family))
-        for number in random.sample(range(len(families)), random.randint(0, 2)):
-            lines.append(f"KEY k{number} (c{number})")
-        statements.append(f"CREATE TABLE {table} ({', '.join(lines)}) DEFAULT CHARSET=utf8mb4")
-        rows = []
-        for key in random.sample(range(1, 13), ROWS if random.random() < 0.9 else 0):
-            values = [str(key)]
-            for number, family in enumerate(families):
-                required = lines[number + 1].endswith("NOT NULL")
-                values.append("NULL" if not required and random.random() < 0.25 else random.choice(_VALUES[family]))
-            rows.append(f"({', '.join(values)})")
-        if rows:
-            statements.append(f"INSERT INTO {table} VALUES {', '.join(rows)}")
-        columns[table] = found
-    return statements, columns
+from tests.differential.query_tables import COMPARABLE, NUMBERS, TABLES, TYPES, VALUES, Item
 
 
 class QueryGenerator:
@@ -99,6 +30,10 @@ class QueryGenerator:
                 yield Generated(self._windowed(depth), approximate=True)
             elif draw < 0.12:
                 yield self._with_common_tables(depth)
+            elif draw < 0.15:
+                yield self._lateral(depth)
+            elif draw < 0.17:
+                yield Generated(self._recursive())
             else:
                 sql, _, ordered = self.query(depth, [], top=True)
                 yield Generated(sql, ordered=ordered, approximate=True)
@@ -113,6 +48,9 @@ class QueryGenerator:
         number = self._of_family(columns, "int").sql
         functions = [f"RANK() OVER ({partition}ORDER BY {order})", f"DENSE_RANK() OVER ({partition}ORDER BY {order} DESC)"]
         functions += [f"{name}({number}) OVER ({partition}ORDER BY {order})" for name in ("SUM", "COUNT", "MIN", "MAX")]
+        reach = random.choice(("2 PRECEDING", "BETWEEN 1 PRECEDING AND 2 FOLLOWING", "BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING"))
+        turned = random.choice(("", " DESC"))
+        functions += [f"{name}({number}) OVER ({partition}ORDER BY {number}{turned} RANGE {reach})" for name in ("SUM", "COUNT")]
         functions += [f"COUNT(*) OVER ({partition.strip()})", f"SUM({number}) OVER ({partition.strip()})"]
         where = f" WHERE {self._condition(depth, columns, [])}" if random.random() < 0.5 else ""
         return f"SELECT {random.choice(shown).sql} AS o0, {random.choice(functions)} AS o1 FROM {source}{where}"
@@ -127,6 +65,37 @@ class QueryGenerator:
         sql, _, ordered = self.query(depth, [], top=True)
         self._common.clear()
         return Generated(f"WITH {', '.join(clauses)} {sql}", ordered=ordered, approximate=True)
+
+    def _lateral(self, depth: int) -> Generated:
+        """A derived table that reads the table before it. MariaDB has none: its values are subqueries there."""
+        random = self._random
+        source, columns = self._from(0, [])
+        inner, found = self._from(max(depth - 1, 0), columns)
+        where = f" WHERE {self._condition(max(depth - 1, 0), found, columns)}"
+        values = [self._aggregate(found).sql for _ in range(random.randint(1, 2))]
+        shown = random.sample(columns, min(2, len(columns)))
+        kept = [f"{each.sql} AS o{number}" for number, each in enumerate(shown)]
+        named = ", ".join(f"{value} AS v{number}" for number, value in enumerate(values))
+        join = random.choice((", LATERAL", " JOIN LATERAL", " LEFT JOIN LATERAL"))
+        on = " ON TRUE" if "LEFT" in join else ""
+        read = ", ".join(f"l.v{number}" for number in range(len(values)))
+        return Generated(
+            f"SELECT {', '.join(kept)}, {read} FROM {source}{join} (SELECT {named} FROM {inner}{where}) AS l{on}",
+            approximate=True,
+            elsewhere=f"SELECT {', '.join([*kept, *(f'(SELECT {value} FROM {inner}{where})' for value in values)])} FROM {source}",
+        )
+
+    def _recursive(self) -> str:
+        """Numbers reached from one column over others, each once."""
+        random = self._random
+        columns = self._tables
+        first, following = random.choice(TABLES), random.choice(TABLES)
+        start = random.choice([each.sql for each in columns[first] if each.family == "int"])
+        on, to = random.choices([each.sql for each in columns[following] if each.family == "int"], k=2)
+        step = random.choice((f"t.{to}", f"t.{to}", f"t.{to} + 1", "r.n % 5 + 1"))
+        tail = random.choice(("", " WHERE r.n > 1", " WHERE EXISTS (SELECT 1 FROM ta AS e WHERE e.id = r.n)"))
+        query = f"SELECT s.{start} AS n FROM {first} AS s UNION SELECT {step} FROM {following} AS t JOIN r ON t.{on} = r.n{' WHERE r.n < 20'}"
+        return f"WITH RECURSIVE r AS ({query}) SELECT r.n, COUNT(x.id) FROM r LEFT JOIN tb AS x ON x.id = r.n{tail} GROUP BY r.n"
 
     # -- whole queries
 
@@ -164,8 +133,8 @@ class QueryGenerator:
 
     def _set_operation(self, depth: int, outer: list[Item], top: bool) -> tuple[str, list[Item], bool]:
         random = self._random
-        families = random.choices([each for each in _TYPES if each != "ci"], k=random.randint(1, 3))
-        operator = random.choice(("UNION", "UNION", "UNION ALL", "UNION ALL", "INTERSECT", "EXCEPT"))
+        families = random.choices([each for each in TYPES if each != "ci"], k=random.randint(1, 3))
+        operator = random.choice(("UNION", "UNION", "UNION ALL", "UNION ALL", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL"))
         branches = [self.query(depth - 1, outer, wanted=families)[0] for _ in range(2)]
         sql = f" {operator} ".join(branches)
         ordered = False
@@ -220,7 +189,7 @@ class QueryGenerator:
     def _on(self, left: list[Item], right: list[Item]) -> str:
         for _ in range(20):
             one, other = self._random.choice(left), self._random.choice(right)
-            if other.family in _COMPARABLE[one.family]:
+            if other.family in COMPARABLE[one.family]:
                 operator = self._random.choice(("=", "=", "=", "=", "=", "<=>", "<", ">="))
                 return f"{one.sql} {operator} {other.sql}"
         return "1 = 1"
@@ -253,7 +222,7 @@ class QueryGenerator:
         known = [each for each in columns if each.family == family]
         if known and self._random.random() < 0.9:
             return self._random.choice(known)
-        value = self._random.choice(_VALUES[family])
+        value = self._random.choice(VALUES[family])
         casts = {"date": f"DATE({value})", "datetime": f"CAST({value} AS DATETIME)", "double": f"({value} + 0e0)"}
         if family in ("bin", "ci", "enum", "decimal"):
             kept = [each for each in columns if each.family == family]
@@ -273,7 +242,7 @@ class QueryGenerator:
             return Item(f"COUNT({random.choice(('', 'DISTINCT '))}{column.sql})", "int")
         if draw < 0.4:
             return Item(f"COUNT(DISTINCT {column.sql}, {random.choice(columns).sql})", "int")
-        number = next((each for each in random.sample(columns, len(columns)) if each.family in _NUMBERS), None)
+        number = next((each for each in random.sample(columns, len(columns)) if each.family in NUMBERS), None)
         if draw < 0.65 and number is not None:
             function = random.choice(("SUM", "AVG", "SUM"))
             distinct = "DISTINCT " if number.family == "int" and random.random() < 0.2 else ""
@@ -336,7 +305,7 @@ class QueryGenerator:
         column = random.choice(columns)
         draw = random.random()
         if outer and draw < 0.5:
-            fitting = [each for each in outer if each.family in _COMPARABLE[column.family]]
+            fitting = [each for each in outer if each.family in COMPARABLE[column.family]]
             if fitting:
                 operator = random.choice(("=", "=", "=", "<", ">=", "<>", "<=>"))
                 return f"{column.sql} {operator} {random.choice(fitting).sql}"
@@ -344,16 +313,20 @@ class QueryGenerator:
             operator = random.choice(("=", "=", "=", "<", ">", "<=", ">=", "<>"))
             if column.family == "enum":
                 operator = random.choice(("=", "<>"))
-            return f"{column.sql} {operator} {random.choice(_VALUES[column.family])}"
+            return f"{column.sql} {operator} {random.choice(self._constants(column.family) if operator == '=' else VALUES[column.family])}"
         if draw < 0.7:
             return f"{column.sql} IS {random.choice(('', 'NOT '))}NULL"
         if draw < 0.85:
-            values = random.sample(_VALUES[column.family], random.randint(1, 3))
+            values = random.sample(self._constants(column.family), random.randint(1, 3))
             return f"{column.sql} {random.choice(('', '', 'NOT '))}IN ({', '.join(values)})"
         if draw < 0.9 and column.family in ("ci", "bin"):
             return f"{column.sql} LIKE {random.choice(('%', 'a%', '%B%', '_')).join(chr(39) * 2)}"
-        others = [each for each in columns if each.family in _COMPARABLE[column.family]]
+        others = [each for each in columns if each.family in COMPARABLE[column.family]]
         return f"{column.sql} {random.choice(('=', '<', '>='))} {random.choice(others).sql}"
+
+    def _constants(self, family: str) -> list[str]:
+        """Looked up in an index of integers that equal the column, MariaDB takes 2.25 for 2: so no fractions."""
+        return [each for each in VALUES[family] if family not in ("decimal", "double") or "." not in each]
 
     def _subquery_predicate(self, depth: int, columns: list[Item], outer: list[Item]) -> str:
         random = self._random
@@ -362,6 +335,10 @@ class QueryGenerator:
         draw = random.random()
         if draw < 0.3:
             sql, _, _ = self.query(depth - 1, around, wanted=[random.choice(("int", "bin"))])
+            if random.random() < 0.2:
+                source, found = self._from(depth - 1, around)
+                where = f" WHERE {self._condition(depth - 1, found, around)}"
+                sql = f"SELECT {self._aggregate(found).sql} FROM {source}{where} HAVING COUNT(*) > {random.randint(0, 2)}"
             return f"{random.choice(('', 'NOT '))}EXISTS ({sql})"
         if draw < 0.6:
             sql = self._one_column(depth, around, column.family)
@@ -372,6 +349,13 @@ class QueryGenerator:
                 operator = "="
             sql = self._one_column(depth, around, column.family)
             return f"{column.sql} {operator} {random.choice(('ANY', 'ALL', 'SOME'))} ({sql})"
+        if draw < 0.75:
+            source, found = self._from(depth - 1, around)
+            where = f" WHERE {self._condition(depth - 1, found, around)}"
+            one = self._of_family(found, "int").sql
+            left = f"({self._of_family(columns, 'int').sql}, {self._of_family(columns, 'int').sql})"
+            # Not by < or <>: MariaDB takes those for false, whatever comes first, if an outer join made one of the columns NULL.
+            return f"{left} = (SELECT COUNT({one}), MAX({one}) FROM {source}{where})"
         if draw < 0.8:
             pair = random.sample(columns, min(2, len(columns)))
             sql, _, _ = self.query(depth - 1, around, wanted=[each.family for each in pair])

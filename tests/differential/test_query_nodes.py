@@ -26,7 +26,8 @@ from dataflow.modes import DEFAULT_MODES
 from dataflow.node import Base, Columns, Node, inputs_of
 from dataflow.source import Key, key_function
 from dataflow.types import Row
-from tests.differential.queries import QueryGenerator, definitions
+from tests.differential.queries import QueryGenerator
+from tests.differential.query_tables import definitions
 
 SETTINGS = Settings(collation="utf8mb4_general_ci")
 QUERIES = 60
