@@ -68,7 +68,7 @@ class Cluster:
         self._peers: dict[int, Peer] = {}
         self._connecting: dict[int, asyncio.Lock] = {}
         self.recorded = RecordedViews()
-        self._sharded = ShardedViews(shard_count, self.ask)
+        self._sharded = ShardedViews(shard_count, self.ask_now)
         self.shared = SharedViews(None if shard_count == 1 else self._sharded)
 
     def set_addresses(self, addresses: dict[int, Address]) -> None:
@@ -132,6 +132,17 @@ class Cluster:
                 return await peer.ask(message)
             except ConnectionError:
                 continue
+
+    async def ask_now(self, shard: int, message: Message) -> Any:
+        """The answer of a shard that is there; waits for none that is lost."""
+        peer = self._peers.get(shard)
+        if (peer is None or peer.lost) and shard in self._connecting and self._connecting[shard].locked():
+            raise Retryable(Condition.SHARD_UNREACHABLE, shard)
+        peer = await self._peer(shard, 0)
+        try:
+            return await peer.ask(message)
+        except ConnectionError as error:
+            raise Retryable(Condition.SHARD_UNREACHABLE, shard) from error
 
     async def open(self, shard: int, handler: Handler, on_lost: Callable[[Peer], None]) -> Peer:
         """A connection of its own to a shard, on which that may ask as well; waits for the shard."""

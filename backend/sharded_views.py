@@ -23,11 +23,16 @@ from backend.shared_memory.segment import is_possible
 from backend.shared_memory.shared_key import KeyNaming, SharedKey
 from backend.view_definition import ViewDefinition
 from backend.view_range import EncodedRange, Range
+from dataflow.errors import Retryable
 from dataflow.sharding import shard_of
 from dataflow.source import key_of_values
 from dataflow.types import Row
 
 ATTEMPTS = 10
+PATIENCE_S = 0.4
+"""How long shards may take to answer, before the query is evaluated instead."""
+REST_S = 1.0
+"""How long no shard is asked after that."""
 UNREACHABLE_MAX = 10_000
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -94,6 +99,7 @@ class ShardedViews:
         self._readers: dict[bytes, ShardedReader] = {}
         self._words: dict[str, memoryview] = {}
         self._elsewhere: set[str] = set()
+        self._resting_until = 0.0
 
     def reader(self, view: bytes) -> ShardedReader | None:
         return self._readers.get(view)
@@ -117,7 +123,18 @@ class ShardedViews:
         found = None if reader is None or names is None else reader.get_many(names)
         if found is not None and None not in found:
             return found  # type: ignore[return-value]
-        return await self._asked(definition, wanted, None if part is None else part.encoded())
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._resting_until:
+            return None
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                return await self._asked(definition, wanted, None if part is None else part.encoded())
+        except Retryable:  # a shard is away
+            return None
+        except TimeoutError:
+            # What is missing takes all shards to compute. To evaluate the query may take fewer.
+            self._resting_until = loop.time() + REST_S
+            return None
 
     async def _asked(
         self, definition: ViewDefinition, wanted: Sequence[Row], part: EncodedRange | None
