@@ -19,6 +19,8 @@ from mysql_adapter.packets import DEPRECATE_EOF, FOUND_ROWS
 from mysql_adapter.results import Encoder, binary_encoder, text_encoder
 
 ROWS_PER_CHUNK = 256
+ROWS_FIRST = 16
+CHUNK_BYTES = 256 * 1024
 FORMATS_MAX = 4096
 FIRST_SEQUENCE = 1
 
@@ -133,11 +135,16 @@ def send_metadata_end(wire: Wire, status: int) -> None:
 
 
 async def send_rows(wire: Wire, encode: Encoder, rows: Sequence[Row]) -> None:
-    for start in range(0, len(rows), ROWS_PER_CHUNK):
-        chunk = rows[start : start + ROWS_PER_CHUNK] if len(rows) > ROWS_PER_CHUNK else rows
-        wire.send_framed(*encode(chunk, wire.next_packet_sequence))
+    start, count = 0, ROWS_FIRST
+    while start < len(rows):
+        chunk = rows if len(rows) <= count and start == 0 else rows[start : start + count]
+        data, sequence = encode(chunk, wire.next_packet_sequence)
+        wire.send_framed(data, sequence)
         if wire.wants_drain:
             await wire.drain()
+        start += len(chunk)
+        # Large rows go out a few at a time: what a client does not read yet stays in one piece only.
+        count = min(ROWS_PER_CHUNK, CHUNK_BYTES * len(chunk) // len(data) + 1)
 
 
 async def send_result(wire: Wire, format: ResultFormat, result: ResultSet, status: int, binary: bool) -> None:

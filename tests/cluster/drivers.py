@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 from collections.abc import Callable
 from typing import Any
 
+import aiomysql
+import asyncmy
+import asyncmy.errors
+import mariadb
 import mysql.connector
 import MySQLdb
 import pymysql
@@ -93,9 +99,58 @@ def connector_prepared_peer(host: str, port: int, database: str, is_mariadb: boo
     return DriverPeer(connection, lambda c: c.cursor(prepared=True), mysql.connector.Error, is_mariadb)
 
 
+class BlockingCursor:
+    """A cursor of an asynchronous driver, each call run to its end."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, cursor: Any) -> None:
+        self._loop = loop
+        self._cursor = cursor
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cursor, name)
+
+    def execute(self, sql: str) -> None:
+        self._loop.run_until_complete(self._cursor.execute(sql))
+
+    def fetchall(self) -> Any:
+        return self._loop.run_until_complete(self._cursor.fetchall())
+
+    def close(self) -> None:
+        self._loop.run_until_complete(self._cursor.close())
+
+
+def _asynchronous(driver: Any, error: type[Exception]) -> Callable[[str, int, str, bool], DriverPeer]:
+    def peer(host: str, port: int, database: str, is_mariadb: bool) -> DriverPeer:
+        loop = asyncio.new_event_loop()
+
+        async def connect() -> Any:
+            return await driver.connect(
+                host=host, port=port, user="root", password="", db=database, autocommit=True, charset="utf8mb4"
+            )
+
+        async def opened(connection: Any) -> Any:
+            cursor = connection.cursor()
+            return await cursor if inspect.isawaitable(cursor) else cursor
+
+        def open_cursor(connection: Any) -> BlockingCursor:
+            return BlockingCursor(loop, loop.run_until_complete(opened(connection)))
+
+        return DriverPeer(loop.run_until_complete(connect()), open_cursor, error, is_mariadb)
+
+    return peer
+
+
+def mariadb_peer(host: str, port: int, database: str, is_mariadb: bool) -> DriverPeer:
+    connection = mariadb.connect(host=host, port=port, user="root", password="", database=database, autocommit=True)
+    return DriverPeer(connection, lambda c: c.cursor(), mariadb.Error, is_mariadb)
+
+
 PEERS = {
     "pymysql": pymysql_peer,
     "mysqlclient": mysqlclient_peer,
     "connector-text": connector_text_peer,
     "connector-prepared": connector_prepared_peer,
+    "mariadb": mariadb_peer,
+    "aiomysql": _asynchronous(aiomysql, pymysql.MySQLError),
+    "asyncmy": _asynchronous(asyncmy, asyncmy.errors.MySQLError),
 }

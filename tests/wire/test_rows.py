@@ -104,3 +104,9 @@ def test_timestamps_follow_the_time_zone(both: list[RawClient], zone: str) -> No
     finally:
         for client in both:
             client.query("SET time_zone = '+00:00'")
+
+
+@pytest.mark.parametrize("count", [1, 15, 16, 17, 31, 33, 271, 272, 273, 1000])
+def test_every_row_is_sent_once_however_many_there_are(run: Any, count: int) -> None:
+    rows = run(f"WITH RECURSIVE c AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM c WHERE n < {count}) SELECT n FROM c ORDER BY n")
+    assert [n for (n,) in rows] == list(range(1, count + 1))
