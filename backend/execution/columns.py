@@ -27,6 +27,10 @@ Scalar = Callable[[Row, Sequence[Value]], Value]
 _DIVISIONS = frozenset({"/", "div", "%", "mod"})
 
 
+def _no_storer(value: Value, report: Report) -> Value:
+    raise AssertionError("nothing was stored yet")
+
+
 class Target:
     """One column of a table that is written to."""
 
@@ -34,17 +38,25 @@ class Target:
         self.column = column
         self._default = None if column.default_expression is None else compile_scalar(column.default_expression)
         self._storers: dict[tuple[SqlType, Modes], Callable[[Value, Report], Value]] = {}
+        self._last: tuple[SqlType | None, Modes | None, Callable[[Value, Report], Value]] = (None, None, _no_storer)
+        """The storer that was used last: for the rows of one statement it is the same."""
 
     def store(self, value: Value, source: SqlType, execution: Execution) -> Value:
         """The value as the column keeps it. NULL stays NULL, whatever the column says."""
         if value is None:
             return None
-        storer = self._storers.get((source, execution.modes))
-        if storer is None:
-            storer = column_storer(self.column.type, source, self.column.name, execution.modes)
-            self._storers[source, execution.modes] = storer
-        stored: Value = storer(value, execution.report)
-        return stored
+        last_source, last_modes, storer = self._last
+        modes = execution.modes
+        if last_source is not source or last_modes is not modes:
+            storer = self._storer(source, modes)
+            self._last = (source, modes, storer)
+        return storer(value, execution.report)
+
+    def _storer(self, source: SqlType, modes: Modes) -> Callable[[Value, Report], Value]:
+        found = self._storers.get((source, modes))
+        if found is None:
+            found = self._storers[source, modes] = column_storer(self.column.type, source, self.column.name, modes)
+        return found
 
     def default(self, execution: Execution, row: Row) -> Value:
         """What DEFAULT stands for; 1364 if the column has none."""
