@@ -157,7 +157,12 @@ class Resolver:
         self._localise(left, right)
         kinds = [_union_type(one, other) for (one, _), (other, _) in zip(left.outputs, right.outputs)]
         branches = [numbered(each, kinds, self.numbering) for each in (left, right)]
-        found = wrapped(self._combined(operator, True, *branches), self.numbering)
+        both = self._combined(operator, True, *branches)
+        for place, kind in enumerate(kinds):  # as without the numbers: two branches of one ENUM would be a text
+            column = Column(both.outputs[place][0].index, kind)
+            both.outputs[place] = (column, column)
+            both.columns[place] = replace(both.columns[place], type=kind)
+        found = wrapped(both, self.numbering)
         del found.outputs[-1:], found.columns[-1:]
         return found
 
