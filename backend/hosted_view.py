@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 import msgspec
 
-from backend.view_messages import ArrangementStatus, FillStatus, HostedViews, ViewStatus
+from backend.view_messages import ArrangementStatus, FillStatus, HostedViews, NodeStatus, ViewStatus
 from backend.view_range import RangeDecoder
 from dataflow.arrangement import Arrangement
 from dataflow.engine import View
@@ -52,7 +53,16 @@ def status_of(hosted_views: Mapping[bytes, HostedView], fills: Sequence[FillStat
             waiting.extend(operator.inputs)
     kept = [(operator, each) for _, operator in sorted(operators.items()) for each in _arrangements(operator)]
     arrangements = [_arrangement_status(operator, each, meter) for operator, each in kept]
-    return HostedViews(views, arrangements, tuple(fills))
+    ends = Counter(hosted.view.operator.number for hosted in hosted_views.values())
+    nodes = [_node_status(operator, ends[number]) for number, operator in sorted(operators.items())]
+    return HostedViews(views, arrangements, tuple(fills), tuple(nodes))
+
+
+def _node_status(operator: Operator, views: int) -> NodeStatus:
+    users = dict.fromkeys(consumer.label for consumer, _ in operator.consumers)
+    return NodeStatus(
+        operator.label, does(operator), tuple(each.label for each in operator.inputs), tuple(users), views
+    )
 
 
 def _arrangements(operator: Operator) -> list[Arrangement]:

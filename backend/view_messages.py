@@ -55,7 +55,19 @@ class FillStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeStatus:
+    """An operator of the program; `users` are those that it feeds, `views` how many views it gives their rows."""
+
+    node: str
+    operation: str
+    inputs: tuple[str, ...]
+    users: tuple[str, ...]
+    views: int
+
+
+@dataclass(frozen=True, slots=True)
 class HostedViews:
     views: list[ViewStatus]
     arrangements: list[ArrangementStatus]
     fills: tuple[FillStatus, ...] = ()
+    nodes: tuple[NodeStatus, ...] = ()

@@ -69,6 +69,22 @@ async def arrangements(session: Session) -> list[Row]:
     ]  # fmt: skip
 
 
+@virtual("nodes", """
+    shard uint
+    node 64
+    operation longtext
+    inputs longtext
+    users longtext
+    views ubigint
+""", DATABASE)
+async def nodes(session: Session) -> list[Row]:
+    return [
+        (shard, each.node, each.operation, ", ".join(each.inputs), ", ".join(each.users), each.views)
+        for shard, hosted in await session.environment.database.view_status()
+        for each in hosted.nodes
+    ]
+
+
 @virtual("transitions", """
     shard uint
     view 32
