@@ -21,6 +21,7 @@ from typing import Any
 
 from dataflow import documents
 from dataflow.errors import Unsupported
+from dataflow.functions.arithmetic import divide_decimal
 from dataflow.node import AggregateFunction
 from dataflow.ordering import entry_key, order_key, value_key
 from dataflow.sorting import sort_in_pieces
@@ -109,7 +110,9 @@ def _exact_sum(total: Any, count: int, scale: int) -> Decimal | None:
 def _exact_average(total: Any, count: int, scale: int) -> Decimal | None:
     if not count:
         return None
-    return _WIDE.quantize(_WIDE.divide(Decimal(total), Decimal(count)), Decimal(1).scaleb(-scale))
+    average = divide_decimal(total, count)
+    assert average is not None
+    return _WIDE.quantize(average, Decimal(1).scaleb(-scale))
 
 
 def _float_sum(total: int, count: int) -> float | None:
