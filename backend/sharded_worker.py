@@ -7,6 +7,7 @@ anything is committed that they would not show.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from backend.messages import AddView, AskViews, SetTables
@@ -38,6 +39,8 @@ class ShardedWorker(Worker):
         super().__init__(shard, shard_count, store, memory_bytes, names)
         self._shard_views = ViewShard(shard, shard_count, store, memory_bytes, self, names)
         self.epochs = ShardEpochs(shard, store, store.prepared(), self._shard_views)
+        self._versions: Mapping[int, int] = {}
+        self._tables_held: SetTables | None = None
         self._handlers |= {AddView: self._add_view, LookupAt: self._lookup_at, BundleSent: self._bundle_sent}
 
     def close(self) -> None:
@@ -70,7 +73,7 @@ class ShardedWorker(Worker):
     # --- requests
 
     def _add_view(self, peer: Peer, request: int, message: AddView) -> None:
-        self._shard_views.add(peer, request, message, self.epochs.tables)
+        self._shard_views.add(peer, request, message, self._versions)
 
     def _lookup_at(self, peer: Peer, request: int, message: LookupAt) -> None:
         self._reads.count += 1
@@ -96,16 +99,32 @@ class ShardedWorker(Worker):
         return self._shard_views.view_count, memory.total_bytes, memory.only_full_left
 
     def learn_tables(self, tables: SetTables) -> bool:
-        in_force = super().learn_tables(tables)
-        if self.coordinator is not None and self._shard_views.remove_stale(tables.versions):
-            return False
-        return in_force
+        """Views over another version of a table go first: no row that they cannot read may be committed before.
+
+        They go in the same epoch on all shards, so whichever takes the versions over first, all are gone by then.
+        """
+        held = self._tables_held
+        if tables.catalog_version <= max(self.catalog_version, 0 if held is None else held.catalog_version):
+            return self._tables_in_force
+        self._versions = tables.versions
+        if not self._shard_views.has_stale(tables.versions):
+            self._tables_held = None
+            return super().learn_tables(tables)
+        self._tables_held = tables
+        if self.coordinator is not None:
+            self._shard_views.remove_stale(tables.versions)
+        return False
 
     @property
     def _tables_in_force(self) -> bool:
-        if self.coordinator is not None and self._shard_views.has_stale(self.epochs.tables):
-            return False
-        return self.epochs.idle
+        return self._tables_held is None and self.epochs.idle
+
+    def _answer_tables(self) -> None:
+        held = self._tables_held
+        if held is not None and not self._shard_views.has_stale(held.versions):
+            self._tables_held = None
+            super().learn_tables(held)
+        super()._answer_tables()
 
     # --- the coordinator
 
@@ -114,6 +133,7 @@ class ShardedWorker(Worker):
         super().coordinator_lost(peer)
         if was is peer:
             self._shard_views.start(0)
+            self._run([])
 
     def from_coordinator(self, peer: Peer, request: int, message: Any) -> None:
         if isinstance(message, BundleSent):
@@ -130,7 +150,7 @@ class ShardedWorker(Worker):
     def _carry_out(self, effect: ShardEffect | Send) -> None:
         match effect:
             case ApplyEpoch():
-                self._shard_views.apply(effect)
+                self._shard_views.apply(effect, self.epochs.tables)
             case StartViews(generation):
                 self._shard_views.start(generation)
             case PersistEpoch():
@@ -140,7 +160,7 @@ class ShardedWorker(Worker):
                 self._shard_views.blame(suspects)
                 super()._carry_out(effect)
             case Send(self.shard, EpochLanded()):
-                self._shard_views.landed(self.epochs.tables)
+                self._shard_views.landed(self._versions)
                 super()._carry_out(effect)
             case _:
                 super()._carry_out(effect)

@@ -144,14 +144,21 @@ class ViewShard:
         )
 
     def collect(self, epoch: int, writes: Mapping[bytes, bytes | None]) -> None:
-        """Remember what the writes of an epoch change, before they are stored."""
-        self._changes = (epoch, self._use.changes(writes))
+        """Remember what the writes of an epoch change, before they are stored. Whatever fails here holds up no commit."""
+        try:
+            self._changes = (epoch, self._use.changes(writes))
+        except Exception as error:
+            self._changes = (epoch, {})
+            self._carry_out(self._views.fail(error))
 
-    def apply(self, effect: ApplyEpoch) -> None:
+    def apply(self, effect: ApplyEpoch, versions: Mapping[int, int]) -> None:
+        """`versions` are those that this shard's rows may have."""
         epoch, changes = self._changes
         self._use.source.advance(self._store.view())
         current = effect.generation == self._views.generation
         transitions = tuple([self._transition(each) for each in effect.transitions]) if current else ()
+        if current and any(_is_stale(hosted.tables, versions) for hosted in self._hosted.values()):
+            self._carry_out(self._views.fail(RuntimeError("a table has changed while a view of it was on its way")))
         own = changes if epoch == effect.epoch else {}
         self._carry_out(self._views.apply(effect.epoch, effect.generation, own, transitions))
 
@@ -345,7 +352,8 @@ class ViewShard:
 
 
 def _is_stale(tables: Mapping[int, int], versions: Mapping[int, int]) -> bool:
-    return any(versions.get(table_id) != version for table_id, version in tables.items())
+    """Whether a table is gone, or has a later version than this. A shard that hears late of one is no reason."""
+    return any(versions.get(table_id, version + 1) > version for table_id, version in tables.items())
 
 
 def _answer(waiting: list[tuple[Peer, int]], message: Message) -> None:

@@ -15,7 +15,7 @@ import os
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, get_args
 
 from backend.lock_messages import BreakWait, EndLocks, LockRows, OwnerWaits, RowLocked
 from backend.messages import (
@@ -52,11 +52,7 @@ from dataflow.epoch_messages import (
     CloseEpoch,
     DiscardDecisions,
     DiscardPrepared,
-    EpochClosed,
-    EpochDecided,
     EpochLanded,
-    EpochPrepared,
-    EpochWanted,
     ForgetDecisions,
     Inquire,
     OpenEpoch,
@@ -70,15 +66,15 @@ from dataflow.epoch_messages import (
     ShardJoined,
     ShardWelcomed,
     Stage,
+    ToCoordinator,
     TransactionId,
-    TransactionWithdrawn,
-    ViewsFailed,
 )
 from dataflow.epochs import ShardEpochs
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from persistence.shard_store import ShardStore
 
 EPOCH_COUNTER = b"\0epoch"
+FROM_SHARDS = (*get_args(ToCoordinator), OwnerWaits)
 
 log = logging.getLogger(__name__)
 
@@ -144,9 +140,7 @@ class Worker:
         if shard == 0:
             for service in (LockRequest, AdapterJoined, AskAdapters):
                 self._handlers[service] = self._services.handle
-        for message in (
-            ShardJoined, EpochWanted, TransactionWithdrawn, EpochPrepared, EpochDecided, EpochClosed, ViewsFailed, OwnerWaits,
-        ):  # fmt: skip
+        for message in FROM_SHARDS:
             self._handlers[message] = self._from_shard
 
     async def serve(self, host: str, secret: bytes) -> tuple[asyncio.Server, int]:
@@ -339,6 +333,7 @@ class Worker:
                 self._carry_out(self._effects.popleft())
         finally:
             self._carrying_out = False
+        self._answer_tables()
         if self._epoch_waiting:
             self._tell_epoch()
         if self._held and not self.epochs.in_doubt:
@@ -372,10 +367,13 @@ class Worker:
                 self.store.discard_prepared(epoch)
             case DiscardDecisions(epochs):
                 self.store.discard_decisions(epochs)
+
+    def _answer_tables(self) -> None:
+        """Tell those who sent table versions when these are in force."""
         if self._tables_waiting and self._tables_in_force:
-            for peer, request in self._tables_waiting:
+            waiting, self._tables_waiting = self._tables_waiting, []
+            for peer, request in waiting:
                 peer.send(Done(), request)
-            self._tables_waiting.clear()
 
     def _persist(self, write: Callable[[Any], None], record: object) -> None:
         """Write in the disk's thread and go on when it is done."""

@@ -143,6 +143,13 @@ class ShardViews:
                 found.append(tuple(rows_of(arrangement.bag(value))) if read is None else read(place))
         return [UpqueryAnswered(request, self.epoch, tuple(found))]
 
+    def fail(self, error: Exception) -> list[ViewEffect]:
+        """These views cannot be kept; they stay where they are until the coordinator has all begin anew."""
+        if self._failed:
+            return []
+        self._failed = True
+        return [Failed(self.generation, error, self.worker.suspects)]
+
     def _handle(self, message: ToWorker) -> list[ViewEffect]:
         if self._failed:
             return []
@@ -151,8 +158,7 @@ class ShardViews:
             handled = self.worker.handle(message)
         except Exception as error:
             # The other shards wait for this one, until the coordinator has all of them begin anew.
-            self._failed = True
-            return [Failed(self.generation, error, self.worker.suspects)]
+            return self.fail(error)
         for effect in handled:
             if isinstance(effect, UpqueryAnswered) and effect.request in self._filling:
                 self._waiting.append(self._filling.pop(effect.request))

@@ -255,6 +255,8 @@ class ShardWorker:
         )
         for view in self.views.values():
             view.arrangement.touched.clear()
+        self._asked_views.clear()
+        self._added_views = ()
         self._effects.append(EpochApplied(self.epoch, touched))
 
     def _transition(self, transition: Transition) -> Program:

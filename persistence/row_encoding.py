@@ -29,6 +29,10 @@ _SURROGATES = 0x8000
 _encode = msgspec.msgpack.Encoder().encode
 
 
+class LaterFormat(CorruptState):
+    """The row was written by a later version of its table than the one that it is read by."""
+
+
 class RowCodec:
     """The compiled encoding and decoding of one version of a table."""
 
@@ -84,7 +88,7 @@ class RowCodec:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise CorruptState(f"row {data[:40].hex()}: {error}") from error
         except KeyError:
-            raise CorruptState(f"row {data[:40].hex()}: unknown format") from None
+            raise LaterFormat(f"row {data[:40].hex()}: unknown format") from None
 
     def decode_rows(self, rows: Sequence[bytes]) -> list[Row]:
         decode = self.decode

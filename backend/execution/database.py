@@ -42,6 +42,7 @@ from dataflow.schema import Table
 from dataflow.storing import Report
 from dataflow.temporal import from_datetime
 from dataflow.types import Row, Value
+from persistence.row_encoding import LaterFormat
 
 PLANS_MAX = 2_000
 TRIES_MAX = 50
@@ -157,6 +158,8 @@ class Database:
             return await self._run(run, transaction, lock_timeout_s)
         except TableAltering:
             await self._wait_for_alteration()
+            raise SchemaChanged from None
+        except LaterFormat:  # somebody who has heard of a change before us has written already
             raise SchemaChanged from None
 
     async def _run(self, run: _Run, transaction: Transaction | None, lock_timeout_s: float) -> Outcome:
