@@ -1,11 +1,10 @@
-"""The tables that the views of several workers are made of: how one of them reads its part, and what an epoch changes."""
+"""The tables that a worker's views are made of: how it reads them, and what an epoch changes in them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from dataflow.delta import Delta
-from dataflow.schema import Table
 from persistence.shard_store import ShardStore
 from persistence.table_source import TableSource
 
@@ -13,16 +12,23 @@ ROW_KEY = ord("r")
 
 
 class TableUse:
-    def __init__(self, store: ShardStore) -> None:
+    def __init__(self, store: ShardStore, is_all: bool) -> None:
+        """`is_all`: the store has all rows, not one of several shards'."""
         self._store = store
-        self.source = TableSource(store.view(), is_all=False)
+        self.source = TableSource(store.view(), is_all)
         self._users: dict[int, int] = {}
 
-    def begin(self, tables: Iterable[Table]) -> None:
-        """One more view uses these tables."""
-        for table in tables:
-            self.source.learn(table)
-            self._users[table.id] = self._users.get(table.id, 0) + 1
+    def __bool__(self) -> bool:
+        """Whether any table is in use."""
+        return bool(self._users)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._users)
+
+    def begin(self, tables: Iterable[int]) -> None:
+        """One more view uses these tables, which the source has learnt."""
+        for table_id in tables:
+            self._users[table_id] = self._users.get(table_id, 0) + 1
 
     def end(self, tables: Iterable[int]) -> None:
         for table_id in tables:

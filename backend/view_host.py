@@ -22,6 +22,7 @@ import msgspec
 from backend.hosted_view import HostedView, status_of
 from backend.shared_memory.publication import Publisher
 from backend.shared_memory.segment import SegmentNames
+from backend.table_use import TableUse
 from backend.view_definition import keys_decoder
 from backend.view_filling import PARTIAL, Fill, Fills, OutOfMemory, Runner, StillFilling
 from backend.view_messages import HostedViews
@@ -32,16 +33,14 @@ from dataflow.clock import MemoryReport
 from dataflow.delta import Delta
 from dataflow.engine import Engine, View
 from dataflow.loading import Budget, OverBudget
-from dataflow.node import Base, Columns, Node, inputs_of
+from dataflow.node import Columns, Node, tables_of
 from dataflow.schema import Table
 from dataflow.source import Key
 from dataflow.types import Row
 from persistence.layout import table_ranges
 from persistence.shard_store import ShardStore
-from persistence.table_source import TableSource
 from persistence.view import View as StoredView
 
-ROW_KEY = ord("r")
 BYTES_IN_MEMORY = 20
 """What a stored byte may take in an ordered view of all rows."""
 ROWS_AT_ONCE_MAX = 20_000
@@ -93,10 +92,10 @@ class ViewHost:
         for fill in self._under_way():
             self._fills.abandon(fill)  # type: ignore[union-attr]
         self._publisher.close()
-        self._source = TableSource(self._store.view())
+        self._use = TableUse(self._store, is_all=True)
+        self._source = self._use.source
         self._engine = Engine(self._source, partial=PARTIAL)
         self.views: dict[bytes, HostedView] = {}
-        self._users: dict[int, int] = {}
 
     # --- views come and go
 
@@ -123,13 +122,13 @@ class ViewHost:
                 return False
         if order and not key and self._stored_bytes(definitions) * BYTES_IN_MEMORY > self._memory_bytes:
             return False
-        if not self._users:
+        if not self._use:
             self._source.advance(self._store.view())
         for table in definitions:
             self._source.learn(table)
         self._origins[name] = (names, since)
         node = decode_node(node_bytes)
-        used = frozenset(base.table for base in _bases(node))
+        used = tables_of(node)
         try:
             with self._engine.spending(self._budget()):
                 view = self._engine.add_view(node, key, order)
@@ -141,8 +140,7 @@ class ViewHost:
             return False
         else:
             self._host(name, view, used)
-        for table_id in used:
-            self._users[table_id] = self._users.get(table_id, 0) + 1
+        self._use.begin(used)
         return name in self.views
 
     def _host(self, name: bytes, view: View, tables: frozenset[int]) -> None:
@@ -163,23 +161,16 @@ class ViewHost:
         if hosted is not None:
             self._publisher.end(hosted.view)
             self._engine.remove_view(hosted.view)
-            self._release(hosted.tables)
+            self._use.end(hosted.tables)
         for fill in [fill for fill in self._under_way() if fill.name == name]:
             self._fills.abandon(fill)  # type: ignore[union-attr]
             if not fill.keys:
-                self._release(fill.tables)
-
-    def _release(self, tables: frozenset[int]) -> None:
-        for table_id in tables:
-            self._users[table_id] -= 1
-            if not self._users[table_id]:
-                del self._users[table_id]
-                self._source.forget(table_id)
+                self._use.end(fill.tables)
 
     def tables_changed(self, versions: Mapping[int, int]) -> None:
         """Drop the views over tables that were changed or dropped."""
         stale = {
-            table_id for table_id in self._users if versions.get(table_id) != self._source.version(table_id)
+            table_id for table_id in self._use if versions.get(table_id) != self._source.version(table_id)
         }
         names = {name for name, hosted in self.views.items() if hosted.tables & stale}
         for name in names | {fill.name for fill in self._under_way() if fill.tables & stale}:
@@ -223,7 +214,7 @@ class ViewHost:
         log.warning("view %s cannot be filled: %r", fill.name.hex(), error)
         if not fill.keys:
             self._refused.add(fill.name)
-            self._release(fill.tables)
+            self._use.end(fill.tables)
         elif isinstance(error, OutOfMemory):
             self.views[fill.name].too_large.update(fill.keys)
 
@@ -300,24 +291,8 @@ class ViewHost:
 
     def changes(self, writes: Mapping[bytes, bytes | None]) -> dict[int, Delta]:
         """What the writes of an epoch, not yet stored, change in the tables that views use."""
-        changes: dict[int, Delta] = {}
         self._is_writing = True
-        if not self._users:
-            return changes
-        source, get = self._source, self._store.get
-        for key, value in writes.items():
-            if key[0] != ROW_KEY:
-                continue
-            table_id = int.from_bytes(key[1:5], "big")
-            if table_id not in self._users:
-                continue
-            delta = changes.setdefault(table_id, [])
-            old = get(key)
-            if old is not None:
-                delta.append((source.decode(table_id, old[1]), -1))
-            if value is not None:
-                delta.append((source.decode(table_id, value), 1))
-        return changes
+        return self._use.changes(writes)
 
     def apply(self, epoch: int, changes: dict[int, Delta]) -> None:
         """The epoch is stored: bring the views up to it.
@@ -326,7 +301,7 @@ class ViewHost:
         epoch: all views go, and who asks for one again is told what is wrong with it.
         """
         self._is_writing = False
-        if not self._users:
+        if not self._use:
             return
         self._source.advance(self._store.view())
         if changes:
@@ -378,9 +353,3 @@ class ViewHost:
     def status(self) -> HostedViews:
         """What is kept, with sizes measured on samples."""
         return status_of(self.views, [fill.status() for fill in self._under_way()])
-
-
-def _bases(node: Node) -> list[Base]:
-    if isinstance(node, Base):
-        return [node]
-    return [base for each in inputs_of(node) for base in _bases(each)]

@@ -113,7 +113,7 @@ class ViewShard:
         self._store = store
         self._memory_bytes = memory_bytes
         self._outside = outside
-        self._use = TableUse(store)
+        self._use = TableUse(store, is_all=False)
         self._views = ShardViews(shard, shard_count, self._use.source)
         self._hosted: dict[bytes, _Hosted] = {}
         self._leaving: list[_Hosted] = []
@@ -174,7 +174,10 @@ class ViewShard:
         node = decode_node(message.node)
         tables = [decode_table(each) for each in message.tables]
         used = {table.id: table.version for table in tables if table.id in tables_of(node)}
-        self._use.begin(table for table in tables if table.id in used)
+        for table in tables:
+            if table.id in used:
+                self._use.source.learn(table)
+        self._use.begin(used)
         keys = keys_decoder(tuple([node.types[column] for column in message.key]))
         ranges = RangeDecoder([node.types[column] for column in message.order])
         self._hosted[message.view] = _Hosted(used, keys, ranges, message.names, message.since)

@@ -8,7 +8,6 @@ compared with an evaluation from scratch as of the epoch that the answer names.
 from __future__ import annotations
 
 import os
-import pickle
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -84,8 +83,8 @@ def bases(node: Node) -> set[int]:
     return {node.table} if isinstance(node, Base) else {table for each in inputs_of(node) for table in bases(each)}
 
 
-def stored_key(table: int, row: Row) -> bytes:
-    return pickle.dumps((table, key_function(BASES[table].primary_key, BASES[table].types)(row)))
+def stored_key(table: int, row: Row) -> tuple[int, object]:
+    return (table, key_function(BASES[table].primary_key, BASES[table].types)(row))
 
 
 class DiskSource:
@@ -95,7 +94,7 @@ class DiskSource:
         self.disk = disk
 
     def scan(self, table: int) -> Iterable[Row]:
-        return [pickle.loads(value) for key, (_, value) in self.disk.values.items() if pickle.loads(key)[0] == table]
+        return [value for key, (_, value) in self.disk.values.items() if key[0] == table]
 
     def lookup(self, table: int, columns: Columns, keys: Sequence[object]) -> list[Iterable[Row]]:
         key_of = key_function(columns, BASES[table].types)
@@ -117,7 +116,7 @@ class Due:
         for _, writes in record.spanning if record else ():
             written.update(writes)
         used = {table for view in views.views.values() for table in bases(view.node)}
-        return any(pickle.loads(key)[0] in used for key in written)
+        return any(key[0] in used for key in written)
 
 
 @dataclass
@@ -214,11 +213,11 @@ class Cluster(test_epochs.Cluster):
     def changes_of(self, shard: int, effect: PersistEpoch) -> dict[int, list[tuple[Row, int]]]:
         changes: dict[int, list[tuple[Row, int]]] = {}
         for key, value in effect.writes.items():
-            delta = changes.setdefault(pickle.loads(key)[0], [])
+            delta = changes.setdefault(key[0], [])
             if key in self.disks[shard].values:
-                delta.append((pickle.loads(self.disks[shard].values[key][1]), -1))
+                delta.append((self.disks[shard].values[key][1], -1))
             if value is not None:
-                delta.append((pickle.loads(value), 1))
+                delta.append((value, 1))
         return changes
 
     def tables_at(self, epoch: int) -> dict[int, Counter[Row]]:
@@ -229,7 +228,7 @@ class Cluster(test_epochs.Cluster):
         tables: dict[int, Counter[Row]] = {table: Counter() for table in BASES}
         for key, value in state.items():
             if value is not None:
-                tables[pickle.loads(key)[0]][pickle.loads(value)] += 1
+                tables[key[0]][value] += 1
         return tables
 
     # --- clients
@@ -245,8 +244,8 @@ class Cluster(test_epochs.Cluster):
                 for kind in BASES[table].types
             )
             key = stored_key(table, row)
-            shard = shard_of(pickle.loads(key)[1], self.shard_count)
-            value = None if self.random.random() < 0.3 else pickle.dumps(row)
+            shard = shard_of(key[1], self.shard_count)
+            value = None if self.random.random() < 0.3 else row
             expected = self.disks[shard].version_of(key) if self.random.random() < 0.5 else ANY
             parts.setdefault(shard, {})[key] = (key, expected, value)
         self.answers[transaction] = {}
