@@ -39,15 +39,17 @@ class PublishedCatalog:
 
     def __init__(self, node: Node) -> None:
         self._node = node
+        self._loaded = Catalog()
 
     async def load(self) -> Catalog:
-        return await asyncio.to_thread(self._node.registry.load_catalog)
+        self._loaded = await asyncio.to_thread(self._node.registry.load_catalog)
+        return self._loaded
 
     async def replace(self, old_version: int, change: CatalogChange) -> Catalog:
-        catalog = await self.load()
+        catalog = self._loaded  # if it is not the newest any more, the change is refused
         if catalog.version != old_version:
             raise Retryable(Condition.DEADLOCK)
-        catalog = await asyncio.to_thread(self._node.registry.change_catalog, catalog, change)
+        catalog = self._loaded = await asyncio.to_thread(self._node.registry.change_catalog, catalog, change)
         await self.tell_workers(catalog)
         return catalog
 

@@ -18,7 +18,7 @@ from backend.execution.database import Database
 from backend.execution.outcome import Done, Warning
 from backend.messages import ChangeAccounts, Define, Defined, NotLeading
 from backend.settings import Deployment
-from backend.transport import connect
+from backend.transport import Peer, connect
 from controller.account_changes import AccountStatement
 from controller.catalog import Catalog
 from controller.program import MaintainedQuery, Program
@@ -43,6 +43,8 @@ class Node:
         self.cluster = Cluster(deployment.shard_count, deployment.secret_bytes)
         self.database = Database(self.cluster, Catalog(), self.load_catalog, self._define, self._change_accounts)
         self.program = Program(self.registry)
+        self._leader: Peer | None = None
+        self._changing = asyncio.Lock()
         self._loading = asyncio.Lock()
         self._recording = asyncio.Lock()
         self._forgetting: asyncio.TimerHandle | None = None
@@ -73,6 +75,7 @@ class Node:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._leave_leader()
         self.cluster.close()
         await asyncio.to_thread(self.registry.stop)
 
@@ -120,9 +123,6 @@ class Node:
 
     async def _load_catalog(self) -> Catalog:
         async with self._loading:
-            version = await asyncio.to_thread(self.registry.catalog_version)
-            if version == self.database.catalog.version:
-                return self.database.catalog
             return await asyncio.to_thread(self.registry.load_catalog)
 
     async def _define(
@@ -146,35 +146,46 @@ class Node:
         return await self._change(ChangeAccounts(statement))
 
     async def _change(self, message: Define | ChangeAccounts) -> tuple[Done, Catalog]:
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + LEADER_PATIENCE_S
-        while True:
-            try:
-                address = await asyncio.to_thread(self.registry.leader)
-            except Retryable:
-                address = None
-            defined = await self._ask_leader(address, message) if address is not None else None
-            if defined is not None:
-                break
-            if loop.time() > deadline:
-                raise Retryable(Condition.UNKNOWN_ERROR, "no controller leads at the moment; try again")
-            await asyncio.sleep(LEADER_POLL_S)
+        async with self._changing:  # the leader does one after the other, too
+            defined = await self._defined(message)
         warnings = tuple(Warning(level, code, message) for level, code, message in defined.warnings)
         return Done(warnings=warnings), await self.load_catalog()
 
-    async def _ask_leader(self, address: Address, message: Define | ChangeAccounts) -> Defined | None:
+    async def _defined(self, message: Define | ChangeAccounts) -> Defined:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + LEADER_PATIENCE_S
+        while (defined := await self._ask_leader(message)) is None:
+            if loop.time() > deadline:
+                raise Retryable(Condition.UNKNOWN_ERROR, "no controller leads at the moment; try again")
+            await asyncio.sleep(LEADER_POLL_S)
+        return defined
+
+    async def _ask_leader(self, message: Define | ChangeAccounts) -> Defined | None:
         """None if the statement did not reach a leader."""
-        try:
-            peer = await connect(address.host, address.port, self.deployment.secret_bytes)
-        except (OSError, TimeoutError):
+        if self._leader is None or self._leader.lost:
+            self._leader = await self._connect_to_leader()
+        if self._leader is None:
             return None
         try:
-            answer: Defined | NotLeading = await peer.ask(message)
+            answer: Defined | NotLeading = await self._leader.ask(message)
         except ConnectionError as error:
             raise MillraceError(
                 Condition.UNKNOWN_ERROR,
                 "the controller was lost during the statement; it may or may not have happened",
             ) from error
-        finally:
-            peer.close()
-        return answer if isinstance(answer, Defined) else None
+        if isinstance(answer, Defined):
+            return answer
+        self._leave_leader()
+        return None
+
+    async def _connect_to_leader(self) -> Peer | None:
+        try:
+            address = await asyncio.to_thread(self.registry.leader)
+            return None if address is None else await connect(address.host, address.port, self.deployment.secret_bytes)
+        except (Retryable, OSError, TimeoutError):
+            return None
+
+    def _leave_leader(self) -> None:
+        if self._leader is not None:
+            self._leader.close()
+        self._leader = None

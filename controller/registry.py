@@ -117,6 +117,7 @@ class Registry:
         self._loading = threading.Lock()
         self._seen: tuple[int, dict[str, _Node]] = (0, {})
         """The catalog's version and nodes as last read."""
+        self._catalog: Catalog | None = None
         self._session_lost = False
         self._on_new_session: list[Callable[[], None]] = []
         self._client.add_listener(self._state_changed)
@@ -245,36 +246,31 @@ class Registry:
         Only what has changed since the last time is read, as far as the head still says what that is.
         """
         path = f"{self._root}/catalog"
-        self._client.sync(path)
         with self._loading:
+            self._client.sync_async(path)  # a session's requests are answered in order
             while True:
                 head, stat = self._client.get(path)
                 known = _decode_head(head) if head else _CatalogHead(0, 1)
                 seen_version, seen = self._seen
-                if known.version == seen_version and seen_version:
-                    return _catalog_of(known, seen)
+                if self._catalog is not None and known.version == self._catalog.version:
+                    return self._catalog
                 changes = [names for version, names in known.changes if version > seen_version]
                 if seen_version and len(changes) == known.version - seen_version:
                     names = {name for each in changes for name in each}
                 else:
                     names, seen = set(self._client.get_children(path)), {}
                 requests = [(name, self._client.get_async(f"{path}/{name}")) for name in sorted(names)]
+                again = self._client.get_async(path)
                 nodes = dict(seen)
                 for name, request in requests:
                     try:
                         nodes[name] = _decode_node(name, request.get()[0])
                     except NoNodeError:
                         nodes.pop(name, None)
-                if self._client.get(path)[1].version == stat.version:
+                if again.get()[1].version == stat.version:
                     self._seen = (known.version, nodes)
-                    return _catalog_of(known, nodes)
-
-    @answered
-    def catalog_version(self) -> int:
-        """The version as of now, cheaper than the catalog."""
-        self._client.sync(f"{self._root}/catalog")
-        head = self._client.get(f"{self._root}/catalog")[0]
-        return _decode_head(head).version if head else 0
+                    self._catalog = _catalog_of(known, nodes)
+                    return self._catalog
 
     @answered
     def change_catalog(self, catalog: Catalog, change: CatalogChange) -> Catalog:
