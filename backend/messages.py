@@ -182,6 +182,7 @@ class ShardStatus:
     epoch: int
     transactions: int
     reads: int
+    open_scans: int
     stored_bytes: int
     resident_bytes: int
     in_doubt: bool

@@ -25,6 +25,10 @@ class ShardReads:
         self._next_scan = 1
         self.count = 0
 
+    @property
+    def open_scans(self) -> int:
+        return len(self._scans)
+
     def peer_lost(self, peer: Peer) -> None:
         self._scans = {number: scan for number, scan in self._scans.items() if scan[0] is not peer}
 

@@ -265,7 +265,7 @@ class Worker:
     def _status(self, peer: Peer, request: int, message: AskStatus) -> None:
         peer.send(
             shard_status(
-                self.store, self.epochs, self._transactions, self._reads.count, self.catalog_version, self._view_facts
+                self.store, self.epochs, self._transactions, self._reads, self.catalog_version, self._view_facts
             ),
             request,
         )

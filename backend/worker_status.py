@@ -7,6 +7,7 @@ import os
 import psutil
 
 from backend.messages import ShardStatus
+from backend.shard_reads import ShardReads
 from dataflow.epochs import ShardEpochs
 from persistence.shard_store import ShardStore
 
@@ -17,7 +18,7 @@ def shard_status(
     store: ShardStore,
     epochs: ShardEpochs,
     transactions: int,
-    reads: int,
+    reads: ShardReads,
     catalog_version: int,
     views: tuple[int, int, bool],
 ) -> ShardStatus:
@@ -27,7 +28,8 @@ def shard_status(
         os.getpid(),
         store.epoch,
         transactions,
-        reads,
+        reads.count,
+        reads.open_scans,
         store.approximate_bytes(b"\0", b"\xff"),
         _process.memory_info().rss,
         epochs.in_doubt,

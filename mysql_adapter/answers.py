@@ -7,9 +7,10 @@ each plan and kept by the identity of its column tuple, which the plan cache kee
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from typing import Protocol
 
-from backend.execution.outcome import Done, ResultSet
+from backend.execution.outcome import Done, ResultSet, RowStream
 from controller.sql.plan import OutputColumn
 from dataflow.types import Row
 from mysql_adapter import packets
@@ -17,10 +18,13 @@ from mysql_adapter.columns import column_definition
 from mysql_adapter.framing import frame
 from mysql_adapter.packets import DEPRECATE_EOF, FOUND_ROWS
 from mysql_adapter.results import Encoder, binary_encoder, text_encoder
+from mysql_adapter.spool import send_spooled
 
 ROWS_PER_CHUNK = 256
 ROWS_FIRST = 16
 CHUNK_BYTES = 256 * 1024
+SPOOL_AFTER_S = 0.25
+SPOOLED_ROWS_MIN = 1_000
 FORMATS_MAX = 4096
 FIRST_SEQUENCE = 1
 
@@ -40,7 +44,7 @@ class Wire(Protocol):
     @property
     def wants_drain(self) -> bool: ...
 
-    async def drain(self) -> None: ...
+    async def drain(self, patience_s: float | None = None) -> bool: ...
 
 
 class ResultFormat:
@@ -134,21 +138,36 @@ def send_metadata_end(wire: Wire, status: int) -> None:
         wire.send(packets.eof(status))
 
 
-async def send_rows(wire: Wire, encode: Encoder, rows: Sequence[Row]) -> None:
+async def send_rows(wire: Wire, encode: Encoder, rows: list[Row], patience_s: float | None = None) -> None:
+    """Send `rows`; if the client does not read for `patience_s`, they are used up and wait in a file."""
     start, count = 0, ROWS_FIRST
     while start < len(rows):
         chunk = rows if len(rows) <= count and start == 0 else rows[start : start + count]
         data, sequence = encode(chunk, wire.next_packet_sequence)
         wire.send_framed(data, sequence)
-        if wire.wants_drain:
-            await wire.drain()
         start += len(chunk)
+        if wire.wants_drain and not await wire.drain(patience_s if len(rows) - start > SPOOLED_ROWS_MIN else None):
+            del rows[:start]
+            await send_spooled(wire, encode, rows)
+            return
         # Large rows go out a few at a time: what a client does not read yet stays in one piece only.
         count = min(ROWS_PER_CHUNK, CHUNK_BYTES * len(chunk) // len(data) + 1)
 
 
 async def send_result(wire: Wire, format: ResultFormat, result: ResultSet, status: int, binary: bool) -> None:
+    """Send a result; its rows may be used up."""
     format.send_header(wire)
     send_metadata_end(wire, status)
-    await send_rows(wire, format.encoder(binary), result.rows)
+    await send_rows(wire, format.encoder(binary), result.rows, SPOOL_AFTER_S)
     send_end(wire, status, len(result.warnings))
+
+
+async def send_stream(wire: Wire, format: ResultFormat, stream: RowStream, status: int, binary: bool) -> None:
+    """Send rows as they are read, and read no faster than the client takes them."""
+    async with aclosing(stream.chunks):
+        format.send_header(wire)
+        send_metadata_end(wire, status)
+        encode = format.encoder(binary)
+        while (rows := await stream.next()) is not None:
+            await send_rows(wire, encode, rows)
+        send_end(wire, status, len(stream.warnings()))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from mysql_mimic.types import Commands as COM
 from mysql_mimic.types import ComStmtExecuteFlags
 
-from backend.execution.outcome import ResultSet
+from backend.execution.outcome import Answer, Done, ResultSet, RowStream
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from mysql_adapter import answers, packets
 from mysql_adapter.columns import column_definition
@@ -97,10 +97,7 @@ class Commands:
         for index, statement in enumerate(statements):
             outcome = await session.run(statement)
             status = session.status | (packets.MORE_RESULTS if index < last else 0)
-            if isinstance(outcome, ResultSet):
-                await answers.send_result(stream, session.format(outcome.columns), outcome, status, False)
-            else:
-                answers.send_done(stream, outcome, status)
+            await self._send(outcome, status, False)
             if index < last and stream.wants_drain:
                 await stream.drain()
 
@@ -140,17 +137,24 @@ class Commands:
         statement.check_long_data()
         values = self._values(statement, reader, flags)
         statement.cursor = None
-        outcome = await execute(session, statement, values)
-        if not isinstance(outcome, ResultSet):
-            answers.send_done(stream, outcome, session.status)
-            return
-        format = session.format(outcome.columns)
-        if flags & ComStmtExecuteFlags.CURSOR_TYPE_READ_ONLY:
+        outcome = await execute(session, statement, values, stream=True)
+        if flags & ComStmtExecuteFlags.CURSOR_TYPE_READ_ONLY and not isinstance(outcome, Done):
             statement.open_cursor(outcome)
-            format.send_header(stream)
-            answers.send_end(stream, session.status | packets.CURSOR_EXISTS, len(outcome.warnings))
+            session.format(outcome.columns).send_header(stream)
+            warnings = len(outcome.warnings) if isinstance(outcome, ResultSet) else 0
+            answers.send_end(stream, session.status | packets.CURSOR_EXISTS, warnings)
         else:
-            await answers.send_result(stream, format, outcome, session.status, True)
+            await self._send(outcome, session.status, True)
+
+    async def _send(self, answer: Answer, status: int, binary: bool) -> None:
+        session, stream = self.session, self._stream
+        if isinstance(answer, RowStream):
+            await answers.send_stream(stream, session.format(answer.columns), answer, status, binary)
+            session.streamed(answer)
+        elif isinstance(answer, ResultSet):
+            await answers.send_result(stream, session.format(answer.columns), answer, status, binary)
+        else:
+            answers.send_done(stream, answer, status)
 
     def _values(self, statement: Prepared, reader: Reader, flags: int) -> list[Typed]:
         count = statement.parameter_count
@@ -180,7 +184,7 @@ class Commands:
         wanted = reader.uint(4)
         if statement.cursor is None:
             raise InvalidStatement(Condition.CURSOR_MISSING)
-        columns, rows, over = statement.fetch(wanted)
+        columns, rows, over = await statement.fetch(wanted)
         await answers.send_rows(stream, session.format(columns).encoder(True), rows)
         mark = packets.LAST_ROW_SENT if over else packets.CURSOR_EXISTS
         answers.send_end(stream, session.status | mark)
@@ -258,10 +262,7 @@ class Commands:
         await self.query_text("SHOW PROCESSLIST")
 
     async def query_text(self, sql: str) -> None:
-        outcome = await self.session.run(sql)
-        assert isinstance(outcome, ResultSet)
-        format = self.session.format(outcome.columns)
-        await answers.send_result(self._stream, format, outcome, self.session.status, False)
+        await self._send(await self.session.run(sql), self.session.status, False)
 
     async def acknowledge(self, payload: bytes) -> None:
         """DEBUG and REFRESH: there is nothing to do."""

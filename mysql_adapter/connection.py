@@ -129,7 +129,10 @@ class Connection:
     def kill(self) -> None:
         """Interrupt whatever runs and end the connection."""
         if self._task is not None and self._task is not asyncio.current_task():
-            self.stream.close()
+            if self.stream.is_congested:  # what it does not read will not be waited for
+                self.stream.abort()
+            else:
+                self.stream.close()
             self._task.cancel()
         else:
             self.close_soon()

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from backend.execution.explanation import Explained
 from backend.execution.instant import InstantQuery
-from backend.execution.outcome import Done, Outcome, ResultSet
+from backend.execution.outcome import Answer, Done, Outcome, ResultSet
 from backend.execution.transaction import Transaction
 from backend.view_messages import HostedViews
 from controller.account_changes import AccountStatement
@@ -44,6 +44,18 @@ class Database(Protocol):
         Without `transaction` the statement is one of its own and durable when this returns.
         `memory` has the rows of the tables that it reads and that are not stored, by table id.
         """
+        ...
+
+    async def stream(
+        self,
+        plan: Plan,
+        parameters: Sequence[Value],
+        transaction: Transaction | None,
+        modes: Modes,
+        memory: Mapping[int, Sequence[Row]] | None = None,
+        lock_timeout_s: float = ...,
+    ) -> Answer:
+        """As `execute`, but a large result comes as a stream if that is possible."""
         ...
 
     def evaluate(self, plan: Plan, parameters: Sequence[Value], rows: Sequence[Row], modes: Modes) -> ResultSet:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from backend.execution.outcome import Outcome
+from backend.execution.outcome import Answer
 from controller.sql.lexer import split_statements, tokens
 from dataflow.errors import Condition, InvalidStatement
 from mysql_adapter.statements import (
@@ -23,7 +23,7 @@ from mysql_adapter.statements.show import show
 if TYPE_CHECKING:
     from mysql_adapter.session import Session
 
-Handler = Callable[["Session", TokenCursor], Awaitable[Outcome]]
+Handler = Callable[["Session", TokenCursor], Awaitable[Answer]]
 
 NOTHING = "DO 0"
 """What a comment on its own is: done at once. Dumps have those of versions to come."""

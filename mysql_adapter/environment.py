@@ -16,7 +16,6 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
-from backend.execution.outcome import Outcome
 from backend.execution.transaction import SchemaChanged
 from backend.session_services import LocalServices, Services
 from controller.accounts import Account, find_account
@@ -140,7 +139,7 @@ class Environment:
         await self.database.refresh_catalog()
         return use(self.catalog())
 
-    async def attempt(self, run: Callable[[Catalog], Awaitable[Outcome]]) -> Outcome:
+    async def attempt(self, run: Callable[[Catalog], Awaitable[T]]) -> T:
         """`run` with the catalog, and again while it turns out to be out of date."""
         give_up = time.monotonic() + PATIENCE_S
         for number in count():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from backend.execution.outcome import ResultSet
+from backend.execution.outcome import ResultSet, RowStream
 from controller.sql.plan import OutputColumn
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.types import Row, SqlType
@@ -18,8 +18,24 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Cursor:
-    result: ResultSet
+    """Rows to be fetched: those at hand, and then those of `stream`, if there is one."""
+
+    columns: tuple[OutputColumn, ...]
+    rows: list[Row]
+    stream: RowStream | None = None
     position: int = 0
+
+    async def fetch(self, count: int) -> list[Row]:
+        while self.stream is not None and len(self.rows) - self.position < count:
+            chunk = await self.stream.next()
+            if chunk is None:
+                self.stream = None
+            else:
+                self.rows = self.rows[self.position :] + chunk
+                self.position = 0
+        rows = self.rows[self.position : self.position + count]
+        self.position += len(rows)
+        return rows
 
 
 @dataclass(slots=True)
@@ -58,16 +74,18 @@ class Prepared:
             self.long_data.clear()
             raise InvalidStatement(Condition.PACKET_TOO_LARGE)
 
-    def open_cursor(self, result: ResultSet) -> None:
-        self.cursor = Cursor(result)
+    def open_cursor(self, result: ResultSet | RowStream) -> None:
+        if isinstance(result, RowStream):
+            self.cursor = Cursor(result.columns, [], result)
+        else:
+            self.cursor = Cursor(result.columns, result.rows)
 
-    def fetch(self, count: int) -> tuple[tuple[OutputColumn, ...], list[Row], bool]:
+    async def fetch(self, count: int) -> tuple[tuple[OutputColumn, ...], list[Row], bool]:
         """The next rows, and whether there are no more; the cursor closes with its last row."""
         cursor = self.cursor
         assert cursor is not None
-        rows = cursor.result.rows[cursor.position : cursor.position + count]
-        cursor.position += len(rows)
-        over = cursor.position >= len(cursor.result.rows) and len(rows) < count
+        rows = await cursor.fetch(count)
+        over = len(rows) < count
         if over:
             self.cursor = None
-        return cursor.result.columns, rows, over
+        return cursor.columns, rows, over

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from backend.execution.outcome import Outcome, ResultSet
+from backend.execution.outcome import Answer, ResultSet
 from controller.catalog import Catalog
 from controller.privileges import check_plan, check_text
 from controller.sql.lexer import leading_words
@@ -15,6 +15,7 @@ from dataflow.errors import Condition, InvalidStatement
 from dataflow.types import SqlType
 from mysql_adapter import dispatch
 from mysql_adapter.parameters import Typed, type_code
+from mysql_adapter.planned import execute_plan
 from mysql_adapter.prepared import Prepared
 from mysql_adapter.statements.accounts import check_password
 from mysql_adapter.statements.cursor import TokenCursor
@@ -48,18 +49,18 @@ async def prepare(session: Session, sql: str) -> Prepared:
     return session.keep_prepared(statement, parameter_types, columns, handler is None)
 
 
-async def execute(session: Session, prepared: Prepared, values: Sequence[Typed]) -> Outcome:
+async def execute(session: Session, prepared: Prepared, values: Sequence[Typed], stream: bool = False) -> Answer:
     if not prepared.planned:
         return await session.run(prepared.sql)
     session.statement, session.statement_started = prepared.sql, time.time()
     session.warnings = ()
     environment = session.environment
 
-    async def attempt(catalog: Catalog) -> Outcome:
+    async def attempt(catalog: Catalog) -> Answer:
         codes = tuple(type_code(typed) for typed in values)
         plan = environment.plans.plan_prepared(prepared.sql, catalog, session.database, session.settings, codes)
         check_plan(session, plan, prepared.sql)
-        return await session.execute_plan(plan, [value for value, _ in values])
+        return await execute_plan(session, plan, [value for value, _ in values], stream)
 
     return session.ran(await environment.attempt(attempt))
 

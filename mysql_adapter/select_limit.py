@@ -5,10 +5,9 @@ JDBC's setMaxRows and the shell's --safe-updates set it. Subqueries and INSERT â
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from dataclasses import replace
 
-from backend.execution.outcome import Outcome, ResultSet
+from backend.execution.outcome import Answer, ResultSet, RowStream
 from controller.sql.plan import Plan, Query, Select
 from dataflow.types import Value
 
@@ -20,9 +19,12 @@ def select_limit(value: Value) -> int | None:
     return value if isinstance(value, int) and value < NO_LIMIT else None
 
 
-async def limited(outcome: Awaitable[Outcome], plan: Plan, limit: int) -> Outcome:
-    found = await outcome
+def limited(answer: Answer, plan: Plan, limit: int) -> Answer:
     statement = plan.statement
-    if isinstance(found, ResultSet) and isinstance(statement, Select | Query) and statement.limit is None:
-        return replace(found, rows=found.rows[:limit])
-    return found
+    if not isinstance(statement, Select | Query) or statement.limit is not None:
+        return answer
+    if isinstance(answer, RowStream):
+        answer.limit(limit)
+    elif isinstance(answer, ResultSet):
+        return replace(answer, rows=answer.rows[:limit])
+    return answer

@@ -57,6 +57,7 @@ class Server:
         self.authenticator = Authenticator(self.environment)
         self.environment.globals.put("max_connections", self.limits.connections_max)
         self.environment.globals.put("max_allowed_packet", self.limits.packet_bytes_max)
+        self.environment.globals.put("net_write_timeout", max(1, int(self.limits.write_timeout_s)))
         self.draining = False
         self._next_id = adapter_number + adapter_count
         self._id_step = adapter_count

@@ -9,31 +9,28 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from backend.execution.held_locks import TIMEOUT_S
-from backend.execution.outcome import Done, Outcome, ResultSet, Warning
+from backend.execution.outcome import Answer, Done, Outcome, ResultSet, RowStream, Warning
 from backend.execution.transaction import Transaction
 from controller.accounts import Account, Rights
 from controller.catalog import Catalog, Database
-from controller.privileges import check_plan, check_sees_database, check_text
+from controller.privileges import check_sees_database
 from controller.roles import with_roles
 from controller.sql.lexer import leading_words
-from controller.sql.plan import OutputColumn, Plan, Query, Select
-from controller.sql.planner import tables_of
+from controller.sql.plan import OutputColumn
 from controller.sql.temporary import with_temporary
 from dataflow import types
 from dataflow.errors import Condition, InvalidStatement, MillraceError
-from dataflow.types import Row, Value
 from mysql_adapter import dispatch, packets
 from mysql_adapter.abandoned_tables import drop_statement
 from mysql_adapter.charsets import CollationEntry, charset_of, collation_by_id, collation_of
-from mysql_adapter.facts import fact
 from mysql_adapter.parameters import Typed
+from mysql_adapter.planned import run_planned
 from mysql_adapter.prepared import Prepared
-from mysql_adapter.select_limit import limited, select_limit
+from mysql_adapter.select_limit import select_limit
 from mysql_adapter.statements.accounts import check_password
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.waiting import is_waiting_function, waiting_statement
@@ -129,6 +126,9 @@ class Session:
         self.lock_timeout_s = float(patience) if isinstance(patience, int) else TIMEOUT_S
         timeout = get("wait_timeout")
         self.idle_timeout_s = float(timeout) if isinstance(timeout, int) else 28800.0
+        timeout = get("net_write_timeout")
+        if isinstance(timeout, int):
+            self.connection.stream.write_timeout_s = float(timeout)
 
     @property
     def client_collation(self) -> CollationEntry:
@@ -183,7 +183,7 @@ class Session:
 
     # Statements
 
-    async def run(self, sql: str) -> Outcome:
+    async def run(self, sql: str) -> Answer:
         self.statement, self.statement_started = sql, time.time()
         handler = None
         if self.account.expired:
@@ -197,11 +197,14 @@ class Session:
         if handler is not None:
             return self.ran(await handler(self, TokenCursor(sql, self.settings)))
         try:
-            return self.ran(await self.run_planned(sql))
+            return self.ran(await run_planned(self, sql, stream=True))
         except InvalidStatement as error:
             return self.ran(await self._run_waiting(sql, error))
 
-    def ran(self, outcome: Outcome) -> Outcome:
+    def ran(self, outcome: Answer) -> Answer:
+        if isinstance(outcome, RowStream):
+            self.row_count = -1
+            return outcome
         if outcome.warnings:
             self.warnings = outcome.warnings
         if isinstance(outcome, ResultSet):
@@ -213,6 +216,11 @@ class Session:
                 self.last_insert_id = outcome.generated_id
         return outcome
 
+    def streamed(self, stream: RowStream) -> None:
+        """All rows of a stream have been sent."""
+        self.found_rows = stream.count
+        self.warnings = stream.warnings()
+
     def failed(self, error: MillraceError) -> None:
         """Remember an error that was reported; a lost transaction is over."""
         condition = error.condition
@@ -220,20 +228,6 @@ class Session:
         self.row_count = -1
         if condition is Condition.DEADLOCK:
             self.rollback()
-
-    async def run_planned(self, sql: str) -> Outcome:
-        plans = self.environment.plans
-
-        async def attempt(catalog: Catalog) -> Outcome:
-            try:
-                plan, values = plans.plan_text(sql, catalog, self.database, self.settings)
-            except InvalidStatement:
-                check_text(self, sql)
-                raise
-            check_plan(self, plan, sql)
-            return await self.execute_plan(plan, values)
-
-        return await self.environment.attempt(attempt)
 
     async def _run_waiting(self, sql: str, error: InvalidStatement) -> Outcome:
         """What the planner knows no function for may be one that waits; else `error` stands."""
@@ -243,31 +237,6 @@ class Session:
                 return outcome
         raise error
 
-    def execute_plan(self, plan: Plan, values: Sequence[Value]) -> Awaitable[Outcome]:
-        outcome = self._execute_plan(plan, values)
-        return outcome if self.select_limit is None else limited(outcome, plan, self.select_limit)
-
-    async def _execute_plan(self, plan: Plan, values: Sequence[Value]) -> Outcome:
-        self.select_count += isinstance(plan.statement, Select | Query)
-        if plan.facts:
-            values = [*values, *(fact(self, name) for name in plan.facts)]
-        table = plan.statement.table
-        environment = self.environment
-        if isinstance(plan.statement, Select) and table is not None and table.id < 0:
-            return self.evaluate_plan(plan, values, await environment.virtual_rows(self, table))
-        tables = tables_of(plan)
-        memory = {each.id: await environment.virtual_rows(self, each) for each in tables if each.id < 0}
-        transaction = self.statement_transaction() if len(memory) < len(tables) else None
-        if not isinstance(plan.statement, Select | Query):
-            self._check_writable()
-        return await environment.database.execute(
-            plan, values, transaction, self.modes, memory, self.lock_timeout_s
-        )
-
-    def evaluate_plan(self, plan: Plan, values: Sequence[Value], rows: list[Row]) -> Outcome:
-        """Run a SELECT over `rows` in place of a stored table's."""
-        return self.environment.database.evaluate(plan, values, rows, self.modes)
-
     async def define(self, sql: str) -> Done:
         """A definition statement commits whatever is open, before it runs, unless it is about temporary tables."""
         if "TEMPORARY" not in [word.upper() for word in leading_words(sql, 2)]:
@@ -276,11 +245,6 @@ class Session:
             self._owner = f"{self.environment.process}-{self.connection.id}"
             self.settings_changed()
         return await self.environment.database.define(sql, self.database, self.settings)
-
-    async def run_insert(self, sql: str) -> Done:
-        outcome = await self.run_planned(sql)
-        assert isinstance(outcome, Done)
-        return outcome
 
     def own(self, catalog: Catalog) -> Catalog:
         """The catalog with the session's temporary tables in it."""
@@ -296,22 +260,6 @@ class Session:
             task = asyncio.ensure_future(database.define(sql, None, self.settings))
             _ending.add(task)
             task.add_done_callback(_ending.discard)
-
-    async def evaluate(self, expression: str) -> Value:
-        return (await self.evaluate_typed(expression))[0]
-
-    async def evaluate_typed(self, expression: str) -> Typed:
-        # A statement sees user variables as text; on its own, one keeps the type it was set with.
-        if expression[:1] == "@" and (known := self.user_variables.get(expression[1:].strip("`'\"").lower())) is not None:
-            return known
-        outcome = await self.run_planned(f"SELECT {expression}")
-        assert isinstance(outcome, ResultSet)
-        return (outcome.rows[0][0] if outcome.rows else None), outcome.columns[0].type
-
-    async def evaluate_list(self, expressions: str) -> Row:
-        outcome = await self.run_planned(f"SELECT {expressions}")
-        assert isinstance(outcome, ResultSet)
-        return outcome.rows[0] if outcome.rows else (None,) * len(outcome.columns)
 
     def keep_prepared(
         self, sql: str, parameter_types: tuple[types.SqlType, ...], columns: tuple[OutputColumn, ...], planned: bool
@@ -354,7 +302,7 @@ class Session:
         given, self.next_read_only = self.next_read_only, None
         return bool(self.variables.get("transaction_read_only")) if given is None else given
 
-    def _check_writable(self) -> None:
+    def check_writable(self) -> None:
         if self._read_only:
             raise InvalidStatement(Condition.READ_ONLY_TRANSACTION)
 

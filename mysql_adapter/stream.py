@@ -38,12 +38,12 @@ class PacketStream(asyncio.Protocol):
         self.shortcut: Callable[[bytes], bytes | None] | None = None
         """Set while the next command is waited for: what may answer it as it arrives."""
         self.idle_timeout_s = 0.0
+        self.write_timeout_s = write_timeout_s
         self.closed = False
         self.host = ""
         self.port = 0
         self.tls: TlsLayer | None = None
         self._owner = owner
-        self._write_timeout_s = write_timeout_s
         self._loop = asyncio.get_running_loop()
         self._framer = Framer(LOGIN_PACKET_BYTES_MAX)
         self._may_skip = False
@@ -232,16 +232,19 @@ class PacketStream(asyncio.Protocol):
                 data = self.tls.send(data)
             self._write(data)
 
-    async def drain(self) -> None:
-        """Flush, and wait while the client is slow to read."""
+    async def drain(self, patience_s: float | None = None) -> bool:
+        """Flush, and wait while the client is slow to read; False if it still is after `patience_s`."""
         self.flush()
         if self._writable is not None:
             # A client that does not read for too long is ended by the sweep.
-            self.deadline = self._loop.time() + self._write_timeout_s
-            await self._writable
-            self.deadline = 0.0
+            self.deadline = self._loop.time() + self.write_timeout_s
+            try:
+                await asyncio.wait((self._writable,), timeout=patience_s)
+            finally:
+                self.deadline = 0.0
         if self.closed:
             raise Disconnected
+        return self._writable is None
 
     def _write(self, data: bytes) -> None:
         assert self._transport is not None

@@ -70,13 +70,10 @@ class View:
         pairs = takewhile(lambda pair: pair[0] >= start, iterator) if reverse else iterator
         rows_max = FIRST_CHUNK_ROWS
         try:
-            while chunk := [(key, *split(value)) for key, value in islice(pairs, rows_max)]:
-                ended = len(chunk) < rows_max
+            while chunk := _piece(pairs, rows_max):
                 if resolve is not None:
                     chunk = self._resolved(chunk, resolve)
                 yield chunk
-                if ended:
-                    return
                 rows_max = _next_chunk(rows_max, [payload for _, _, payload in chunk])
         finally:
             iterator.close()
@@ -112,6 +109,18 @@ class View:
                 raise CorruptState(f"index entry {key.hex()} names a row that is not there")
             rows.append((row_key, *stored))
         return rows
+
+
+def _piece(pairs: Iterator[tuple[bytes, bytes]], rows_max: int) -> list[Entry]:
+    """The next entries, and no more than fit into a message of sensible size."""
+    chunk: list[Entry] = []
+    size = 0
+    for key, value in islice(pairs, rows_max):
+        chunk.append((key, *split(value)))
+        size += len(value)
+        if size >= CHUNK_BYTES_TARGET:
+            break
+    return chunk
 
 
 def _next_chunk(rows: int, values: Sequence[bytes]) -> int:

@@ -22,7 +22,7 @@ from backend.execution.held_locks import TIMEOUT_S, HeldLocks, LockRefused
 from backend.execution.insert import CompiledInsert
 from backend.execution.instant import InstantQuery, instant_query
 from backend.execution.numbers import Numbers
-from backend.execution.outcome import Done, Outcome, ResultSet
+from backend.execution.outcome import Answer, Done, Outcome, ResultSet, RowStream
 from backend.execution.point import point_query
 from backend.execution.query import CompiledQuery, compile_select
 from backend.execution.select import CompiledSelect
@@ -153,7 +153,34 @@ class Database:
         `memory` has the rows of the tables that it reads and that are not stored, by table id.
         `SchemaChanged` asks the caller to plan again with a fresh catalog.
         """
-        run = _Run(self._compile(plan), self._vectors(plan, parameters), modes, self._numbers, memory or {})
+        answer = await self._answer(plan, parameters, transaction, modes, memory, lock_timeout_s, False)
+        assert not isinstance(answer, RowStream)
+        return answer
+
+    async def stream(
+        self,
+        plan: Plan,
+        parameters: Sequence[Value] = (),
+        transaction: Transaction | None = None,
+        modes: Modes = DEFAULT_MODES,
+        memory: Mapping[int, Sequence[Row]] | None = None,
+        lock_timeout_s: float = TIMEOUT_S,
+    ) -> Answer:
+        """As `execute`, but a large result comes as a stream if that is possible."""
+        return await self._answer(plan, parameters, transaction, modes, memory, lock_timeout_s, True)
+
+    async def _answer(
+        self,
+        plan: Plan,
+        parameters: Sequence[Value],
+        transaction: Transaction | None,
+        modes: Modes,
+        memory: Mapping[int, Sequence[Row]] | None,
+        lock_timeout_s: float,
+        streams: bool,
+    ) -> Answer:
+        vectors = self._vectors(plan, parameters)
+        run = _Run(self._compile(plan), vectors, modes, self._numbers, memory or {}, streams)
         try:
             return await self._run(run, transaction, lock_timeout_s)
         except TableAltering:
@@ -162,7 +189,7 @@ class Database:
         except LaterFormat:  # somebody who has heard of a change before us has written already
             raise SchemaChanged from None
 
-    async def _run(self, run: _Run, transaction: Transaction | None, lock_timeout_s: float) -> Outcome:
+    async def _run(self, run: _Run, transaction: Transaction | None, lock_timeout_s: float) -> Answer:
         if transaction is None:
             locks = HeldLocks(self.store, lock_timeout_s)
             try:
@@ -196,7 +223,7 @@ class Database:
         execution = Execution(self.begin(), tuple(parameters), modes, utc_now(), self._numbers)
         return compiled.evaluate(rows, execution)
 
-    async def _run_alone(self, run: _Run, locks: HeldLocks) -> Outcome:
+    async def _run_alone(self, run: _Run, locks: HeldLocks) -> Answer:
         """Try without locks first; who has lost a race, or meets another's lock, waits for its turn in line."""
         assume_absent = run.may_assume_absent
         give_up = asyncio.get_running_loop().time() + PATIENCE_SECONDS
@@ -257,8 +284,10 @@ class _Run:
         modes: Modes,
         numbers: Numbers,
         memory: Mapping[int, Sequence[Row]],
+        streams: bool,
     ) -> None:
         self._memory = memory
+        self._streams = streams
         self._compiled = compiled
         self._vectors = vectors
         self._modes = modes
@@ -270,7 +299,7 @@ class _Run:
     def may_assume_absent(self) -> bool:
         return isinstance(self._compiled, CompiledInsert) and self._compiled.may_assume_absent
 
-    async def __call__(self, transaction: Transaction, assume_absent: bool = False) -> Outcome:
+    async def __call__(self, transaction: Transaction, assume_absent: bool = False) -> Answer:
         execution = Execution(
             transaction,
             self._vectors[0],
@@ -289,10 +318,12 @@ class _Run:
                 execution.report = Report()
         raise Retryable(Condition.DEADLOCK)
 
-    async def _once(self, execution: Execution) -> Outcome:
+    async def _once(self, execution: Execution) -> Answer:
         if isinstance(self._compiled, CompiledInsert):
             assert self._numbering is not None
             return await self._compiled.run(execution, self._vectors, self._numbering)
+        if self._streams and isinstance(self._compiled, CompiledSelect):
+            return await self._compiled.stream(execution)
         return await self._compiled.run(execution)
 
 

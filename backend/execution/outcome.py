@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 
 from controller.sql.plan import OutputColumn
@@ -27,6 +29,38 @@ class ResultSet:
     found_rows: int | None = None
 
 
+@dataclass(slots=True)
+class RowStream:
+    """A large result whose rows are read as they are taken; what it reads from is held until `chunks` is closed.
+
+    `warnings` and `count`, the number of rows so far, are final once the last chunk was taken.
+    """
+
+    columns: tuple[OutputColumn, ...]
+    chunks: AsyncGenerator[list[Row], None]
+    warnings: Callable[[], tuple[Warning, ...]]
+    count: int = 0
+
+    async def next(self) -> list[Row] | None:
+        """The next rows; None at the end."""
+        chunk = await anext(self.chunks, None)
+        self.count += 0 if chunk is None else len(chunk)
+        return chunk
+
+    def limit(self, count: int) -> None:
+        """Give no more rows than that."""
+        self.chunks = _limited(self.chunks, count)
+
+
+async def _limited(chunks: AsyncGenerator[list[Row], None], count: int) -> AsyncGenerator[list[Row], None]:
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            yield chunk[:count]
+            count -= len(chunk)
+            if count <= 0:
+                return
+
+
 @dataclass(frozen=True, slots=True)
 class Done:
     """`affected` counts changed rows and `matched` the rows found (CLIENT_FOUND_ROWS wants those).
@@ -44,3 +78,4 @@ class Done:
 
 
 Outcome = ResultSet | Done
+Answer = Outcome | RowStream

@@ -7,23 +7,28 @@ rows does not matter or is the order of the primary key anyway.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
 
 from backend.execution.access import Path, choose
 from backend.execution.execution import Execution
 from backend.execution.grouping import Grouping, row_key
-from backend.execution.outcome import ResultSet
+from backend.execution.outcome import ResultSet, RowStream
 from backend.execution.reading import Found, find, lock_rows, row_decoder
 from controller.sql.locking import Locking
 from controller.sql.plan import OrderItem, Select
 from dataflow.comparison import sort_key
 from dataflow.compile import compile_predicate, compile_row, compile_scalar
-from dataflow.errors import Condition, InvalidStatement
+from dataflow.errors import Condition, InvalidStatement, Retryable
 from dataflow.expression import Column, Expression
 from dataflow.schema import Table
-from dataflow.types import Row, Value
+from dataflow.types import BLOBS, STRINGS, Row, SqlType, Value
+from persistence.row_encoding import LaterFormat
 
 SORT_BUFFER_ROWS_MIN = 4_000
+STREAM_ROWS_MIN = 1_000
+STREAM_BYTES_MIN = 1 << 20
+"""A result with more is handed over while it is read; before, whatever fails can be tried again."""
 
 Parameters = tuple[Value, ...]
 Pair = tuple[Row, Row]
@@ -89,6 +94,14 @@ class CompiledSelect:
         self.sorter = Sorter(select.order_by) if select.order_by and direction is None else None
 
     async def run(self, execution: Execution) -> ResultSet:
+        found = await self.stream(execution, False)
+        assert isinstance(found, ResultSet)
+        return found
+
+    async def stream(self, execution: Execution, may_stream: bool = True) -> ResultSet | RowStream:
+        """As `run`, but a large result comes while it is read, if its rows can be given as they are found."""
+        select = self.select
+        may_stream = may_stream and self.sorter is None and not select.locking and not select.count_found_rows
         output = _Output(self, execution.parameters)
         if self._grouping is not None:
             groups = self._grouping.groups()
@@ -101,8 +114,24 @@ class CompiledSelect:
                 output.add(chunk)
                 if output.is_full:
                     break
-            await source.aclose()  # type: ignore[attr-defined]
+                if may_stream and output.is_large:
+                    return RowStream(self.columns, self._rest(output, source), execution.warnings)
+            await source.aclose()
         return output.result_set(execution)
+
+    async def _rest(
+        self, output: _Output, source: AsyncGenerator[list[Row], None]
+    ) -> AsyncGenerator[list[Row], None]:
+        """What has been found so far, and then the rows of `source`."""
+        async with aclosing(source):
+            try:
+                yield output.taken()
+                while not output.is_full and (chunk := await anext(source, None)) is not None:
+                    output.add(chunk)
+                    if rows := output.taken():
+                        yield rows
+            except LaterFormat:  # a row from after a change of its table that we had not heard of in time
+                raise Retryable(Condition.TABLE_DEFINITION_CHANGED) from None
 
     def evaluate(self, rows: Sequence[Row], execution: Execution) -> ResultSet:
         """The same over rows that are in memory."""
@@ -116,7 +145,7 @@ class CompiledSelect:
         output.add(chosen)
         return output.result_set(execution)
 
-    async def _input(self, execution: Execution, stop: int | None = None) -> AsyncIterator[list[Row]]:
+    async def _input(self, execution: Execution, stop: int | None = None) -> AsyncGenerator[list[Row], None]:
         """The rows that fulfil the WHERE, in chunks. No more than `stop` are locked, the first in order."""
         if self._filter is None:
             yield [()] if self._where is None or self._where((), execution.parameters) else []
@@ -164,6 +193,9 @@ class _Output:
         limit = None if select.limit is None else count_of(select.limit((), parameters))
         self.stop = None if limit is None else self._offset + limit
         self._pairs: list[Pair] = []
+        self._taken = 0
+        self._bytes = 0
+        self._large = [number for number, column in enumerate(select.columns) if is_long(column.type)]
         self._seen: set[object] = set()
         self._count = 0
         self._buffer_max = SORT_BUFFER_ROWS_MIN + 4 * (self.stop or 0)
@@ -172,7 +204,20 @@ class _Output:
     def is_full(self) -> bool:
         if self.stop is None or self._select.select.count_found_rows:
             return False
-        return self._select.sorter is None and len(self._pairs) >= self.stop
+        return self._select.sorter is None and self._taken + len(self._pairs) >= self.stop
+
+    @property
+    def is_large(self) -> bool:
+        return len(self._pairs) - self._offset > STREAM_ROWS_MIN or self._bytes > STREAM_BYTES_MIN
+
+    def taken(self) -> list[Row]:
+        """The rows that were added since, where they come in their order."""
+        start = max(self._offset - self._taken, 0)
+        stop = None if self.stop is None else max(self.stop - self._taken, 0)
+        rows = [output for _, output in self._pairs[start:stop]]
+        self._taken += len(self._pairs)
+        self._pairs = []
+        return rows
 
     def add(self, rows: list[Row]) -> None:
         pairs = self._select.pairs(rows, self._parameters)
@@ -180,6 +225,8 @@ class _Output:
         if key is not None:
             pairs = [pair for pair in pairs if self._is_new(key(pair[1]))]
         self._pairs += pairs
+        for place in self._large:
+            self._bytes += sum([len(output[place]) for _, output in pairs if output[place] is not None])  # type: ignore[misc, arg-type]
         self._count += len(pairs)
         if self.stop is not None and len(self._pairs) > self._buffer_max:
             self._sort()
@@ -226,3 +273,8 @@ def key_order(table: Table, path: Path, order_by: Sequence[OrderItem]) -> bool |
         directions.add(item.descending != part.descending)
     return directions.pop() if len(directions) == 1 else None
 
+
+
+def is_long(type_: SqlType) -> bool:
+    """Whether one value may be as large as many rows."""
+    return type_.kind in STRINGS | BLOBS and (type_.length is None or type_.length > 255)

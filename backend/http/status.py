@@ -13,6 +13,7 @@ _SHARD_METRICS = {
     "epoch": "the last applied epoch",
     "transactions": "transactions answered since the worker started",
     "reads": "read requests since the worker started",
+    "open_scans": "scans that somebody is reading",
     "views": "queries that are maintained",
     "view_bytes": "memory of the maintained queries",
     "stored_bytes": "bytes on disk",

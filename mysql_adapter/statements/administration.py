@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backend.execution.outcome import Done, Outcome, ResultSet
+from backend.execution.outcome import Answer, Done, Outcome, ResultSet
 from controller.privileges import check_global, check_sees_table
 from controller.sql.lexer import TokenKind
 from controller.sql.plan import OutputColumn
 from dataflow.errors import Condition, InvalidStatement, MillraceError, Unsupported
 from dataflow.types import Row, text
 from mysql_adapter import neighbours, preparing
+from mysql_adapter.planned import evaluate, evaluate_list, evaluate_typed
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.waiting import is_waiting_function, waiting_statement
 
@@ -33,7 +34,7 @@ async def use(session: Session, cursor: TokenCursor) -> Done:
 async def kill(session: Session, cursor: TokenCursor) -> Done:
     cursor.expect("KILL")
     kind = cursor.accept_any("CONNECTION", "QUERY")
-    number = await session.evaluate(cursor.rest())
+    number = await evaluate(session, cursor.rest())
     if not isinstance(number, int):
         raise InvalidStatement(Condition.UNKNOWN_THREAD, number)
     await neighbours.kill(session, number, query_only=kind == "QUERY")
@@ -44,7 +45,7 @@ async def do(session: Session, cursor: TokenCursor) -> Done:
     start = cursor.mark()
     cursor.expect("DO")
     try:
-        await session.evaluate_list(cursor.rest())
+        await evaluate_list(session, cursor.rest())
     except InvalidStatement as error:
         if error.condition is not Condition.UNKNOWN_FUNCTION or not is_waiting_function(error.arguments[0]):
             raise
@@ -85,7 +86,7 @@ async def prepare(session: Session, cursor: TokenCursor) -> Done:
     name = cursor.identifier().lower()
     cursor.expect("FROM")
     if cursor.token.kind is TokenKind.VARIABLE:
-        value = await session.evaluate(cursor.rest())
+        value = await evaluate(session, cursor.rest())
         sql = value if isinstance(value, str) else str(value)
     else:
         sql = cursor.string()
@@ -97,7 +98,7 @@ async def prepare(session: Session, cursor: TokenCursor) -> Done:
     return Done(info="Statement prepared")
 
 
-async def execute(session: Session, cursor: TokenCursor) -> Outcome:
+async def execute(session: Session, cursor: TokenCursor) -> Answer:
     cursor.expect("EXECUTE")
     name = cursor.identifier()
     statement = session.named_prepared.get(name.lower())
@@ -109,13 +110,13 @@ async def execute(session: Session, cursor: TokenCursor) -> Outcome:
             token = cursor.next()
             if token.kind is not TokenKind.VARIABLE:
                 raise cursor.error()
-            values.append(await session.evaluate_typed(token.text))
+            values.append(await evaluate_typed(session, token.text))
             if not cursor.accept(","):
                 break
     cursor.expect_end()
     if len(values) != statement.parameter_count:
         raise InvalidStatement(Condition.WRONG_ARGUMENTS, "EXECUTE")
-    return await preparing.execute(session, statement, values)
+    return await preparing.execute(session, statement, values, stream=True)
 
 
 async def deallocate(session: Session, cursor: TokenCursor) -> Done:

@@ -18,6 +18,7 @@ from dataflow.types import Value
 from mysql_adapter import variables
 from mysql_adapter.charsets import NOT_FOR_CLIENTS, charset_of, collation_of
 from mysql_adapter.neighbours import set_global
+from mysql_adapter.planned import evaluate, evaluate_typed
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ async def _value(session: Session, cursor: TokenCursor, name: str, scope: str) -
                 return token.text
             return literal_value(token.text, cursor.settings.backslash_escapes)
         cursor.back_to(mark)
-    return await session.evaluate(cursor.expression(","))
+    return await evaluate(session, cursor.expression(","))
 
 
 def _assign(session: Session, name: str, scope: str, value: Value) -> Change:
@@ -140,7 +141,7 @@ async def _user_variable(session: Session, cursor: TokenCursor, token: Token) ->
         raise cursor.error()
     if not (cursor.accept("=") or cursor.accept(":=")):
         raise cursor.error()
-    typed = await session.evaluate_typed(cursor.expression(","))
+    typed = await evaluate_typed(session, cursor.expression(","))
     return lambda: session.user_variables.__setitem__(name, typed)
 
 

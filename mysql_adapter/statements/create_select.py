@@ -16,6 +16,7 @@ from controller.sql.show_create import type_text
 from dataflow.errors import MillraceError
 from dataflow.types import TEXTS, Kind, SqlType
 from mysql_adapter import preparing
+from mysql_adapter.planned import run_insert
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ async def run_create_select(session: Session, parts: CreateSelect) -> Done:
         return done  # it was there before
     names = ", ".join(f"`{column.name.replace('`', '``')}`" for column in columns)
     try:
-        return await session.run_insert(f"{parts.insert} INTO {parts.name} ({names}) {parts.query}")
+        return await run_insert(session, f"{parts.insert} INTO {parts.name} ({names}) {parts.query}")
     except MillraceError:
         await session.define(f"DROP {'TEMPORARY ' if parts.temporary else ''}TABLE {parts.name}")
         raise

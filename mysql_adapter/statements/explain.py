@@ -16,6 +16,7 @@ from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.types import Row, text
 from mysql_adapter.facts import fact
 from mysql_adapter.information_schema.virtual import outputs_of
+from mysql_adapter.planned import run_planned
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ async def _measured(session: Session, sql: str) -> str:
     if leading_words(sql) not in (("SELECT",), ("WITH",), ("TABLE",), ("VALUES",)):
         raise Unsupported("EXPLAIN ANALYZE of what is no SELECT")
     started = time.perf_counter()
-    outcome = await session.run_planned(sql)
+    outcome = await run_planned(session, sql)
     took_ms = 1000 * (time.perf_counter() - started)
     rows = len(outcome.rows) if isinstance(outcome, ResultSet) else 0
     return f"(actual time={took_ms:.3g}..{took_ms:.3g} rows={rows} loops=1)"

@@ -13,6 +13,7 @@ from dataflow.schema import Column
 from dataflow.types import Row
 from mysql_adapter.facts import fact
 from mysql_adapter.information_schema.virtual import table_of
+from mysql_adapter.planned import evaluate_plan
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ async def _where(session: Session, condition: str, columns: tuple[OutputColumn, 
     sql = f"SELECT * FROM `{_PLACE}` WHERE {condition}"
     # The cache would keep a plan for a table that is another one in the next SHOW.
     plan, values = PlanCache().plan_text(sql, catalog, _PLACE, session.settings)
-    outcome = session.evaluate_plan(plan, [*values, *(fact(session, name) for name in plan.facts)], rows)
+    outcome = evaluate_plan(session, plan, [*values, *(fact(session, name) for name in plan.facts)], rows)
     assert isinstance(outcome, ResultSet)
     return ResultSet(columns, outcome.rows, outcome.warnings)
 

@@ -14,6 +14,7 @@ from backend.execution.outcome import Done, Outcome, ResultSet
 from controller.sql.plan import OutputColumn
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.types import BIGINT, Value
+from mysql_adapter.planned import evaluate_list
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ async def waiting_statement(session: Session, cursor: TokenCursor) -> Outcome | 
         return None
     row: list[Value] = []
     for function, arguments in calls:
-        values = await session.evaluate_list(arguments) if arguments else ()
+        values = await evaluate_list(session, arguments) if arguments else ()
         least, most, call = _FUNCTIONS[function]
         if not least <= len(values) <= most:
             raise InvalidStatement(Condition.WRONG_ARGUMENT_COUNT, function)

@@ -99,6 +99,8 @@ class EchoDatabase:
             return ResultSet(columns, [(number, "x" * TEXT_LENGTH) for number in range(int(first.value[7:]))])
         return await self._engine.execute(plan, parameters, None, modes)
 
+    stream = execute
+
     def instant(self, plan: Any) -> None:
         return None
 

@@ -1,0 +1,96 @@
+"""Statements about data: planned against the catalog, checked against the rights, executed for a session.
+
+Who asks for a stream may get one: a large result whose rows are still being read. Everybody else
+gets all rows at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from backend.execution.outcome import Answer, Done, ResultSet
+from controller.catalog import Catalog
+from controller.privileges import check_plan, check_text
+from controller.sql.plan import Plan, Query, Select
+from controller.sql.planner import tables_of
+from dataflow.errors import InvalidStatement
+from dataflow.types import Row, Value
+from mysql_adapter.facts import fact
+from mysql_adapter.parameters import Typed
+from mysql_adapter.select_limit import limited
+
+if TYPE_CHECKING:
+    from mysql_adapter.session import Session
+
+
+async def run_planned(session: Session, sql: str, stream: bool = False) -> Answer:
+    plans = session.environment.plans
+
+    async def attempt(catalog: Catalog) -> Answer:
+        try:
+            plan, values = plans.plan_text(sql, catalog, session.database, session.settings)
+        except InvalidStatement:
+            check_text(session, sql)
+            raise
+        check_plan(session, plan, sql)
+        return await execute_plan(session, plan, values, stream)
+
+    return await session.environment.attempt(attempt)
+
+
+async def execute_plan(session: Session, plan: Plan, values: Sequence[Value], stream: bool = False) -> Answer:
+    answer = await _execute_plan(session, plan, values, stream)
+    return answer if session.select_limit is None else limited(answer, plan, session.select_limit)
+
+
+async def _execute_plan(session: Session, plan: Plan, values: Sequence[Value], stream: bool) -> Answer:
+    session.select_count += isinstance(plan.statement, Select | Query)
+    if plan.facts:
+        values = [*values, *(fact(session, name) for name in plan.facts)]
+    table = plan.statement.table
+    environment = session.environment
+    database = environment.database
+    if isinstance(plan.statement, Select) and table is not None and table.id < 0:
+        return evaluate_plan(session, plan, values, await environment.virtual_rows(session, table))
+    tables = tables_of(plan)
+    memory = {each.id: await environment.virtual_rows(session, each) for each in tables if each.id < 0}
+    transaction = session.statement_transaction() if len(memory) < len(tables) else None
+    if not isinstance(plan.statement, Select | Query):
+        session.check_writable()
+    execute = database.stream if stream else database.execute
+    return await execute(plan, values, transaction, session.modes, memory, session.lock_timeout_s)
+
+
+def evaluate_plan(session: Session, plan: Plan, values: Sequence[Value], rows: list[Row]) -> ResultSet:
+    """Run a SELECT over `rows` in place of a stored table's."""
+    return session.environment.database.evaluate(plan, values, rows, session.modes)
+
+
+async def run_insert(session: Session, sql: str) -> Done:
+    outcome = await run_planned(session, sql)
+    assert isinstance(outcome, Done)
+    return outcome
+
+
+async def run_select(session: Session, sql: str) -> ResultSet:
+    outcome = await run_planned(session, sql)
+    assert isinstance(outcome, ResultSet)
+    return outcome
+
+
+async def evaluate(session: Session, expression: str) -> Value:
+    return (await evaluate_typed(session, expression))[0]
+
+
+async def evaluate_typed(session: Session, expression: str) -> Typed:
+    # A statement sees user variables as text; on its own, one keeps the type it was set with.
+    if expression[:1] == "@" and (known := session.user_variables.get(expression[1:].strip("`'\"").lower())) is not None:
+        return known
+    result = await run_select(session, f"SELECT {expression}")
+    return (result.rows[0][0] if result.rows else None), result.columns[0].type
+
+
+async def evaluate_list(session: Session, expressions: str) -> Row:
+    result = await run_select(session, f"SELECT {expressions}")
+    return result.rows[0] if result.rows else (None,) * len(result.columns)
