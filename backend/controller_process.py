@@ -87,7 +87,7 @@ class Controller:
                 before = await self._catalog.load()
                 change = _planned(message, before)
                 try:
-                    after = await carry_out(change, self._catalog, self._node.cluster)
+                    after = await carry_out(change, before, self._catalog, self._node.cluster)
                     break
                 except Retryable as error:
                     log.info("%s; planned again", error)

@@ -118,6 +118,8 @@ class Registry:
         self._seen: tuple[int, dict[str, _Node]] = (0, {})
         """The catalog's version and nodes as last read."""
         self._catalog: Catalog | None = None
+        self._head: tuple[_CatalogHead, int] = (_CatalogHead(0, 1), 0)
+        """Of that catalog, with the version of its znode."""
         self._session_lost = False
         self._on_new_session: list[Callable[[], None]] = []
         self._client.add_listener(self._state_changed)
@@ -269,18 +271,21 @@ class Registry:
                         nodes.pop(name, None)
                 if again.get()[1].version == stat.version:
                     self._seen = (known.version, nodes)
+                    self._head = (known, stat.version)
                     self._catalog = _catalog_of(known, nodes)
                     return self._catalog
 
     @answered
     def change_catalog(self, catalog: Catalog, change: CatalogChange) -> Catalog:
-        """Make `change` to `catalog` durable; Retryable if it is not the newest any more."""
+        """Make `change` to `catalog`, the last one loaded, durable; Retryable if it is not the newest any more."""
         path = f"{self._root}/catalog"
         after = catalog.apply(change)
-        head, stat = self._client.get(path)
-        if (_decode_head(head).version if head else 0) != catalog.version:
-            raise Retryable(Condition.DEADLOCK)
-        known = _decode_head(head) if head else _CatalogHead(0, 1)
+        known, znode_version = self._head
+        if known.version != catalog.version:
+            self.load_catalog()
+            known, znode_version = self._head
+            if known.version != catalog.version:
+                raise Retryable(Condition.DEADLOCK)
         put: dict[str, tuple[bytes, bool]] = {}
         for database in change.databases_put:
             put[f"d{_escape(database.name)}"] = (encode_database(database), database.name in catalog.databases)
@@ -300,7 +305,7 @@ class Registry:
         if sum(len(names) for _, names in changes) > CHANGED_NODES_MAX:
             changes = []  # everyone reads everything
         new_head = _CatalogHead(after.version, after.next_table_id, changes)
-        transaction.set_data(path, msgspec.json.encode(new_head), version=stat.version)
+        transaction.set_data(path, msgspec.json.encode(new_head), version=znode_version)
         for name, (data, exists) in put.items():
             (transaction.set_data if exists else transaction.create)(f"{path}/{name}", data)
         for name in dropped:

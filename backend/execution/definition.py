@@ -58,9 +58,8 @@ class CatalogStore(Protocol):
         ...
 
 
-async def carry_out(change: CatalogChange, catalog_store: CatalogStore, store: Store) -> Catalog:
-    """Publish `change` and build its indexes; on failure nothing of it remains."""
-    before = await catalog_store.load()
+async def carry_out(change: CatalogChange, before: Catalog, catalog_store: CatalogStore, store: Store) -> Catalog:
+    """Publish `change`, planned for the catalog `before`, and build its indexes; on failure nothing of it remains."""
     if change.is_empty:
         return before
     change = unchecked(change)

@@ -100,13 +100,15 @@ async def open_embedded(
     await take_up(await abandon_copies(catalogs), catalogs, store)
 
     async def define(statements: Sequence[str], database: str | None, settings: Settings) -> tuple[Done, Catalog]:
-        return await change(plan_program(statements, await catalogs.load(), database, settings))
+        before = await catalogs.load()
+        return await change(plan_program(statements, before, database, settings), before)
 
     async def change_accounts(statement: AccountStatement) -> tuple[Done, Catalog]:
-        return await change(plan_accounts(statement, await catalogs.load()))
+        before = await catalogs.load()
+        return await change(plan_accounts(statement, before), before)
 
-    async def change(change: CatalogChange) -> tuple[Done, Catalog]:
-        catalog = await carry_out(change, catalogs, store)
+    async def change(change: CatalogChange, before: Catalog) -> tuple[Done, Catalog]:
+        catalog = await carry_out(change, before, catalogs, store)
         warnings = tuple(Warning(note.level, note.condition.code, note.message) for note in change.notes)
         return Done(warnings=warnings), catalog
 

@@ -11,6 +11,7 @@ Definition statements have a parser of their own, see `definition`.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -23,7 +24,7 @@ from controller.sql.depth import deeply
 from controller.sql.lexer import syntax_error, tokens
 from dataflow.errors import Condition, InvalidStatement
 
-__all__ = ["parameter_count", "parse", "parse_expression", "several", "syntax_error"]
+__all__ = ["parameter_count", "parse", "parse_expression", "parse_view", "several", "syntax_error"]
 
 _OPERATORS = frozenset({*"()[]{}&^:,.-=><%/\\+;*~|@#$!", "<>", "!=", "<=", ">=", "<=>", "&&", "||", "->", "->>", ":=", "@@"})
 
@@ -273,6 +274,7 @@ def _call(name: str, *arguments: Any) -> exp.Anonymous:
 
 
 _DIALECT = _Dialect()
+VIEWS_KEPT_MAX = 500
 
 
 def _parsed(sql: str) -> Any:
@@ -306,6 +308,16 @@ def parse(sql: str) -> Any:
     if isinstance(found[0], exp.Command):
         raise syntax_error(sql, 0)
     return found[0]
+
+
+@lru_cache(maxsize=VIEWS_KEPT_MAX)
+def _parsed_view(select: str) -> Any:
+    return parse(select)
+
+
+def parse_view(select: str) -> Any:
+    """As `parse`, for the SELECT of a named view: each query over it asks for its tree again."""
+    return _parsed_view(select).copy()
 
 
 def parse_expression(sql: str) -> Any:

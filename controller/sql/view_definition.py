@@ -7,7 +7,7 @@ from sqlglot import exp
 from controller.catalog import Catalog, CatalogChange, Note, View
 from controller.sql.cursor import Cursor
 from controller.sql.parameters import Parameters
-from controller.sql.parse import parse
+from controller.sql.parse import parse_view
 from controller.sql.plan import OutputColumn
 from controller.sql.query import plan_query
 from controller.sql.settings import Settings
@@ -87,7 +87,7 @@ def view_columns(view: View, catalog: Catalog, settings: Settings) -> tuple[Outp
 
 def _check(view: View, catalog: Catalog, settings: Settings) -> None:
     """Plan the view's SELECT, and see that its columns have names of their own."""
-    tree = parse(view.select)
+    tree = parse_view(view.select)
     if next(tree.find_all(exp.Placeholder), None) is not None:
         raise InvalidStatement(Condition.VIEW_PARAMETER)
     parameters = Parameters([])

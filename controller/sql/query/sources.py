@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from controller.sql.output import NOT_NULL, column_flags
-from controller.sql.parse import parse, syntax_error
+from controller.sql.parse import parse_view, syntax_error
 from controller.sql.plan import OutputColumn
 from controller.sql.query.block import AnyBlock, From, Inner, Leaf, Left, Subquery, own_ids
 from controller.sql.query.conditions import conditions
@@ -96,7 +96,7 @@ class FromClause:
         view = self._resolver.view(database, name)
         if view is not None:
             with self._resolver.inside_view(view):
-                block = self._resolver.query(parse(view.select), Names(None, view.default_database or None))
+                block = self._resolver.query(parse_view(view.select), Names(None, view.default_database or None))
                 return self._derived(block, node.alias or name, view.database, names or list(view.columns))
         table = self._resolver.catalog.table(database, name)
         self._resolver.tables[table.id] = table
