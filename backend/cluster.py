@@ -1,176 +1,70 @@
-"""The cluster as clients see it: where the shards are, and the `Store` over them.
+"""The cluster as clients see it: the `Store` over all shards.
 
 One `Cluster` serves all connections of a process. A request that only reads is sent again
-when its shard is lost, until `PATIENCE_S` is over. A commit whose shard is lost is never sent
-again blindly: every participant is asked what became of it first, so it happens once or not
-at all, and the caller learns which.
+when its shard is lost. A commit whose shard is lost is never sent again blindly: every
+participant is asked what became of it first, so it happens once or not at all, and the
+caller learns which.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import os
 import random
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
+from backend.connections import PATIENCE_S, Connections
 from backend.lock_messages import EndLocks, LockRows, RowLocked
 from backend.messages import (
     Allocate,
     AskEpoch,
-    AskStatus,
     AskViews,
     EndScan,
     Found,
     Get,
+    HoldEpoch,
     Lookup,
-    Message,
+    ReleaseEpoch,
     Scan,
-    ShardStatus,
-    Stop,
     UnknownView,
 )
 from backend.recorded_views import RecordedViews
 from backend.sharded_views import ShardedViews
 from backend.shared_view import SharedViews
 from backend.store import CommitResult, Conflict, Locked, Owner, Part, Stored
-from backend.transport import Handler, Peer, connect
 from backend.view_definition import ViewDefinition
 from backend.view_messages import HostedViews
 from backend.view_range import Range
-from controller.registry import Address
 from dataflow import epoch_messages
 from dataflow.epoch_messages import Committed, Inquire, Outcome, Stage, StaleSchema, Withdrawn
 from dataflow.errors import Condition, MillraceError, Retryable
 from persistence.layout import shard_of
 
-PATIENCE_S = 20.0
-"""How long a request waits for a shard that is lost: Spark restarts workers within seconds."""
-
-log = logging.getLogger(__name__)
+EPOCH_TRIES_MAX = 5
+"""An epoch may be gone before all shards have heard that it is wanted."""
 
 
-class Cluster:
-    """Connections to all shards, and the store over them."""
+class Cluster(Connections):
+    """The store over all shards."""
 
     def __init__(self, shard_count: int, secret: bytes) -> None:
+        super().__init__(secret)
         self._shard_count = shard_count
-        self._secret = secret
         self._client = os.urandom(8)
         self._sequence = 0
         self._lock_owners = 0
         self._outstanding: set[int] = set()
-        self._addresses: dict[int, Address] = {}
-        self._last_known: dict[int, Address] = {}
-        self._moved = asyncio.Event()
-        self._peers: dict[int, Peer] = {}
-        self._connecting: dict[int, asyncio.Lock] = {}
         self.recorded = RecordedViews()
         self._sharded = ShardedViews(shard_count, self.ask_now)
         self.shared = SharedViews(None if shard_count == 1 else self._sharded)
 
-    def set_addresses(self, addresses: dict[int, Address]) -> None:
-        """Where the shards are now, from the registry."""
-        if any(self._last_known.get(shard, address) != address for shard, address in addresses.items()):
-            self.shared.forget()
-            self._sharded.forget()
-        self._last_known |= addresses
-        self._addresses = addresses
-        self._moved.set()
-        self._moved = asyncio.Event()
+    def _shard_lost(self, shard: int) -> None:
+        self._sharded.forget(shard)
 
-    @property
-    def addresses(self) -> Mapping[int, Address]:
-        return self._addresses
-
-    def close(self) -> None:
-        for peer in self._peers.values():
-            peer.close()
-
-    # --- requests ---------------------------------------------------------------------------
-
-    async def _peer(self, shard: int, deadline: float) -> Peer:
-        """A connection to the shard; waits for the shard to come (back) if need be."""
-        peer = self._peers.get(shard)
-        if peer is not None and not peer.lost:
-            return peer
-        loop = asyncio.get_running_loop()
-        async with self._connecting.setdefault(shard, asyncio.Lock()):
-            delay_s = 0.02
-            while True:
-                peer = self._peers.get(shard)
-                if peer is not None and not peer.lost:
-                    return peer
-                moved, address = self._moved, self._addresses.get(shard)
-                if address is not None:
-                    try:
-                        peer = await connect(
-                            address.host,
-                            address.port,
-                            self._secret,
-                            on_lost=lambda peer: self._sharded.forget(shard),
-                        )
-                        self._peers[shard] = peer
-                        return peer
-                    except (OSError, TimeoutError) as error:
-                        log.debug("shard %d at %s: %s", shard, address, error)
-                if loop.time() >= deadline:
-                    raise Retryable(Condition.SHARD_UNREACHABLE, shard)
-                try:
-                    await asyncio.wait_for(moved.wait(), delay_s)
-                except TimeoutError:
-                    delay_s = min(delay_s * 2, 0.5)
-
-    async def ask(self, shard: int, message: Message) -> Any:
-        """The answer to a request that may safely be sent twice."""
-        deadline = asyncio.get_running_loop().time() + PATIENCE_S
-        while True:
-            peer = await self._peer(shard, deadline)
-            try:
-                return await peer.ask(message)
-            except ConnectionError:
-                continue
-
-    async def ask_now(self, shard: int, message: Message) -> Any:
-        """The answer of a shard that is there; waits for none that is lost."""
-        peer = self._peers.get(shard)
-        if (peer is None or peer.lost) and shard in self._connecting and self._connecting[shard].locked():
-            raise Retryable(Condition.SHARD_UNREACHABLE, shard)
-        peer = await self._peer(shard, 0)
-        try:
-            return await peer.ask(message)
-        except ConnectionError as error:
-            raise Retryable(Condition.SHARD_UNREACHABLE, shard) from error
-
-    async def open(self, shard: int, handler: Handler, on_lost: Callable[[Peer], None]) -> Peer:
-        """A connection of its own to a shard, on which that may ask as well; waits for the shard."""
-        while True:
-            moved, address = self._moved, self._addresses.get(shard)
-            if address is not None:
-                try:
-                    return await connect(address.host, address.port, self._secret, handler, on_lost=on_lost)
-                except (OSError, TimeoutError) as error:
-                    log.debug("shard %d at %s: %s", shard, address, error)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(moved.wait(), 0.5)
-
-    async def status(self, shard: int) -> ShardStatus:
-        answer = await self.ask(shard, AskStatus())
-        assert isinstance(answer, ShardStatus)
-        return answer
-
-    async def stop_workers(self) -> None:
-        """Ask every shard that answers to close cleanly."""
-
-        async def stop(shard: int) -> None:
-            peer = await self._peer(shard, 0)
-            await peer.ask(Stop())
-
-        await asyncio.gather(*(stop(shard) for shard in self._addresses), return_exceptions=True)
-
-    # --- the store --------------------------------------------------------------------------
+    def _shards_moved(self) -> None:
+        self.shared.forget()
+        self._sharded.forget()
 
     @property
     def shard_count(self) -> int:
@@ -184,6 +78,35 @@ class Cluster:
             return 0
         answer = await self.ask(0, AskEpoch())
         return int(answer.epoch)
+
+    async def hold_epoch(self) -> int:
+        holding = asyncio.ensure_future(self._hold_epoch())
+        try:
+            return await asyncio.shield(holding)
+        except asyncio.CancelledError:
+            holding.add_done_callback(lambda held: None if held.exception() else self.release_epoch(held.result()))
+            raise
+
+    async def _hold_epoch(self) -> int:
+        if self._shard_count == 1:
+            return int((await self.ask(0, HoldEpoch())).epoch)
+        for _ in range(EPOCH_TRIES_MAX - 1):
+            with contextlib.suppress(Retryable):
+                return await self._hold_on_all(await self.read_epoch())
+        return await self._hold_on_all(await self.read_epoch())
+
+    async def _hold_on_all(self, epoch: int) -> int:
+        requests = [self.ask(shard, HoldEpoch(epoch)) for shard in range(self._shard_count)]
+        answers = await asyncio.gather(*requests, return_exceptions=True)
+        for error in answers:
+            if isinstance(error, BaseException):
+                self.release_epoch(epoch)
+                raise error
+        return epoch
+
+    def release_epoch(self, epoch: int) -> None:
+        for peer in self._peers.values():
+            peer.send(ReleaseEpoch(epoch))
 
     async def get(self, keys: Sequence[tuple[int, bytes]], epoch: int = 0) -> list[Stored | None]:
         by_shard: dict[int, list[int]] = {}

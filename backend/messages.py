@@ -61,7 +61,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Get:
-    """Values as of `epoch`, or of now (0)."""
+    """Values as of `epoch`, or of now (0): all that is acknowledged, and nothing that views do not show yet."""
 
     keys: list[bytes]
     epoch: int = 0
@@ -171,6 +171,18 @@ class ReadableEpoch:
 
 
 @dataclass(frozen=True, slots=True)
+class HoldEpoch:
+    """Keep `epoch`, or that of now (0), readable until it is released; answered by ReadableEpoch."""
+
+    epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseEpoch:
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
 class AskStatus:
     pass
 
@@ -252,6 +264,8 @@ Message = (
     | UnknownView
     | AskEpoch
     | ReadableEpoch
+    | HoldEpoch
+    | ReleaseEpoch
     | AskStatus
     | ShardStatus
     | Stop
@@ -313,6 +327,8 @@ MESSAGES: tuple[type[Message], ...] = (
     UnknownView,
     AskEpoch,
     ReadableEpoch,
+    HoldEpoch,
+    ReleaseEpoch,
     AskStatus,
     ShardStatus,
     Stop,

@@ -15,7 +15,8 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
-from backend.cluster import PATIENCE_S, Cluster
+from backend.cluster import Cluster
+from backend.connections import PATIENCE_S
 from backend.messages import Message
 from backend.named_locks import NamedLocks
 from backend.session_messages import AdapterAnswers, AdapterJoined, AskAdapters, LockAnswer, LockRequest

@@ -1,13 +1,15 @@
 """Reads of a shard's stored state: keys, and scans that are sent in chunks as the client asks on.
 
-A scan belongs to the connection that began it and goes with it.
+Reads of now see what views show: while the next epoch is written, they see the one before.
+Who reads several times as of one moment holds its epoch. Scans and held epochs belong to the
+connection that asked for them and go with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from backend.messages import EndScan, Get, Scan, Scanned, Values
+from backend.messages import EndScan, Get, HoldEpoch, ReadableEpoch, ReleaseEpoch, Scan, Scanned, Values
 from backend.transport import Peer
 from dataflow.errors import Condition, Retryable
 from persistence.shard_store import ShardStore
@@ -17,13 +19,15 @@ SCANS_PER_PEER_MAX = 1000
 
 
 class ShardReads:
-    """`count` is how many requests were answered."""
+    """`count` is how many requests were answered. `shown` is the epoch that is read now, if it is not the last stored."""
 
     def __init__(self, store: ShardStore) -> None:
         self._store = store
         self._scans: dict[int, tuple[Peer, Iterator[list[Entry]]]] = {}
+        self._held: dict[tuple[Peer, int], tuple[View, int]] = {}
         self._next_scan = 1
         self.count = 0
+        self.shown: int | None = None
 
     @property
     def open_scans(self) -> int:
@@ -31,10 +35,12 @@ class ShardReads:
 
     def peer_lost(self, peer: Peer) -> None:
         self._scans = {number: scan for number, scan in self._scans.items() if scan[0] is not peer}
+        self._held = {key: held for key, held in self._held.items() if key[0] is not peer}
 
     def get(self, peer: Peer, request: int, message: Get) -> None:
         self.count += 1
-        get = self._view(message.epoch).get if message.epoch else self._store.get
+        now = not message.epoch and self.shown is None
+        get = self._store.get if now else self._view(peer, message.epoch).get
         peer.send(Values([get(key) for key in message.keys]), request)
 
     def scan(self, peer: Peer, request: int, message: Scan) -> None:
@@ -47,7 +53,7 @@ class ShardReads:
         else:
             if sum(owner is peer for owner, _ in self._scans.values()) >= SCANS_PER_PEER_MAX:
                 raise Retryable(Condition.UNKNOWN_ERROR, "too many scans at once")
-            view = self._view(message.epoch)
+            view = self._view(peer, message.epoch)
             chunks = view.scan(message.start, message.stop, resolve=message.resolve, reverse=message.reverse)
             number = self._next_scan
             self._next_scan += 1
@@ -58,8 +64,13 @@ class ShardReads:
             number = 0
         peer.send(Scanned(number, rows or []), request)
 
-    def _view(self, epoch: int) -> View:
-        view = self._store.view_at(epoch) if epoch else self._store.view()
+    def _view(self, peer: Peer, epoch: int) -> View:
+        held = self._held.get((peer, epoch)) if epoch else None
+        if held is not None:
+            return held[0]
+        if not epoch and self.shown is None:
+            return self._store.view()
+        view = self._store.view_at(epoch or self.shown or 0)
         if view is None:
             raise Retryable(Condition.UNKNOWN_ERROR, f"epoch {epoch} is not kept any more")
         return view
@@ -67,3 +78,14 @@ class ShardReads:
     def end_scan(self, peer: Peer, request: int, message: EndScan) -> None:
         if message.scan in self._scans and self._scans[message.scan][0] is peer:
             del self._scans[message.scan]
+
+    def hold_epoch(self, peer: Peer, request: int, message: HoldEpoch) -> None:
+        epoch = message.epoch or (self._store.epoch if self.shown is None else self.shown)
+        view, count = self._held.get((peer, epoch)) or (self._view(peer, message.epoch), 0)
+        self._held[peer, epoch] = view, count + 1
+        peer.send(ReadableEpoch(epoch), request)
+
+    def release_epoch(self, peer: Peer, request: int, message: ReleaseEpoch) -> None:
+        view, count = self._held.pop((peer, message.epoch), (None, 0))
+        if view is not None and count > 1:
+            self._held[peer, message.epoch] = view, count - 1

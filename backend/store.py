@@ -92,6 +92,14 @@ class Store(Protocol):
         """
         ...
 
+    async def hold_epoch(self) -> int:
+        """As `read_epoch`, also of one shard, and it can be read until it is released or a shard is lost."""
+        ...
+
+    def release_epoch(self, epoch: int) -> None:
+        """It is not read any more by one who has held it."""
+        ...
+
     async def get(self, keys: Sequence[tuple[int, bytes]], epoch: int = 0) -> list[Stored | None]:
         """The values of (shard, key) pairs, in order, as of `epoch` or of now (0)."""
         ...

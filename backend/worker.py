@@ -29,9 +29,11 @@ from backend.messages import (
     EndScan,
     Found,
     Get,
+    HoldEpoch,
     Lookup,
     Message,
     ReadableEpoch,
+    ReleaseEpoch,
     Scan,
     SetTables,
     Stop,
@@ -74,6 +76,7 @@ from dataflow.errors import Condition, InvalidStatement, MillraceError
 from persistence.shard_store import ShardStore
 
 EPOCH_COUNTER = b"\0epoch"
+WAITING_FOR_CERTAINTY = (Get, Scan, HoldEpoch, Lookup, Inquire, LockRows)
 FROM_SHARDS = (*get_args(ToCoordinator), OwnerWaits)
 
 log = logging.getLogger(__name__)
@@ -126,6 +129,8 @@ class Worker:
             Get: self._reads.get,
             Scan: self._reads.scan,
             EndScan: self._reads.end_scan,
+            HoldEpoch: self._reads.hold_epoch,
+            ReleaseEpoch: self._reads.release_epoch,
             LockRows: self._locks.lock_rows,
             EndLocks: self._locks.end_locks,
             Allocate: self._allocate,
@@ -182,7 +187,7 @@ class Worker:
         if handler is None:
             log.warning("unexpected message %s", type(message).__name__)
             return
-        if (self.epochs.in_doubt and type(message) in (Get, Scan, Lookup, Inquire, LockRows)) or (
+        if (self.epochs.in_doubt and type(message) in WAITING_FOR_CERTAINTY) or (
             not self._tables_known and type(message) in (Stage, AddView)
         ):
             self._held.append((peer, request, message))
@@ -263,12 +268,8 @@ class Worker:
                 peer.send(ReadableEpoch(epoch), request)
 
     def _status(self, peer: Peer, request: int, message: AskStatus) -> None:
-        peer.send(
-            shard_status(
-                self.store, self.epochs, self._transactions, self._reads, self.catalog_version, self._view_facts
-            ),
-            request,
-        )
+        counts = self._transactions, self._reads, self.catalog_version
+        peer.send(shard_status(self.store, self.epochs, *counts, self._view_facts), request)
 
     @property
     def _view_facts(self) -> tuple[int, int, bool]:
@@ -362,6 +363,7 @@ class Worker:
                 self._persist(self.store.persist_prepared, record)
             case PersistEpoch():
                 self._changes = self.views.changes(effect.writes)
+                self._reads.shown = self.store.epoch
                 self._persist(self.store.persist_epoch, effect)
             case DiscardPrepared(epoch):
                 self.store.discard_prepared(epoch)
@@ -390,6 +392,7 @@ class Worker:
             os._exit(1)
         self.views.apply(self.store.epoch, self._changes)
         self._changes = {}
+        self._reads.shown = None
         self._persisting = False
         waiting, self._views_waiting = self._views_waiting, []
         for peer, request, message in waiting:

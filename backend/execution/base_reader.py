@@ -45,10 +45,11 @@ class TableReader:
         transaction = run.execution.transaction
         bound = None if keys is None or self._index is None else self._bound(keys)
         locking = next((each for each in run.locks if each.tables is None or self._table.id in each.tables), None)
+        epoch = await run.epoch()
         if bound is None:
-            chunks = find(transaction, self._table, self._path, run.parameters, locking=locking)
+            chunks = find(transaction, self._table, self._path, run.parameters, locking=locking, epoch=epoch)
         else:
-            chunks = find_bound(transaction, self._table, bound, locking=locking)
+            chunks = find_bound(transaction, self._table, bound, locking=locking, epoch=epoch)
         decode, predicate, key_of, parameters = self._decode, self._predicate, self._key_of, run.parameters
         found: list[Row] = []
         async for chunk in chunks:

@@ -26,7 +26,7 @@ from backend.execution.outcome import Answer, Done, Outcome, ResultSet, RowStrea
 from backend.execution.point import point_query
 from backend.execution.query import CompiledQuery, compile_select
 from backend.execution.select import CompiledSelect
-from backend.execution.transaction import RowsChanged, SchemaChanged, TableAltering, Transaction
+from backend.execution.transaction import EpochLost, RowsChanged, SchemaChanged, TableAltering, Transaction
 from backend.execution.update import CompiledDelete, CompiledUpdate
 from backend.store import Committed, Locked, StaleSchema, Store
 from backend.view_messages import HostedViews
@@ -313,9 +313,11 @@ class _Run:
             mark = transaction.mark()
             try:
                 return await self._once(execution)
-            except RowsChanged:
+            except (RowsChanged, EpochLost):
                 transaction.rollback_to_mark(mark)
                 execution.report = Report()
+            finally:
+                execution.end()
         raise Retryable(Condition.DEADLOCK)
 
     async def _once(self, execution: Execution) -> Answer:

@@ -190,19 +190,24 @@ class Enforcement:
             keys = {reference.parent_key(row): reference.parent_values(row) for row in rows}
             wanted.append((reference, {key: values for key, values in keys.items() if key is not None}))
         guards = list({reference.guard(self._store, key): None for reference, named in wanted for key in named})
-        if guards:
-            epoch = await self._store.read_epoch()
+        found: Children = {}
+        if not guards:
+            return found
+        # as of one epoch: children that are older than their guards would be missed
+        epoch = await self._store.hold_epoch()
+        try:
             for guard, stored in zip(guards, await self._store.get(guards, epoch)):
                 self._transaction.check(guard, ABSENT if stored is None else stored[0])
                 if stored is not None or self._transaction.pending(guard) is not None:
                     self._transaction.put(guard, ANY, None)
-        found: Children = {}
-        for reference, named in wanted:
-            self._transaction.use_table(reference.child.id, reference.child.version)
-            await self._find(reference, named, found)
+            for reference, named in wanted:
+                self._transaction.use_table(reference.child.id, reference.child.version)
+                await self._find(reference, named, found, epoch)
+        finally:
+            self._store.release_epoch(epoch)
         return found
 
-    async def _find(self, reference: Reference, keys: dict[bytes, Values], found: Children) -> None:
+    async def _find(self, reference: Reference, keys: dict[bytes, Values], found: Children, epoch: int) -> None:
         child, index = reference.child, reference.child_index
         decode = row_decoder(child)
         alternatives = list(keys.values())
@@ -216,7 +221,7 @@ class Enforcement:
         seen: set[bytes] = set()
         children: list[tuple[Address, int]] = []
         for bound in bounds:
-            async for chunk in find_bound(self._transaction, child, bound):
+            async for chunk in find_bound(self._transaction, child, bound, epoch=epoch):
                 for each in chunk:
                     if each[0] in seen:
                         continue

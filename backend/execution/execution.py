@@ -23,6 +23,9 @@ class Execution:
 
     `now` is the time at which the statement started, packed, in UTC, with microseconds.
     `memory` has the rows of tables that are not stored, by table id.
+
+    What is read several times, or of several tables, is read as of one epoch, which is held
+    from the first read until `end`.
     """
 
     transaction: Transaction
@@ -33,6 +36,19 @@ class Execution:
     assume_absent: bool = False
     report: Report = field(default_factory=Report)
     memory: Mapping[int, Sequence[Row]] = field(default_factory=dict)
+    _epoch: int | None = None
+
+    async def epoch(self) -> int:
+        """The epoch that the statement reads."""
+        if self._epoch is None:
+            self._epoch = await self.transaction.store.hold_epoch()
+        return self._epoch
+
+    def end(self) -> None:
+        """Nothing more is read; if something is all the same, it is as of another epoch."""
+        if self._epoch is not None:
+            self.transaction.store.release_epoch(self._epoch)
+            self._epoch = None
 
     def warn(self, condition: Condition, *arguments: object) -> None:
         self.report.notices.append(Notice(WARNING, condition, arguments))

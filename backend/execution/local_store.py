@@ -40,6 +40,7 @@ class LocalStore:
         self.shards = [ShardStore(folder / f"shard-{number}", durability) for number in range(shard_count)]
         self.table_versions: Mapping[int, int] = {}
         self._epoch = max(shard.epoch for shard in self.shards)
+        self._held: dict[int, tuple[list[View], int]] = {}
         self._views = ViewHost(self.shards[0], VIEW_BYTES_MAX, names)
         self.inherited: set[bytes] = set()
         self.shared_views = None if names is None else SharedViews()
@@ -49,6 +50,7 @@ class LocalStore:
 
     def close(self) -> None:
         self._views.close()
+        self._held.clear()
         for shard in self.shards:
             shard.close()
 
@@ -61,6 +63,17 @@ class LocalStore:
 
     async def read_epoch(self) -> int:
         return self._epoch if len(self.shards) > 1 else 0
+
+    async def hold_epoch(self) -> int:
+        await asyncio.sleep(0)
+        views, count = self._held.get(self._epoch) or ([shard.view() for shard in self.shards], 0)
+        self._held[self._epoch] = views, count + 1
+        return self._epoch
+
+    def release_epoch(self, epoch: int) -> None:
+        views, count = self._held.pop(epoch)
+        if count > 1:
+            self._held[epoch] = views, count - 1
 
     async def get(self, keys: Sequence[tuple[int, bytes]], epoch: int = 0) -> list[Stored | None]:
         await asyncio.sleep(0)  # others get their turn, as during a request over the network
@@ -85,7 +98,8 @@ class LocalStore:
             await asyncio.sleep(0)
 
     def _view(self, shard: int, epoch: int) -> View:
-        view = self.shards[shard].view_at(epoch)
+        held = self._held.get(epoch)
+        view = self.shards[shard].view_at(epoch) if held is None else held[0][shard]
         if view is None:
             raise Retryable(Condition.UNKNOWN_ERROR, f"epoch {epoch} is not kept any more")
         return view

@@ -1,4 +1,9 @@
-"""Any SELECT, evaluated from the base tables: its node's rows by key, then what follows them."""
+"""Any SELECT: its node's rows by key, from a view or evaluated from the base tables, then what follows them.
+
+All that a statement shows is of one moment. A view is, and so is what is read as of one epoch; but
+a view may be ahead of that epoch, so a query with several parts that read stored tables, such as a
+recursive one, uses no views.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +24,27 @@ from backend.view_definition import ViewDefinition
 from controller.sql.plan import Query, Recursion, Select
 from dataflow.compile import compile_predicate, compile_row, compile_scalar
 from dataflow.expression import Expression, parameters_of
-from dataflow.node import Node
+from dataflow.node import Base, Node, inputs_of
 from dataflow.source import key_function
 from dataflow.types import Row, Value
 
 
 class CompiledQuery:
-    def __init__(self, query: Query, readers: Readers | None = None, division_errors: bool = False) -> None:
-        """`division_errors`: what is selected may not come from a division by zero."""
+    def __init__(
+        self, query: Query, readers: Readers | None = None, division_errors: bool = False, parts: Sequence[int] = ()
+    ) -> None:
+        """`division_errors`: what is selected may not come from a division by zero.
+
+        `parts` are how many stored tables each part of the statement reads, if this is one of several.
+        """
         self.query = query
         self.columns = query.columns
         if readers is None:
             readers = Readers({table.id: table for table in query.tables if table.id >= 0})
-        self._prior = [(table, _compiled_prior(each, readers)) for table, each in query.prior]
+        parts = parts or _parts(query)
+        self._alone = sum(parts) <= 1
+        self._may_use_views = len(parts) <= 1
+        self._prior = [(table, _compiled_prior(each, readers, parts)) for table, each in query.prior]
         self._key_columns = tuple(sorted({key.column for key in query.keys}))
         types = query.node.types
         self._keys = [
@@ -93,7 +106,7 @@ class CompiledQuery:
             memory = dict(memory)
             for table, query in self._prior:
                 memory[table], _ = await query.rows(execution, memory)
-        return self.finished(await self._found(Run(execution, memory, self.query.locking)), parameters)
+        return self.finished(await self._found(Run(execution, memory, self.query.locking, self._alone)), parameters)
 
     def finished(self, rows: Sequence[Row], parameters: tuple[Value, ...]) -> tuple[list[Row], int]:
         """The result that the node's rows make, and how many there would be without LIMIT."""
@@ -117,7 +130,7 @@ class CompiledQuery:
 
     async def _found(self, run: Run) -> list[Row]:
         keys = self.wanted(run.parameters) if self._key_columns else None
-        if self.views.possible and not run.locks:
+        if self.views.possible and self._may_use_views and not run.locks:
             rows = await self.views.rows(run, keys)
             if rows is not None:
                 return rows
@@ -145,10 +158,28 @@ class CompiledQuery:
         return {self._key_of_values(values): values for values in combined}
 
 
-def _compiled_prior(prior: Query | Recursion, readers: Readers) -> CompiledQuery | CompiledRecursion:
+def _compiled_prior(
+    prior: Query | Recursion, readers: Readers, parts: Sequence[int]
+) -> CompiledQuery | CompiledRecursion:
     if isinstance(prior, Query):
-        return CompiledQuery(prior, readers)
-    return CompiledRecursion(prior, CompiledQuery(prior.first, readers), CompiledQuery(prior.following, readers))
+        return CompiledQuery(prior, readers, parts=parts)
+    first, following = (CompiledQuery(each, readers, parts=parts) for each in (prior.first, prior.following))
+    return CompiledRecursion(prior, first, following)
+
+
+def _parts(query: Query | Recursion) -> list[int]:
+    """How many stored tables each part of a query reads; those that read none are left out."""
+    if isinstance(query, Recursion):
+        return _parts(query.first) + _parts(query.following) * 2  # of which there is no end
+    parts = [each for _, prior in query.prior for each in _parts(prior)]
+    own = _stored_reads(query.node)
+    return [*parts, own] if own else parts
+
+
+def _stored_reads(node: Node) -> int:
+    if isinstance(node, Base):
+        return int(node.table >= 0)
+    return sum(_stored_reads(each) for each in inputs_of(node))
 
 
 def compile_select(select: Select | Query, division_errors: bool = False) -> CompiledSelect | CompiledQuery:

@@ -37,18 +37,23 @@ class Run:
     """One evaluation: what it reads from, and what several parts of a plan have in common.
 
     `memory` has the rows of tables that are not stored. Rows that are read are locked as `locks`
-    say.
+    say. `alone`: this is the only read of a stored table that the statement does.
     """
 
     execution: Execution
     memory: Mapping[int, Sequence[Row]]
     locks: tuple[Locking, ...] = ()
+    alone: bool = False
     kept: dict[int, list[Row]] = field(default_factory=dict)
     _rows: int = 0
 
     @property
     def parameters(self) -> tuple[Value, ...]:
         return self.execution.parameters
+
+    async def epoch(self) -> int:
+        """The epoch to read; 0 for now, if there is nothing that the rows must fit to, or they are locked."""
+        return 0 if self.alone or self.locks else await self.execution.epoch()
 
     async def breathe(self, rows: int) -> None:
         self._rows += rows

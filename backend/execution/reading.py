@@ -15,7 +15,7 @@ from operator import itemgetter
 
 from backend.execution.access import Bound, Path, bind
 from backend.execution.held_locks import LockRefused
-from backend.execution.transaction import OWN, Transaction
+from backend.execution.transaction import OWN, EpochLost, Transaction
 from backend.store import Address, Store
 from controller.sql.locking import Locking
 from dataflow.errors import Retryable
@@ -63,59 +63,72 @@ async def find(
     *,
     reverse: bool = False,
     locking: Locking | None = None,
+    epoch: int = 0,
 ) -> AsyncIterator[list[Found]]:
     """The rows along `path`, or all rows if this execution's values rule its index out.
 
-    With `locking`, rows that are named by their primary keys are locked as they are read; others
-    are left to be locked by those who know whether they are wanted.
-
-    What comes from several shards is as of one epoch. Shards keep that for a short time only;
-    if it is gone before the first rows have come, a newer one is taken.
+    All that is found is as of one epoch: the one given, which somebody holds, or a recent one. With
+    `locking`, rows that are named by their primary keys are locked as they are read, and are as
+    of then; others are left to be locked by those who know whether they are wanted.
     """
     bound = bind(path, parameters)
     if bound is None:
         bound = Bound(Path(table.primary_key), [()], [])
-    async for chunk in find_bound(transaction, table, bound, reverse=reverse, locking=locking):
+    async for chunk in find_bound(transaction, table, bound, reverse=reverse, locking=locking, epoch=epoch):
         yield chunk
 
 
 async def find_bound(
-    transaction: Transaction, table: Table, bound: Bound, *, reverse: bool = False, locking: Locking | None = None
+    transaction: Transaction,
+    table: Table,
+    bound: Bound,
+    *,
+    reverse: bool = False,
+    locking: Locking | None = None,
+    epoch: int = 0,
 ) -> AsyncIterator[list[Found]]:
     """The rows along a path whose values are known."""
     for attempt in range(EPOCH_TRIES_MAX):
         started = False
         try:
-            async for chunk in _find(transaction, table_writer(table), bound, reverse, locking):
+            async for chunk in _find(transaction, table_writer(table), bound, reverse, locking, epoch):
                 started = True
                 yield chunk
             return
         except Retryable as error:
-            if started or isinstance(error, LockRefused) or attempt == EPOCH_TRIES_MAX - 1:
+            if isinstance(error, LockRefused):
+                raise
+            if epoch:
+                raise EpochLost from error
+            if started or attempt == EPOCH_TRIES_MAX - 1:
                 raise
 
 
 async def _find(
-    transaction: Transaction, writer: TableWriter, bound: Bound, reverse: bool, locking: Locking | None
+    transaction: Transaction, writer: TableWriter, bound: Bound, reverse: bool, locking: Locking | None, epoch: int
 ) -> AsyncIterator[list[Found]]:
-    table, index, store = writer.table, bound.path.index, transaction.store
     if bound.is_complete and not any(None in values for values in bound.alternatives):
-        yield await _find_keys(transaction, writer, bound, reverse, locking)
+        yield await _find_keys(transaction, writer, bound, reverse, locking, epoch)
         return
     if not bound.alternatives:
         return
-    epoch = await store.read_epoch()
-    if index is table.primary_key:
-        encoding, base = writer.primary_key, writer.row_prefix
-        ranges = _ranges(comparison_range(encoding, base, values, bound.comparisons) for values in bound.alternatives)
-        pending = sorted(_pending(transaction, table))
-        for key_range in reversed(ranges) if reverse else ranges:
-            async for chunk in _scan_rows(store, key_range, pending, reverse, epoch):
-                yield chunk
-    else:
-        index_writer = next(each for each in writer.indexes if each.index is index)
-        async for chunk in _scan_index(transaction, writer, index_writer, bound, epoch):
+    index, store = bound.path.index, transaction.store
+    by_row = index is writer.table.primary_key
+    # one range of rows of one shard is one scan, which is as of one epoch in any case
+    held = not epoch and not (by_row and len(bound.alternatives) == 1 and store.shard_count == 1)
+    if held:
+        epoch = await store.hold_epoch()
+    try:
+        if by_row:
+            source = _scan_ranges(transaction, writer, bound, reverse, epoch)
+        else:
+            index_writer = next(each for each in writer.indexes if each.index is index)
+            source = _scan_index(transaction, writer, index_writer, bound, epoch)
+        async for chunk in source:
             yield chunk
+    finally:
+        if held:
+            store.release_epoch(epoch)
 
 
 def _ranges(ranges: Iterable[KeyRange]) -> list[KeyRange]:
@@ -130,14 +143,14 @@ def _pending(transaction: Transaction, table: Table) -> list[tuple[bytes, int, b
 
 
 async def _find_keys(
-    transaction: Transaction, writer: TableWriter, bound: Bound, reverse: bool, locking: Locking | None
+    transaction: Transaction, writer: TableWriter, bound: Bound, reverse: bool, locking: Locking | None, epoch: int
 ) -> list[Found]:
     index = bound.path.index
     if index is writer.table.primary_key:
         prefixes = (equal_prefix(writer.primary_key, writer.row_prefix, values) for values in bound.alternatives)
         keys = sorted({key for key in prefixes if key is not None}, reverse=reverse)
         if locking is None:
-            return await get_rows(transaction, keys)
+            return await get_rows(transaction, keys, epoch)
         stored = await transaction.get_locked([row_address(transaction.store, key) for key in keys], locking)
         return [(key, each[0], each[1]) for key, each in zip(keys, stored) if each is not None]
     index_writer = next(each for each in writer.indexes if each.index is index)
@@ -147,15 +160,28 @@ async def _find_keys(
     keys = sorted({key for key in prefixes if key is not None})
     shard_of = transaction.store.shard_of
     addresses = [(shard_of(key), key) for key in keys]
-    entries = await transaction.get(addresses)
-    row_keys = [writer.row_prefix + entry[1] for entry in entries if entry is not None]
-    found = await get_rows(transaction, row_keys)
-    if len(found) < len(row_keys):  # a row moved in between; look at both as of one epoch
-        epoch = await transaction.store.read_epoch()
-        entries = await transaction.get(addresses, epoch)
-        row_keys = [writer.row_prefix + entry[1] for entry in entries if entry is not None]
-        found = await get_rows(transaction, row_keys, epoch)
-    return found
+    if not epoch and len(keys) == 1:
+        found = await _get_named(transaction, writer, addresses, 0)
+        if found is not None:
+            return found
+    held = not epoch
+    if held:
+        epoch = await transaction.store.hold_epoch()
+    try:
+        return await _get_named(transaction, writer, addresses, epoch) or []
+    finally:
+        if held:
+            transaction.store.release_epoch(epoch)
+
+
+async def _get_named(
+    transaction: Transaction, writer: TableWriter, addresses: list[Address], epoch: int
+) -> list[Found] | None:
+    """The rows that unique index entries name; None if a row was moved after its entry was read."""
+    entries = await transaction.get(addresses, epoch)
+    keys = [writer.row_prefix + entry[1] for entry in entries if entry is not None]
+    found = await get_rows(transaction, keys, epoch)
+    return found if len(found) == len(keys) else None
 
 
 async def get_rows(transaction: Transaction, keys: list[bytes], epoch: int = 0) -> list[Found]:
@@ -169,6 +195,17 @@ async def get_rows(transaction: Transaction, keys: list[bytes], epoch: int = 0) 
 
 
 # Ranges of the primary key
+
+
+async def _scan_ranges(
+    transaction: Transaction, writer: TableWriter, bound: Bound, reverse: bool, epoch: int
+) -> AsyncIterator[list[Found]]:
+    encoding, base = writer.primary_key, writer.row_prefix
+    ranges = _ranges(comparison_range(encoding, base, values, bound.comparisons) for values in bound.alternatives)
+    pending = sorted(_pending(transaction, writer.table))
+    for key_range in reversed(ranges) if reverse else ranges:
+        async for chunk in _scan_rows(transaction.store, key_range, pending, reverse, epoch):
+            yield chunk
 
 
 async def _scan_rows(
@@ -272,7 +309,6 @@ async def _scan_index(
     plain = sources(index.prefix, writer.row_prefix)
     unique = sources(index.unique_prefix, None) if index.index.unique else []
     try:
-        # all at once: an epoch can be opened for a short time only, and then be read at leisure
         first = await asyncio.gather(*(anext(source, None) for source in plain + unique))
         live = [(key, version, value) for key, version, value in pending if value is not None]
         if live:
@@ -282,7 +318,7 @@ async def _scan_index(
             while chunk is not None:
                 if named:
                     keys = [writer.row_prefix + primary_key for _, _, primary_key in chunk]
-                    chunk = await get_rows(transaction, keys)
+                    chunk = await get_rows(transaction, keys, epoch)
                 yield fresh(chunk)
                 chunk = await anext(source, None)
     finally:

@@ -47,6 +47,13 @@ class RowsChanged(Retryable):
         super().__init__(Condition.DEADLOCK)
 
 
+class EpochLost(Retryable):
+    """A shard was lost, and with it the epoch that the statement was reading: run it again."""
+
+    def __init__(self) -> None:
+        super().__init__(Condition.UNKNOWN_ERROR, "the epoch of the statement is not kept any more")
+
+
 class TableAltering(SchemaChanged):
     """The table cannot be written to until ALTER TABLE is done with it."""
 

@@ -84,29 +84,53 @@ def test_readers_see_their_own_writes_in_views_and_all_votes_count(server: Millr
     assert all(shard["views"] >= 2 for shard in server.status()["shards"])
 
 
-def test_keys_of_a_view_are_read_as_of_one_moment(server: MillraceServer) -> None:
-    """One transaction sets all rows to the same number: no lookup of several sees two, wherever the keys are."""
+ONE_MOMENT = (
+    "SELECT n FROM clocks WHERE id IN ({some})",
+    "SELECT n, COUNT(*) FROM clocks c JOIN ticks t ON t.clock = c.id WHERE c.id IN ({some}) GROUP BY c.id, n",
+    # never views
+    "SELECT n, (SELECT COUNT(*) FROM ticks WHERE clock = c.id) FROM clocks c WHERE id IN ({some}) AND RAND() < 2",
+    "SELECT COUNT(*), 8 FROM clocks WHERE shade IN (0, 1) AND RAND() < 2",
+    "WITH RECURSIVE r AS (SELECT id, n FROM clocks WHERE id = 1 "
+    "UNION ALL SELECT c.id, c.n FROM r JOIN clocks c ON c.id = r.id + 1) SELECT n FROM r",
+    "SELECT d.n, c.n FROM (SELECT id, n, ROW_NUMBER() OVER (ORDER BY id) AS place FROM clocks) d "
+    "JOIN clocks c ON c.id = 9 - d.id WHERE place IN ({some})",
+)
+
+
+def test_a_statement_sees_one_moment(server: MillraceServer) -> None:
+    """One transaction sets all rows to the same number: no statement sees two, wherever the rows are."""
     keys = range(1, 9)
     with server.connect("d") as connection, connection.cursor() as cursor:
-        cursor.execute("CREATE TABLE clocks (id INT PRIMARY KEY, n INT)")
-        cursor.execute("INSERT INTO clocks VALUES " + ", ".join(f"({key}, 0)" for key in keys))
+        cursor.execute("CREATE TABLE clocks (id INT PRIMARY KEY, n INT, shade INT, KEY (shade))")
+        cursor.execute("CREATE TABLE ticks (id INT AUTO_INCREMENT PRIMARY KEY, clock INT, KEY (clock))")
+        cursor.execute("CREATE TABLE own (id INT PRIMARY KEY)")
+        cursor.execute("INSERT INTO clocks VALUES " + ", ".join(f"({key}, 0, {key % 2})" for key in keys))
     reading = threading.Event()
     reading.set()
 
     def tick(cursor: Any) -> None:
-        for n in range(1, 150):
-            cursor.execute("BEGIN")
-            cursor.execute(f"UPDATE clocks SET n = {n}")
-            cursor.execute("COMMIT")
-        reading.clear()
+        try:
+            for n in range(1, 100):
+                cursor.execute("BEGIN")
+                cursor.execute(f"UPDATE clocks SET n = {n}, shade = 1 - shade")
+                cursor.execute("INSERT INTO ticks (clock) VALUES " + ", ".join(f"({key})" for key in keys))
+                cursor.execute("COMMIT")
+        finally:
+            reading.clear()
 
     def watch(number: int, cursor: Any) -> None:
         random = Random(number)
         while reading.is_set():
-            some = ", ".join(str(random.choice(keys)) for _ in range(3))
-            cursor.execute(f"SELECT n FROM clocks WHERE id IN ({some})")
-            found = {n for (n,) in cursor.fetchall()}
-            assert len(found) == 1, found
+            with_writes = random.random() < 0.3
+            if with_writes:
+                cursor.execute("BEGIN")
+                cursor.execute(f"INSERT INTO own VALUES ({number})")
+            query = random.choice(ONE_MOMENT).format(some=", ".join(str(random.choice(keys)) for _ in range(3)))
+            cursor.execute(query)
+            found = {value for row in cursor.fetchall() for value in row}
+            assert len(found - {0}) <= 1, (found, query)
+            if with_writes:
+                cursor.execute("ROLLBACK")
 
     in_parallel(server, 4, lambda number, cursor: watch(number, cursor) if number else tick(cursor))
 
