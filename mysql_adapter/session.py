@@ -24,6 +24,7 @@ from controller.sql.plan import OutputColumn
 from controller.sql.temporary import with_temporary
 from dataflow import types
 from dataflow.errors import Condition, InvalidStatement, MillraceError
+from dataflow.types import Value
 from mysql_adapter import dispatch, packets
 from mysql_adapter.abandoned_tables import drop_statement
 from mysql_adapter.charsets import CollationEntry, charset_of, collation_by_id, collation_of
@@ -81,7 +82,7 @@ class Session:
         self.last_insert_id = 0
         self.row_count = -1
         self.found_rows = 0
-        self.next_read_only: bool | None = None
+        self.next_transaction: dict[str, Value] = {}
         """What SET TRANSACTION said of the next transaction alone."""
         collation = collation_by_id(self._initial_collation_id)
         self.set_names(collation.charset.name, collation.name)
@@ -292,26 +293,32 @@ class Session:
     def statement_transaction(self) -> Transaction | None:
         """The transaction of the next statement; None where it is one of its own."""
         if self.transaction is None:
-            self._read_only = self._next_characteristics()
+            repeatable = self._take_characteristics()
             if not self.autocommit:
-                self.transaction = self.environment.database.begin()
+                self.transaction = self.environment.database.begin(repeatable)
         return self.transaction
 
-    def _next_characteristics(self) -> bool:
-        """Whether the transaction that begins now is READ ONLY."""
-        given, self.next_read_only = self.next_read_only, None
-        return bool(self.variables.get("transaction_read_only")) if given is None else given
+    def _take_characteristics(self) -> bool:
+        """Of the transaction that begins now: whether it is READ ONLY, and, returned, REPEATABLE READ or stricter."""
+        names = "transaction_read_only", "transaction_isolation"
+        read_only, isolation = (self.next_transaction.get(name, self.variables.get(name)) for name in names)
+        self.next_transaction = {}
+        self._read_only = bool(read_only)
+        return isolation in ("REPEATABLE-READ", "SERIALIZABLE")
 
     def check_writable(self) -> None:
         if self._read_only:
             raise InvalidStatement(Condition.READ_ONLY_TRANSACTION)
 
-    async def begin(self, read_only: bool | None = None) -> None:
+    async def begin(self, read_only: bool | None = None, snapshot: bool = False) -> None:
+        """`snapshot`: if reads are to be repeatable, then as of now."""
         await self.commit()
-        self._read_only = self._next_characteristics()
+        repeatable = self._take_characteristics()
         if read_only is not None:
             self._read_only = read_only
-        self.transaction = self.environment.database.begin()
+        self.transaction = self.environment.database.begin(repeatable)
+        if repeatable and snapshot:
+            await self.transaction.epoch()
 
     async def commit(self) -> None:
         transaction, self.transaction = self.transaction, None

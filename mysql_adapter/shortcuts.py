@@ -148,9 +148,9 @@ class Shortcuts:
         transaction = session.transaction
         if transaction is None:
             # The first statement without autocommit begins a transaction, and any takes SET TRANSACTION's word.
-            if not session.autocommit or session.next_read_only is not None:
+            if not session.autocommit or session.next_transaction:
                 return None
-        elif not transaction.is_empty:
+        elif not transaction.may_use_views:
             return None
         if session.settings.owner or session.account.expired or session.select_limit is not None:
             return None

@@ -115,9 +115,11 @@ class Database:
 
     # Statements
 
-    def begin(self) -> Transaction:
+    def begin(self, repeatable: bool = False) -> Transaction:
         """A transaction of several statements, whose writes make those of others wait."""
-        return Transaction(self.store, locking=True)
+        transaction = Transaction(self.store, locking=True)
+        transaction.repeatable = repeatable
+        return transaction
 
     def explain(self, plan: Plan, parameters: Sequence[Value]) -> Explained:
         """What `execute` would do."""

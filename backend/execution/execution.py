@@ -40,6 +40,8 @@ class Execution:
 
     async def epoch(self) -> int:
         """The epoch that the statement reads."""
+        if self.transaction.repeatable:
+            return await self.transaction.epoch()
         if self._epoch is None:
             self._epoch = await self.transaction.store.hold_epoch()
         return self._epoch

@@ -53,7 +53,9 @@ class Run:
 
     async def epoch(self) -> int:
         """The epoch to read; 0 for now, if there is nothing that the rows must fit to, or they are locked."""
-        return 0 if self.alone or self.locks else await self.execution.epoch()
+        if self.locks or (self.alone and not self.execution.transaction.repeatable):
+            return 0
+        return await self.execution.epoch()
 
     async def breathe(self, rows: int) -> None:
         self._rows += rows

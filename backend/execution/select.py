@@ -63,11 +63,13 @@ class Filter:
         self.decode = row_decoder(table)
 
     async def rows(
-        self, execution: Execution, reverse: bool = False, locking: Locking | None = None
+        self, execution: Execution, reverse: bool = False, locking: Locking | None = None, epoch: int = 0
     ) -> AsyncIterator[list[tuple[Found, Row]]]:
-        """The rows that fulfil the WHERE, in chunks; `locking` as in `find`."""
+        """The rows that fulfil the WHERE, in chunks; `locking` and `epoch` as in `find`."""
         decode, predicate, parameters = self.decode, self.predicate, execution.parameters
-        chunks = find(execution.transaction, self.table, self.path, parameters, reverse=reverse, locking=locking)
+        chunks = find(
+            execution.transaction, self.table, self.path, parameters, reverse=reverse, locking=locking, epoch=epoch
+        )
         async for chunk in chunks:
             decoded = [(found, decode(found[2])) for found in chunk]
             yield decoded if predicate is None else [pair for pair in decoded if predicate(pair[1], parameters)]
@@ -154,7 +156,8 @@ class CompiledSelect:
             async for chunk in self._locked(self._filter, execution, self.select.locking[0], stop):
                 yield [row for _, row in chunk]
             return
-        async for chunk in self._filter.rows(execution, self._reverse):
+        epoch = await execution.epoch() if execution.transaction.repeatable else 0
+        async for chunk in self._filter.rows(execution, self._reverse, epoch=epoch):
             yield [row for _, row in chunk]
 
     async def _locked(

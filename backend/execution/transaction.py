@@ -2,7 +2,8 @@
 
 Invariants:
 - A read through a transaction sees the latest committed value, or the transaction's own
-  uncommitted one (READ COMMITTED).
+  uncommitted one (READ COMMITTED). If it is `repeatable`, all that is selected is as of the epoch
+  of the first (REPEATABLE READ); what is changed or locked is the latest all the same.
 - Each pending write keeps the version that its key had when the transaction first touched
   it, so a commit succeeds only if nobody else changed anything that was overwritten.
 - Rolling back to a mark restores exactly the pending writes and checks of that moment.
@@ -67,6 +68,8 @@ class State(Enum):
 class Transaction:
     """With `locking`, rows are locked before they are changed; without, only those that a statement asks to be."""
 
+    repeatable = False
+
     def __init__(
         self,
         store: Store,
@@ -84,6 +87,7 @@ class Transaction:
         self._checks: dict[Address, int] = {}
         self._rows: dict[int, dict[Address, None]] = {}
         self._tables: dict[int, int] = {}
+        self._epoch: int | None = None
         self._undo: list[tuple[dict[Address, Any], Address, Any]] = []
         self._savepoints: list[tuple[str, int]] = []
 
@@ -92,6 +96,23 @@ class Transaction:
         return not self._writes
 
     # Reads
+
+    @property
+    def may_use_views(self) -> bool:
+        """Whether it sees just what is committed now, as views show it."""
+        return not self._writes and not self.repeatable
+
+    async def epoch(self) -> int:
+        """The epoch that all of a repeatable transaction's SELECTs see."""
+        assert self.repeatable and self.state is State.OPEN
+        if self._epoch is None:
+            self._epoch = await self.store.hold_epoch()
+        return self._epoch
+
+    def _release_epoch(self) -> None:
+        if self._epoch is not None:
+            self.store.release_epoch(self._epoch)
+            self._epoch = None
 
     def pending(self, address: Address) -> Pending | None:
         return self._writes.get(address)
@@ -230,6 +251,7 @@ class Transaction:
                 result = await self.try_commit()
         finally:
             self.locks.release()
+            self._release_epoch()
         if not isinstance(result, Committed):
             raise Retryable(Condition.DEADLOCK)
 
@@ -260,6 +282,7 @@ class Transaction:
     def rollback(self) -> None:
         self.state = State.ROLLED_BACK
         self.locks.release()
+        self._release_epoch()
         self._writes.clear()
         self._rows.clear()
         self._undo.clear()

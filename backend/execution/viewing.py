@@ -116,7 +116,7 @@ class QueryViews:
         Rows that ORDER BY and LIMIT would cut off may be missing.
         """
         transaction = run.execution.transaction
-        if not transaction.is_empty:
+        if not transaction.may_use_views:
             return None
         definition = self._definition(run.parameters, transaction.store.inherited)
         if definition is None:

@@ -197,19 +197,22 @@ def _transaction(session: Session, cursor: TokenCursor, scope: str) -> list[Chan
             level = "-".join(words)
             if level not in variables.ISOLATION_LEVELS:
                 raise cursor.error()
-            if scope:  # for the next transaction alone it changes nothing: all run the same way
-                changes.append(_put(session, scope, "transaction_isolation", level))
+            changes.append(_characteristic(session, scope, "transaction_isolation", level))
         elif cursor.at("READ", "ONLY") or cursor.at("READ", "WRITE"):
             cursor.next()
             read_only = cursor.next().upper == "ONLY"
-            if scope:
-                changes.append(_put(session, scope, "transaction_read_only", int(read_only)))
-            else:
-                changes.append(lambda value=read_only: setattr(session, "next_read_only", value))  # type: ignore[misc]
+            changes.append(_characteristic(session, scope, "transaction_read_only", int(read_only)))
         else:
             raise cursor.error()
         if not cursor.accept(","):
             return changes
+
+
+def _characteristic(session: Session, scope: str, name: str, value: Value) -> Change:
+    """Of all transactions that begin from now on, or without a scope of the next one."""
+    if scope:
+        return _put(session, scope, name, value)
+    return lambda: session.next_transaction.update({name: value})
 
 
 def _put(session: Session, scope: str, name: str, value: Value) -> Change:

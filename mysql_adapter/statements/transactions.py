@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 async def begin(session: Session, cursor: TokenCursor) -> Done:
     read_only: bool | None = None
+    snapshot = False
     if cursor.accept("START"):
         if not cursor.accept("TRANSACTION"):
             raise Unsupported("START " + cursor.rest().split(" ")[0].upper()) if not cursor.at_end else cursor.error()
@@ -25,7 +26,9 @@ async def begin(session: Session, cursor: TokenCursor) -> Done:
                 read_only = True
             elif cursor.accept("READ", "WRITE"):
                 read_only = False
-            elif not cursor.accept("WITH", "CONSISTENT", "SNAPSHOT"):
+            elif cursor.accept("WITH", "CONSISTENT", "SNAPSHOT"):
+                snapshot = True
+            else:
                 raise cursor.error()
             if not cursor.accept(","):
                 break
@@ -33,7 +36,7 @@ async def begin(session: Session, cursor: TokenCursor) -> Done:
         cursor.expect("BEGIN")
         cursor.accept("WORK")
     cursor.expect_end()
-    await session.begin(read_only)
+    await session.begin(read_only, snapshot)
     return Done()
 
 

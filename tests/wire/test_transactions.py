@@ -50,6 +50,56 @@ def test_work_is_private_until_committed(two: tuple[Any, Any], begin: str, end: 
     assert rows(other)[0] == (1, 11)
 
 
+TOTAL = "SELECT SUM(amount) FROM accounts"
+BOTH = "SELECT a.amount + b.amount FROM accounts a JOIN accounts b ON b.id = 2 WHERE a.id = 1"
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        ["SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ", "BEGIN"],
+        ["SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "START TRANSACTION"],
+        ["SET SESSION transaction_isolation = 'SERIALIZABLE'", "SET autocommit = 0"],
+    ],
+)
+def test_a_repeatable_transaction_selects_as_of_its_first_read(two: tuple[Any, Any], begin: list[str]) -> None:
+    one, other = two
+    for query in (TOTAL, BOTH, TOTAL, BOTH):  # views by now
+        assert rows(one, query) == [(30,)]
+    do(one, *begin)
+    do(other, "UPDATE accounts SET amount = 11 WHERE id = 1")
+    for query in (TOTAL, BOTH):
+        assert rows(one, query) == [(31,)]
+    do(other, "UPDATE accounts SET amount = 12 WHERE id = 1", "INSERT INTO accounts VALUES (3, 30)")
+    for query in (TOTAL, BOTH):
+        assert (rows(one, query), rows(other, query)) == ([(31,)], [(62 if query == TOTAL else 32,)])
+    assert rows(one, "SELECT amount FROM accounts WHERE id = 1") == [(11,)]
+    do(one, "UPDATE accounts SET amount = 25 WHERE id = 2")
+    assert rows(one) == [(1, 11), (2, 25)]
+    assert rows(one, "SELECT amount FROM accounts WHERE id = 1 FOR UPDATE") == [(12,)]
+    do(one, "COMMIT", "SET autocommit = 1")
+    for query in (TOTAL, BOTH):
+        assert rows(one, query) == [(67 if query == TOTAL else 37,)]
+
+
+def test_a_consistent_snapshot_is_of_the_moment_it_was_asked_for(two: tuple[Any, Any]) -> None:
+    """As mysqldump --single-transaction does it."""
+    one, other = two
+    do(one, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ", "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+    do(other, "UPDATE accounts SET amount = 11 WHERE id = 1", "DELETE FROM accounts WHERE id = 2")
+    assert rows(one) == [(1, 10), (2, 20)]
+    do(one, "ROLLBACK")
+    assert rows(one) == [(1, 11)]
+
+
+def test_only_the_next_transaction_is_repeatable_when_set_for_it_alone(two: tuple[Any, Any]) -> None:
+    one, other = two
+    do(one, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "BEGIN", "COMMIT", "BEGIN")
+    assert rows(one, TOTAL) == [(30,)]
+    do(other, "UPDATE accounts SET amount = 11 WHERE id = 1")
+    assert rows(one, TOTAL) == [(31,)]
+
+
 @pytest.mark.parametrize("end", ["ROLLBACK", "ROLLBACK WORK", "close", "reset"])
 def test_work_that_is_not_committed_leaves_nothing(two: tuple[Any, Any], end: str) -> None:
     one, other = two
