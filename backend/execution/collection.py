@@ -9,6 +9,7 @@ from controller.sql.plan import Aggregate
 from dataflow import documents
 from dataflow.comparison import equality_key, sort_key
 from dataflow.conversion import Domain, conversion
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.types import Row, SqlType, Value
 
 GROUP_CONCAT_BYTES_MAX = 1 << 20
@@ -92,7 +93,9 @@ class JsonObject:
 
     def add(self, values: Row) -> None:
         name, value = values
-        text = name if self.to_text is None or name is None else self.to_text(name)
+        if name is None:
+            raise InvalidStatement(Condition.JSON_NULL_KEY)
+        text = name if self.to_text is None else self.to_text(name)
         self.members[str(text)] = _document(value, self.to_json)
 
     def result(self) -> Value:

@@ -81,6 +81,7 @@ class CompiledQuery:
             given += [*window.function.arguments, *window.partition]
             given += [item.expression for item in window.function.order]
             given += [item.expression for item in window.order]
+            given += [bound for bound in window.frame or () if isinstance(bound, Expression)]
         if not self.views.folds_filter:
             given.append(query.filter)
         return tuple(sorted({place for each in given if each is not None for place in parameters_of(each)}))

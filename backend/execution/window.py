@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from backend.execution.aggregation import accumulator
-from controller.sql.plan import Aggregate, Frame, OrderItem, WindowFunction
+from controller.sql.plan import Aggregate, Bound, Frame, OrderItem, WindowFunction
 from dataflow.comparison import group_key, sort_key
 from dataflow.compile import compile_row, compile_scalar
-from dataflow.expression import Call, Column, Expression
+from dataflow.errors import Condition, InvalidStatement
+from dataflow.expression import Call, Column, Expression, parameters_of
 from dataflow.inference import merged_type
 from dataflow.types import Row, Value
 
@@ -64,7 +65,10 @@ class CompiledWindow:
             return _RANKS[self._name](keys, count)
         if self._name in _OFFSETS:
             return self._neighbours(rows, parameters)
-        starts, ends = self._frames(keys) if self._ranges is None else self._ranges.frames(rows, parameters)
+        if self._ranges is None:
+            starts, ends = self._frames(keys, parameters)
+        else:
+            starts, ends = self._ranges.frames(rows, parameters)
         if self._name in _FRAMED:
             return self._framed(rows, starts, ends, parameters)
         assert self._aggregate is not None
@@ -82,11 +86,11 @@ class CompiledWindow:
             out.append(kept.result())
         return out
 
-    def _frames(self, keys: list[Any]) -> tuple[list[int], list[int]]:
+    def _frames(self, keys: list[Any], parameters: Sequence[Value]) -> tuple[list[int], list[int]]:
         """For each row, where its frame starts and ends (exclusive)."""
         count = len(keys)
-        unit, start, end = self._frame or ("range", None, 0 if self._ordered else None)
-        assert not isinstance(start, Expression) and not isinstance(end, Expression)
+        unit, *bounds = self._frame or ("range", None, 0 if self._ordered else None)
+        start, end = [_row_count(each, parameters) for each in bounds]
         if unit == "rows":
             starts = [0 if start is None else min(max(place + start, 0), count) for place in range(count)]
             ends = [count if end is None else min(max(place + end + 1, 0), count) for place in range(count)]
@@ -126,7 +130,20 @@ class CompiledWindow:
 
 
 def _reaches(frame: Frame | None) -> bool:
-    return frame is not None and any(isinstance(each, Expression) for each in frame)
+    return frame is not None and frame[0] == "range" and any(isinstance(each, Expression) for each in frame)
+
+
+def _row_count(bound: Bound, parameters: Sequence[Value]) -> int | None:
+    """How far a frame of ROWS reaches; error 3586 if its parameter does not say."""
+    if not isinstance(bound, Expression):
+        return bound
+    for place in parameters_of(bound):
+        given = parameters[place]
+        if not isinstance(given, int) or given < 0:
+            raise InvalidStatement(Condition.WINDOW_FRAME, "<unnamed window>")
+    found = compile_scalar(bound)((), parameters)
+    assert isinstance(found, int)
+    return found
 
 
 class _Ranges:

@@ -58,5 +58,4 @@ def _is_grouped(tree: exp.Select) -> bool:
     if tree.args.get("group") is not None or tree.find(exp.AggFunc) is not None:
         return True
     called = {each.name.lower() for each in tree.find_all(exp.Anonymous)}
-    # Of one table this may have names that are NULL, which is an error only if one is.
-    return not called.isdisjoint(AGGREGATES) and "json_objectagg" not in called
+    return not called.isdisjoint(AGGREGATES)

@@ -57,6 +57,20 @@ def json_object(emitter: Emitter, node: Call) -> Fragment:
     return emitter.apply(_json_object, fragments, nulls=True, result_nullable=False)
 
 
+@function(
+    "named members",
+    arguments=(Domain.INTEGER, Domain.ANY),
+    nulls=True,
+    result=JSON,
+    deterministic=False,  # so that no view has to keep what cannot be computed
+)
+def named_members(unnamed: int | None, document: str | None) -> str | None:
+    """What JSON_OBJECTAGG has made of members of which so many have no name."""
+    if unnamed:
+        raise InvalidStatement(Condition.JSON_NULL_KEY)
+    return document
+
+
 def _put(document: Json, place: Place, value: Json) -> Json:
     """`document` with `value` at an existing or new place; changes it in place."""
     if not place:

@@ -32,16 +32,15 @@ from controller.sql.query.block import (
 from controller.sql.query.fields import Numbering, Relation, computed_output
 from controller.sql.query.groups import group
 from controller.sql.query.lateral import attach_derived, attach_optional, in_sight, reads_before
+from controller.sql.query.limits import first_rows, has_unknown_limit
 from controller.sql.query.product import Product, close, close_exactly, column_equality, conjunction, only
 from controller.sql.query.set_operations import set_operation
 from controller.sql.query.subqueries import attach, attach_condition
 from dataflow.errors import Unsupported
-from dataflow.expression import Call, Column, Expression, Literal, columns_of
+from dataflow.expression import Call, Column, Expression, columns_of
 from dataflow.node import (
     Base,
     LeftJoin,
-    Order,
-    TopK,
     distinct,
 )
 
@@ -66,15 +65,17 @@ class Builder:
 
     def build(self, block: AnyBlock, carried: Sequence[int] = ()) -> Relation:
         """The block's rows: its outputs in order, then the carried columns."""
+        if has_unknown_limit(block) and not carried:
+            return self.evaluated_before(block, carried)
         if isinstance(block, SetBlock):
             relation = set_operation(self, block, carried)
             limited = Product([relation])
         else:
             if block.windows and carried:
                 block = self._partitioned(block, carried)
-                limited = Product([self._evaluated_before(replace(block, distinct=False, order_by=[], limit=None, offset=None), ())])
-            elif block.windows or _has_unknown_limit(block):
-                return self._evaluated_before(block, carried)
+                limited = Product([self.evaluated_before(replace(block, distinct=False, order_by=[], limit=None, offset=None), ())])
+            elif block.windows:
+                return self.evaluated_before(block, carried)
             else:
                 limited = self.rows(block, carried)
         wanted = [column.index for column, _ in block.outputs] + list(carried)
@@ -82,7 +83,7 @@ class Builder:
             unique = close_exactly(limited, wanted)
             limited = Product([Relation(distinct(unique.node), unique.ids)])
         if block.limit is not None:
-            limited = Product([self._first_rows(block, limited, wanted, carried)])
+            limited = Product([first_rows(self, block, limited, wanted, carried)])
         return close_exactly(limited, wanted)
 
     def rows(self, block: Block, carried: Sequence[int] = ()) -> Product:
@@ -244,17 +245,7 @@ class Builder:
         found = conjunction(both.bind(each) for each in filters)
         return Relation(LeftJoin(left.node, right.node, equalities, found), both.ids)
 
-    # -- LIMIT, and what no node can be
-
-    def _first_rows(self, block: AnyBlock, product: Product, wanted: list[int], carried: Sequence[int]) -> Relation:
-        limit, offset = _count(block.limit), _count(block.offset)
-        assert limit is not None
-        order = [(product.expression(item.expression), item.descending) for item in block.order_by]
-        extra = {number for value, _ in order for number in columns_of(value)}
-        relation = close(product, {*wanted, *extra})
-        orders = tuple(Order(relation.bind(value), descending) for value, descending in order)
-        partition = tuple(sorted({relation.position(each) for each in carried}))
-        return Relation(TopK(relation.node, partition, orders, limit, offset or 0), relation.ids)
+    # -- what no node can be
 
     def _partitioned(self, block: Block, carried: Sequence[int]) -> Block:
         """Windows within each value of the carried columns, which are outputs, as is what ORDER BY reads."""
@@ -275,9 +266,9 @@ class Builder:
             order_by=[OrderItem(made, each.descending) for made, each in order],
         )
 
-    def _evaluated_before(self, block: AnyBlock, carried: Sequence[int]) -> Relation:
+    def evaluated_before(self, block: AnyBlock, carried: Sequence[int]) -> Relation:
         if carried or outer_ids(block):
-            raise Unsupported("window functions or LIMIT ? in a correlated subquery")
+            raise Unsupported("window functions in a subquery that is correlated in this way")
         table = self.numbering.fresh_table()
         self.prior.append((table, block))
         types = tuple(column.type for column, _ in block.outputs)
@@ -349,14 +340,3 @@ def _rejects_nulls(condition: Expression, ids: set[int]) -> bool:
         case Call("or", arguments):
             return all(_rejects_nulls(each, ids) for each in arguments)
     return False
-
-
-def _has_unknown_limit(block: AnyBlock) -> bool:
-    return any(each is not None and not isinstance(each, Literal) for each in (block.limit, block.offset))
-
-
-def _count(expression: Expression | None) -> int | None:
-    if expression is None:
-        return None
-    assert isinstance(expression, Literal) and isinstance(expression.value, int)
-    return expression.value

@@ -13,10 +13,10 @@ from sqlglot import exp
 from controller.sql.constants import unit
 from controller.sql.plan import Bound, Frame, OrderItem
 from controller.sql.query.expressions import QueryTranslator
-from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.expression import Call, Column, Expression
+from dataflow.errors import Condition, InvalidStatement
+from dataflow.expression import Call, Column, Expression, Literal
 from dataflow.functions import call
-from dataflow.types import DATES, INTEGERS, NUMBERS, Kind, decimal
+from dataflow.types import BIGINT, DATES, INTEGERS, NUMBERS, Kind, decimal
 
 
 def read_frame(spec: Any, order: tuple[OrderItem, ...], translator: QueryTranslator, name: str) -> Frame | None:
@@ -35,7 +35,8 @@ def read_frame(spec: Any, order: tuple[OrderItem, ...], translator: QueryTransla
             bounds.append(0 if current else None)
             ranks.append(0 if current else 2 * towards)
         else:
-            bounds.append(_count(value, name) * towards if rows else _offset(value, towards, order, translator, name))
+            found = _rows(value, towards, translator, name) if rows else _offset(value, towards, order, translator, name)
+            bounds.append(found)
             ranks.append(towards)
     if ranks[0] == 2:
         raise InvalidStatement(Condition.WINDOW_FRAME_START, name)
@@ -46,12 +47,14 @@ def read_frame(spec: Any, order: tuple[OrderItem, ...], translator: QueryTransla
     return "rows" if rows else "range", bounds[0], bounds[1]
 
 
-def _count(node: Any, name: str) -> int:
+def _rows(node: Any, towards: int, translator: QueryTranslator, name: str) -> Bound:
+    """How many rows after the current one; a parameter, which has to be checked, or zero less that."""
     if isinstance(node, exp.Placeholder):
-        raise Unsupported("frames with parameters")
+        count = translator.translate(node)
+        return count if towards > 0 else Call("-", (Literal(0, BIGINT), count), BIGINT)
     if not isinstance(node, exp.Literal) or node.is_string or not str(node.this).isdigit():
         raise InvalidStatement(Condition.WINDOW_FRAME, name)
-    return int(node.this)
+    return int(node.this) * towards
 
 
 def _offset(

@@ -8,6 +8,7 @@ or 1140 under ONLY_FULL_GROUP_BY, and any value of the group without it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from controller.sql.aggregation import node_function, read_aggregate
@@ -16,9 +17,10 @@ from controller.sql.query.dependence import determined
 from controller.sql.query.fields import Field, Numbering
 from controller.sql.translate import Translator
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.expression import Call, Column, Expression, columns_of
+from dataflow.expression import Call, Column, Expression, Literal, columns_of
+from dataflow.functions import call
 from dataflow.node import AggregateFunction
-from dataflow.types import BIGINT
+from dataflow.types import BIGINT, NULL, STRINGS, text
 
 
 class GroupedClauses:
@@ -41,14 +43,24 @@ class GroupedClauses:
         return self.found.explicit or bool(self.found.functions)
 
     def collect(self, name: str, node: Any, translator: Translator) -> Expression:
-        return self.add(node_function(read_aggregate(name, node, translator.without_aggregates())))
+        function = node_function(read_aggregate(name, node, translator.without_aggregates()))
+        if function.function == "json_objectagg" and self._numbering.may_be_null(function.arguments[0]):
+            return self._named(function)
+        return self.add(function)
+
+    def _named(self, function: AggregateFunction) -> Expression:
+        """JSON_OBJECTAGG of names that may be NULL, which is an error where one is: when it is read."""
+        member, document = function.arguments
+        missing = call("case", call("is null", member), Literal(1, BIGINT), Literal(None, NULL))
+        count = self.add(AggregateFunction("count", (missing,), BIGINT))
+        kind = member.type if member.type.kind in STRINGS else text()
+        named = Call("coalesce", (member, Literal("", kind)), kind)
+        return call("named members", count, self.add(replace(function, arguments=(named, document))))
 
     def add(self, function: AggregateFunction) -> Column:
         for column, known in self.found.functions:
             if known == function:
                 return column
-        if function.function == "json_objectagg" and self._numbering.may_be_null(function.arguments[0]):
-            raise Unsupported("JSON_OBJECTAGG with a name that may be NULL, over several tables")
         column = self._numbering.fresh(function.type, function.function not in ("count", "count_star"))
         self.found.functions.append((column, function))
         return column
