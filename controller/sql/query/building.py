@@ -24,7 +24,6 @@ from controller.sql.query.block import (
     Left,
     SetBlock,
     Subquery,
-    expressions_of,
     leaves,
     outer_ids,
     own_ids,
@@ -308,26 +307,6 @@ def is_plain(block: Block) -> bool:
         and not block.distinct
         and block.limit is None
     )
-
-
-def all_used(block: AnyBlock) -> set[int]:
-    """Every column that an expression in the block, or in one inside it, reads."""
-    if isinstance(block, SetBlock):
-        found = all_used(block.branches[0]) | all_used(block.branches[1])
-        for item in block.order_by:
-            found |= columns_of(item.expression)
-        return found | {column.index for column, _ in block.outputs}
-    found = {column.index for column, _ in block.outputs}
-    for expression in expressions_of(block):
-        found |= columns_of(expression)
-    if block.grouping is not None:
-        found |= {column.index for column in block.grouping.dependents}
-    for subquery in block.subqueries.values():
-        found |= all_used(subquery.block)
-    for leaf in leaves(block.source):
-        if leaf.derived is not None:
-            found |= all_used(leaf.derived)
-    return found
 
 
 def _rejects_nulls(condition: Expression, ids: set[int]) -> bool:

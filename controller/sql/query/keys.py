@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from controller.sql.plan import Key, OrderItem, Query, WindowFunction
-from controller.sql.query.block import AnyBlock, Block, SetBlock
-from controller.sql.query.building import Builder, all_used
+from controller.sql.query.block import AnyBlock, Block, SetBlock, all_used
+from controller.sql.query.building import Builder
 from controller.sql.query.fields import Numbering, Relation, substituted
 from controller.sql.query.groups import bound_function, group
 from controller.sql.query.product import Product, close, close_exactly, conjunction, is_key_equality

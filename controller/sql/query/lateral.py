@@ -13,7 +13,7 @@ from controller.sql.query.block import AnyBlock, Block, From, Inner, Leaf, Left,
 from controller.sql.query.correlation import detach
 from controller.sql.query.fields import Relation, substituted
 from controller.sql.query.product import Product, close
-from controller.sql.query.subqueries import aggregated, is_single
+from controller.sql.query.subqueries import aggregated, is_single, simplified
 from dataflow.expression import Expression, Literal
 from dataflow.functions import call
 
@@ -53,6 +53,7 @@ def in_sight(items: list[From]) -> tuple[list[From], list[Expression]]:
 
 def attach_derived(builder: Builder, product: Product, block: AnyBlock) -> Product:
     """Each row of `product` with the rows that the derived table has for it."""
+    block = simplified(builder, block)
     if is_single(block):
         assert isinstance(block, Block)
         product, values, having = _beside(builder, product, block)
@@ -68,6 +69,7 @@ def attach_derived(builder: Builder, product: Product, block: AnyBlock) -> Produ
 
 def attach_optional(builder: Builder, product: Product, block: AnyBlock, conditions: list[Expression]) -> Product:
     """As `attach_derived`, for LEFT JOIN … ON `conditions`."""
+    block = simplified(builder, block)
     if is_single(block):
         assert isinstance(block, Block)
         product, values, having = _beside(builder, product, block)

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from controller.sql.query.block import AnyBlock, Block, Subquery, outer_ids
+from controller.sql.query.block import AnyBlock, Block, Subquery, all_used, outer_ids
 from controller.sql.query.correlation import detach, reads_deeply, split_where
 from controller.sql.query.fields import Relation, all_columns, substituted
 from controller.sql.query.groups import group
 from controller.sql.query.product import Product, close, conjunction, only
-from dataflow.errors import Unsupported
+from controller.sql.query.wrapping import apart
 from dataflow.expression import Call, Column, Expression, Literal, columns_of
 from dataflow.functions import call
 from dataflow.join_shape import is_unique
@@ -79,6 +79,23 @@ def attach(builder: Builder, product: Product, subquery: Subquery) -> Product:
         found = call("if", call("is not null", present), found, Literal(0, BOOLEAN))
     product.define(subquery.id, found)
     return product
+
+
+def simplified(builder: Builder, block: AnyBlock) -> AnyBlock:
+    """The block; if it is a single row with more to it than aggregates, that is the only table of a query."""
+    if not is_single(block):
+        return block
+    assert isinstance(block, Block)
+    if not block.windows and not _over(block) & block.subqueries.keys():
+        return block
+    found = apart(block, builder.numbering)
+    builder.used |= all_used(found)
+    return found
+
+
+def _over(block: Block) -> set[int]:
+    """What is read of the row of an aggregate without GROUP BY."""
+    return all_columns([value for _, value in block.outputs]) | all_columns(block.having)
 
 
 def is_single(block: AnyBlock) -> bool:
@@ -220,6 +237,8 @@ def _scalar(builder: Builder, product: Product, block: AnyBlock, number: int) ->
         product.inputs.append(builder.build(block))
         product.define(number, block.outputs[0][0])
         return product
+    block = simplified(builder, block)
+    single = is_single(block)
     detached = detach(builder, product, block)
     inner = detached.block
     value: Expression
@@ -252,9 +271,7 @@ def aggregated(builder: Builder, block: Block, carried: list[int]) -> tuple[Rela
     Outputs and HAVING read them; beside, what aggregates are that are not NULL over no rows.
     """
     assert block.grouping is not None
-    reads = all_columns([value for _, value in block.outputs]) | all_columns(block.having)
-    if reads & block.subqueries.keys():
-        raise Unsupported("a subquery beside an aggregate of a correlated subquery")
+    reads = _over(block)
     product = group(builder.core(block), block.grouping, carried)
     right = close(product, (product.ids & reads) | set(carried))
     defaults: dict[int, Expression] = {}

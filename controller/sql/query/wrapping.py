@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from controller.sql.query.block import AnyBlock, Block, Inner, Leaf, Window
-from controller.sql.query.fields import Numbering, computed_output
+from controller.sql.query.block import AnyBlock, Block, Inner, Leaf, Window, expressions_of, rewritten
+from controller.sql.query.fields import Numbering, all_columns, computed_output
 from dataflow.expression import Call, Column, Expression
 from dataflow.node import AggregateFunction
 from dataflow.types import BIGINT_UNSIGNED, SqlType
@@ -33,4 +34,33 @@ def numbered(block: AnyBlock, kinds: Sequence[SqlType], numbering: Numbering) ->
     found.windows = [Window(number.index, function, tuple(value for _, value in found.outputs), ())]
     found.outputs.append((numbering.fresh(BIGINT_UNSIGNED, False), number))
     found.columns = [*found.columns, computed_output("number", number, False)]
+    return found
+
+
+def apart(block: Block, numbering: Numbering) -> Block:
+    """An aggregate without GROUP BY as the only table of a query that does the rest: subqueries, windows, HAVING."""
+    grouping = block.grouping
+    assert grouping is not None
+    inner = replace(block, having=[], windows=[], order_by=[], outputs=[], columns=[])
+    below = _read_below(inner)
+    made = {column.index: (numbering.fresh(column.type), column) for column, _ in grouping.functions + grouping.arbitrary}
+    inner.outputs = list(made.values())
+    inner.columns = [computed_output("", column) for column, _ in inner.outputs]
+    inner.subqueries = {number: each for number, each in block.subqueries.items() if number in below}
+    over = {number: each for number, each in block.subqueries.items() if number not in below}
+    upper = Block(Inner([], []), block.having, block.outputs, block.columns, windows=block.windows, subqueries=over)
+    found = rewritten(upper, {number: fresh for number, (fresh, _) in made.items()})
+    assert isinstance(found, Block)
+    found.source = Inner([Leaf((), derived=inner)], [])
+    return found
+
+
+def _read_below(block: Block) -> set[int]:
+    """The subqueries that the rows and aggregates of the block are made with."""
+    found: set[int] = set()
+    wanted = all_columns(expressions_of(replace(block, subqueries={}))) & block.subqueries.keys()
+    while wanted:
+        found |= wanted
+        operands = [each for number in wanted for each in block.subqueries[number].operands]
+        wanted = all_columns(operands) & block.subqueries.keys() - found
     return found

@@ -116,3 +116,10 @@ SELECT u.id, (SELECT SUM(n) FROM (SELECT RANK() OVER (ORDER BY points) AS n, aut
 SELECT id FROM users u WHERE EXISTS ((SELECT 1 FROM stories s WHERE s.author = u.id))
 SELECT id FROM users u WHERE EXISTS ((SELECT s.id FROM stories s WHERE s.author = u.id) UNION (SELECT v.user FROM votes v WHERE v.user = u.id))
 SELECT id FROM users ORDER BY id LIMIT 18446744073709551615 OFFSET 2
+SELECT id, (SELECT COUNT(*) + (SELECT MAX(id) FROM tags) FROM stories s WHERE s.author = u.id) FROM users u
+SELECT id, (SELECT COUNT(*) + (SELECT MAX(v.user) FROM votes v WHERE v.story = u.id) FROM stories s WHERE s.author = u.id) FROM users u
+SELECT id, (SELECT COUNT(*) + (SELECT MAX(v.user) FROM votes v WHERE v.story = MAX(s.id)) FROM stories s WHERE s.author = u.id) FROM users u
+SELECT id, (SELECT SUM(points) FROM stories s WHERE s.author = u.id HAVING COUNT(*) > (SELECT COUNT(*) FROM users x WHERE x.score < u.score)) FROM users u
+SELECT id FROM users u WHERE EXISTS (SELECT SUM(points) FROM stories s WHERE s.author = u.id HAVING COUNT(*) > (SELECT COUNT(*) FROM users x WHERE x.score < u.score))
+SELECT id FROM users u WHERE team NOT IN (SELECT COUNT(*) + (SELECT MIN(v.vote) FROM votes v WHERE v.user = u.id) FROM stories s WHERE s.author <= u.id)
+SELECT id FROM users u WHERE team <> ALL (SELECT COUNT(*) + (SELECT MIN(v.vote) FROM votes v WHERE v.user = u.team) FROM stories s WHERE s.author < u.id)

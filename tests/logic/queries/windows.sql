@@ -20,3 +20,4 @@ SELECT story, user, COUNT(*) OVER (ORDER BY weight RANGE 1 PRECEDING) FROM votes
 SELECT id, SUM(points) OVER (ORDER BY id ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING) FROM stories
 SELECT id, COUNT(*) OVER (ORDER BY joined RANGE BETWEEN INTERVAL 31 DAY PRECEDING AND CURRENT ROW) FROM users -- is SELECT u.id, (SELECT COUNT(*) FROM users x WHERE x.joined <=> u.joined OR x.joined BETWEEN u.joined - INTERVAL 31 DAY AND u.joined) FROM users u
 SELECT id, COUNT(*) OVER (ORDER BY created DESC RANGE BETWEEN INTERVAL 25 HOUR PRECEDING AND INTERVAL '1 1' DAY_HOUR FOLLOWING) FROM stories -- is SELECT s.id, (SELECT COUNT(*) FROM stories x WHERE x.created <=> s.created OR x.created BETWEEN s.created - INTERVAL 25 HOUR AND s.created + INTERVAL 25 HOUR) FROM stories s
+SELECT id, (SELECT SUM(COUNT(*)) OVER () FROM stories s WHERE s.author = u.id) FROM users u
