@@ -209,12 +209,12 @@ class AsyncView:
         names = self.columns if columns is None else columns
         chosen = [places[self.columns.index(name)] for name in names]
         found = self._column_reader.read(numbers, chosen)
-        if found is None or not found.known.all():
+        if found is None or np.count_nonzero(found.known) < len(numbers):
             return None
-        if found.nulls.any():
-            nulls = {name: (found.nulls >> place & 1).astype(bool) for name, place in zip(names, chosen)}
+        if found.nulls is None:
+            nulls = dict.fromkeys(names, np.zeros(np.count_nonzero(found.present), bool))
         else:
-            nulls = dict.fromkeys(names, np.zeros(len(found.nulls), bool))
+            nulls = {name: (found.nulls >> place & 1).astype(bool) for name, place in zip(names, chosen)}
         return Batch(found.present, dict(zip(names, found.cells)), nulls)
 
     def _batch(self, rows: Sequence[Rows], columns: Sequence[str] | None) -> Batch:

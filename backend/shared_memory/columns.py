@@ -40,9 +40,13 @@ TRIES_MAX = 20
 WORDS_MAX = SLACK_BYTES // 8
 """The texts of larger entries are copied one by one."""
 
-_LENGTH_BITS, _LENGTH_MASK = np.uint64(LENGTH_BITS), np.uint64(LENGTH_MASK)
+# Arrays without dimensions are the quickest constants.
+_LENGTH_BITS, _LENGTH_MASK = np.array(LENGTH_BITS, np.uint64), np.array(LENGTH_MASK, np.uint64)
+_ONE_ROW = np.array(1)
+"""The count of rows, and no key follows them: it is a number."""
+_ENDS_AT, _BEGINS_AT = np.array(32), np.array(0xFFFFFFFF)
 _HEADER_WORDS = HEADER_BYTES // 8
-_UNCHECKED = pc.TakeOptions(boundscheck=False)
+_take, _UNCHECKED = pc.get_function("array_take"), pc.TakeOptions(boundscheck=False)
 
 
 @lru_cache(maxsize=64)
@@ -56,8 +60,16 @@ def _places(count: int, head: int, size: int) -> Array:
     return np.arange(8 * head, 8 * (head + count * size), 8 * size)
 
 
+@lru_cache(maxsize=64)
+def ones(count: int) -> Array:
+    """So many times True; not to be changed."""
+    made = np.ones(count, bool)
+    made.flags.writeable = False
+    return made
+
+
 class _TornRead(Exception):
-    """An entry's cells do not fit its length: the writer is at it."""
+    """The writer has come back to what was being read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +78,13 @@ class Columns:
 
     `known` says which keys were found at all; `present` which of them have a row, and these
     are the rows of `cells`: an array for each column (texts as Arrow arrays). `nulls` has a
-    bit for each column of each row.
+    bit for each column of each row; None if there is no NULL.
     """
 
     known: Array
     present: Array
     cells: list[Any]
-    nulls: Array
+    nulls: Array | None
 
 
 class ColumnReader:
@@ -88,8 +100,8 @@ class ColumnReader:
     def _map(self, segment: Segment) -> None:
         self._segment = segment
         self._shift = segment.shift
-        self._indexes = (segment.index_array(0), segment.index_array(1))
-        self._touched = segment.touched_array()
+        self._indexes = (segment.slots_array(0), segment.slots_array(1))
+        self._touched = segment.touched_array()[::2]
         self._buffer = pa.py_buffer(segment.memory)
         self._numbers = segment.array(np.int64)
         self._blocks: dict[int, Array] = {}
@@ -108,84 +120,82 @@ class ColumnReader:
                 self._map(self._reader.segment)
             if not self._has_cells or self._reader.is_gone:
                 return None
-            words = self._words
-            epoch = words[EPOCH]
             try:
-                found = self._columns(tags, epoch, chosen)
-                if self._reader.is_valid(words, epoch):
-                    return found
+                return self._columns(tags, chosen)
             except _TornRead:
-                assert not self._reader.is_valid(words, epoch), "an entry is damaged"
-            if self._reader.is_gone:
-                return None
+                if self._reader.is_gone:
+                    return None
         return None
 
-    def _columns(self, tags: Array, epoch: int, wanted: Sequence[int]) -> Columns | None:
-        index = self._indexes[epoch & 1]
-        positions, missing = find(index, tags, self._shift)
-        self._touched[positions] = 1
-        locations = index[positions + 1]
+    def _columns(self, tags: Array, wanted: Sequence[int]) -> Columns | None:
+        words = self._words
+        epoch = words[EPOCH]
+        slots, locations = find(self._indexes[epoch & 1], tags, self._shift)
+        self._touched[slots] = 1
         starts: Array = (locations >> _LENGTH_BITS).view(np.int64)
-        locations &= _LENGTH_MASK
-        lengths = locations.view(np.int64)
-        # What was not found is read at the end of the header, which says that there is no row.
-        np.maximum(starts, _HEADER_WORDS, out=starts)
-        width = len(self._codes)
+        longest = int(np.maximum.reduce(locations & _LENGTH_MASK)) if len(tags) else 0
+        known = ones(len(tags))
+        if np.count_nonzero(locations) < len(tags):
+            if not words[COMPLETE]:
+                known = locations != 0
+            # What was not found is read at the end of the header, which says that there is no row.
+            np.maximum(starts, _HEADER_WORDS, out=starts)
+        width, codes = len(self._codes), self._codes
         head = width + 2
         starts -= head
-        size = head + (int(lengths.max(initial=0)) + 7 >> 3)
-        texts = any(self._codes[place] == "s" for place in wanted)
-        cells: dict[int, Array] | Array
-        if texts and size <= WORDS_MAX:
+        size = head + (longest + 7 >> 3)
+        copied = size <= WORDS_MAX and "s" in [codes[place] for place in wanted]
+        if copied:
             entries = self._block(size)[starts].view(np.int64).reshape(-1, size)
-            cells = np.ascontiguousarray(entries[:, :head].T)
-            buffer, places = pa.py_buffer(entries), _places(len(entries), head, size)
+            cells = [entries[:, place] for place in wanted]
+            nulls, counts = entries[:, width], entries[:, width + 1]
+            places, buffer = _places(len(entries), head, size), pa.py_buffer(entries)
         else:
-            cells = {place: self._numbers[starts + place] for place in {*wanted, width, width + 1}}
-            buffer, places = self._buffer, starts + head << 3
-        present = cells[width + 1] == 1  # no key follows the rows: it is a number
-        if not present.all():
-            if (cells[width + 1] > 1).any():
+            cells = [self._numbers[starts + place] for place in wanted]
+            tails = self._block(2)[starts + width].view(np.int64).reshape(-1, 2)
+            nulls, counts = tails[:, 0], tails[:, 1]
+            places, buffer = starts + head << 3, self._buffer
+        if not self._reader.is_valid(words, epoch):
+            raise _TornRead
+        # From here on what has been copied can be relied on, and so can the places of texts.
+        has_nulls, absent = np.count_nonzero(nulls), counts != _ONE_ROW
+        present = known
+        if np.count_nonzero(absent):
+            if (counts > _ONE_ROW).any():
                 return None
-            lengths, places = lengths[present], places[present]
-            cells = {place: cells[place][present] for place in {*wanted, width}}
-        known = np.ones(len(tags), bool) if self._words[COMPLETE] else ~missing
-        found: list[Any] = []
-        for place in wanted:
-            code, values = self._codes[place], cells[place]
-            if code == "s":
-                found.append(_texts(buffer, places, lengths, values, self._binary[place]))
-            elif code == "d":
-                found.append(values.view(np.float64))
-            else:
-                found.append(values.view(np.uint64) if code == "Q" else values)
-        return Columns(known, present, found, cells[width])
+            present = ~absent
+            places, nulls = places[present], nulls[present]
+            cells = [each[present] for each in cells]
+        for number, place in enumerate(wanted):
+            if (code := codes[place]) == "s":
+                cells[number] = _texts(buffer, places, cells[number], self._binary[place])
+            elif code != "q":
+                cells[number] = cells[number].view(np.float64 if code == "d" else np.uint64)
+        if not copied and not self._reader.is_valid(words, epoch):
+            raise _TornRead
+        return Columns(known, present, cells, nulls if has_nulls else None)
 
     def _block(self, size: int) -> Array:
         """The file as blocks of so many words, one beginning at each word."""
-        found = self._blocks.get(size)
+        blocks = self._blocks  # before the segment, which another thread may change
+        found = blocks.get(size)
         if found is None:
             memory = self._segment.memory
             count = len(memory) // 8 - size + 1
-            found = self._blocks[size] = np.ndarray((count,), f"V{8 * size}", memory, strides=(8,))
+            found = blocks[size] = np.ndarray((count,), f"V{8 * size}", memory, strides=(8,))
         return found
 
 
-def _texts(buffer: Any, places: Array, lengths_max: Array, spans: Array, binary: bool) -> Any:
-    """Texts out of the buffer in one Arrow array; `spans` say where they are after each of `places`."""
-    lengths = spans & 0xFFFFFFFF
+def _texts(buffer: Any, places: Array, spans: Array, binary: bool) -> Any:
+    """Texts out of the buffer in one Arrow array; `spans` say where they begin and end after each of `places`."""
     count = len(spans)
     # An array over the whole buffer, with the texts at odd places and anything between them, is
     # never looked at but for those that are taken.
     offsets = np.empty(2 * count + 2, np.int64)
     offsets[0] = 0
-    ends = (spans >> 32) + lengths
-    if (ends > lengths_max).any():
-        raise _TornRead
-    ends += places
-    np.subtract(ends, lengths, out=offsets[1:-1:2])
-    offsets[2:-1:2] = ends
+    np.add(spans & _BEGINS_AT, places, out=offsets[1:-1:2])
+    np.add(spans >> _ENDS_AT, places, out=offsets[2:-1:2])
     offsets[-1] = offsets[-2]
     kind = pa.large_binary() if binary else pa.large_string()
     array = pa.Array.from_buffers(kind, 2 * count + 1, [None, pa.py_buffer(offsets), buffer])
-    return pc.call_function("array_take", [array, _odd(count)], _UNCHECKED)
+    return _take.call([array, _odd(count)], _UNCHECKED)

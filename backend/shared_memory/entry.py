@@ -7,7 +7,7 @@
     key        its encoded name, if names are not integers
 
 The cells let numpy take a column out of thousands of entries at once: a number stands in its
-cell; of a text or DECIMAL the cell has the place, counted from the rows, and the length. A
+cell; of a text or DECIMAL the cell has where it begins and ends, counted from the rows. A
 row that does not fit this (too many columns, a number of more than 64 bits) has no cells, and
 says so by a row count that no list of rows has.
 """
@@ -89,7 +89,7 @@ _LENGTH_BYTES = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4}
 
 
 def _spans(payload: bytes, columns: int) -> list[int]:
-    """For each value of the only row: place << 32 | length if it is text, 0 if it is a number."""
+    """For each value of the only row: end << 32 | start if it is text, 0 if it is a number."""
     position = 2 if columns < 16 else 4  # after the heads of the list and of the row
     spans = []
     for _ in range(columns):
@@ -104,6 +104,6 @@ def _spans(payload: bytes, columns: int) -> list[int]:
         else:
             start = position + 1 + _LENGTH_BYTES[lead]
             length = int.from_bytes(payload[position + 1 : start], "big")
-        spans.append(start << 32 | length)
         position = start + length
+        spans.append(position << 32 | start)
     return spans

@@ -76,8 +76,8 @@ class SharedViewReader:
         self._memory = segment.memory
         self._touched = segment.touched
         self._even, self._odd = segment.pairs
-        self._indexes = (segment.index_array(0), segment.index_array(1))
-        self._touched_array = segment.touched_array()
+        self._indexes = (segment.slots_array(0), segment.slots_array(1))
+        self._touched_slots = segment.touched_array()[::2]
         self._shift = segment.shift
         self._words = segment.words
 
@@ -174,17 +174,15 @@ class SharedViewReader:
         return NO_ROWS if self._words[COMPLETE] else None
 
     def _look_at_once(self, tags: Array, epoch: int) -> list[bytes | None]:
-        index = self._indexes[epoch & 1]
-        positions, missing = find(index, tags, self._shift)
-        self._touched_array[positions] = 1
+        slots, locations = find(self._indexes[epoch & 1], tags, self._shift)
+        self._touched_slots[slots] = 1
         memory = self._memory
-        locations = index[positions + 1]
-        lengths = locations & _LENGTH_MASK
-        locations >>= _LENGTH_BITS
-        locations <<= _EIGHT_BYTES
-        lengths += locations
-        found: list[bytes | None] = [memory[start:stop] for start, stop in zip(locations.tolist(), lengths.tolist())]
-        if missing.any():
+        stops = locations & _LENGTH_MASK
+        is_all = stops.all()
+        starts = locations >> _LENGTH_BITS << _EIGHT_BYTES
+        stops += starts
+        found: list[bytes | None] = [memory[start:stop] for start, stop in zip(starts.tolist(), stops.tolist())]
+        if not is_all:
             absent = NO_ROWS if self._words[COMPLETE] else None
             found = [rows or absent for rows in found]
         return found

@@ -144,6 +144,10 @@ class Segment:
         """An index as numbers: tags at even places, locations at odd ones."""
         return np.frombuffer(self.pairs[which], np.uint64)
 
+    def slots_array(self, which: int) -> np.ndarray[Any, np.dtype[np.complex128]]:
+        """An index as slots, tag and location together: see `probing`."""
+        return np.frombuffer(self.pairs[which], np.complex128)
+
     def touched_array(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
         return np.frombuffer(self.touched, np.uint8)
 

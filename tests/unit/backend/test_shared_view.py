@@ -147,6 +147,41 @@ def test_numbers_whose_tags_mean_empty_slots_are_asked_for_elsewhere() -> None:
             view.publish()
             assert reader.get_number(number) is None
             assert reader.get(5) is None, "no longer complete"
+            many = [number, *range(20)]
+            assert reader.get_many(many) == [None] * 21
+            columns = ColumnReader(reader, TYPES).read(np.array(many))
+            assert columns is not None and not columns.known.any()
+
+
+def test_keys_in_each_others_way_are_all_found_at_once() -> None:
+    """So many want the same slots that each search is long; some are removed, and some were never there."""
+    generator = random.Random(3)
+    with writer() as view:
+        bits = 12
+        view._begin()
+        view._segment.close()
+        view._segment = view._announced = view._new_segment(bits)
+        homes = [*generator.sample(range((1 << bits) - 1), 40), (1 << bits) - 1]
+        numbers = [number_of((home << 64 - bits) + 2 + step) for home in homes for step in range(40)]
+        for number in numbers:
+            assert put(view, number, 1)
+        for number in numbers[::7]:
+            view.remove(number)
+        view.publish()
+        reader = opened(view)
+        there = [place % 7 != 0 for place in range(len(numbers))]
+        columns = ColumnReader(reader, TYPES).read(np.array(numbers))
+        assert columns is not None
+        assert columns.known.tolist() == columns.present.tolist() == there
+        assert columns.cells[0].tolist() == [number for number, here in zip(numbers, there) if here]
+        assert [each is not None for each in reader.get_many(numbers) or ()] == there
+
+
+def test_no_keys_are_no_rows() -> None:
+    with writer() as view:
+        columns = ColumnReader(opened(view), TYPES).read(np.array([], np.int64))
+        assert columns is not None
+        assert [len(each) for each in (columns.known, columns.present, *columns.cells)] == [0] * 6
 
 
 def test_results_of_any_size_are_read_whole() -> None:
@@ -192,6 +227,7 @@ def test_columns_are_those_of_the_rows() -> None:
         assert columns is not None
         assert columns.present.tolist() == [key < 500 for key in wanted]
         for key, row in enumerate(rows[key] for key in wanted.tolist() if key < 500):
+            assert columns.nulls is not None
             null = int(columns.nulls[key])
             got = [each[key] for each in columns.cells]
             assert (int(got[0]), float(got[1]), got[2].as_py()) == row[:3]
