@@ -17,7 +17,7 @@ from backend.settings import Deployment, write_private
 from backend.worker_process import configure_logging
 from controller.registry import Address
 from mysql_adapter.server import run_adapter
-from mysql_adapter.tls import create_certificate, server_context
+from mysql_adapter.tls import create_certificate, private_key, server_context
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +38,7 @@ async def main(number: int, deployment: Deployment) -> None:
         deployment.mysql_port,
         node.database,
         tls=server_context(certificate, certificate),
+        password_key=private_key(certificate),
         adapter_number=number,
         adapter_count=deployment.adapter_count,
         services=services,

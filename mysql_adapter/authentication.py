@@ -73,14 +73,17 @@ def make_nonce() -> bytes:
 class Authenticator:
     """The passwords' side of all connections: accounts, the key for exchanges without TLS, the cache."""
 
-    def __init__(self, users: Users) -> None:
+    def __init__(self, users: Users, key: rsa.RSAPrivateKey | None = None) -> None:
+        """`key` should be the same in all adapters, and stay: clients may keep its public half."""
         self.users = users
+        self._given_key = key
+        self._checking: dict[tuple[str, bytes], asyncio.Task[bool]] = {}
         self._digests: dict[tuple[str, str], tuple[str, bytes]] = {}
         self._unknown = {plugin: stored_password(plugin, os.urandom(32).hex()) for plugin in (NATIVE, SHA2)}
 
     @cached_property
     def _key(self) -> rsa.RSAPrivateKey:
-        return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        return self._given_key or rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
     async def authenticate(
         self, channel: Channel, user: str, host: str, response: bytes, plugin: str | None, nonce: bytes
@@ -132,13 +135,24 @@ class Authenticator:
         password = await self._full_password(channel, nonce)
         if password is None or len(password) > PASSWORD_BYTES_MAX:
             return False
-        if not await asyncio.to_thread(sha2_password_matches, account.stored, password):
+        if not await self._is_password(account.stored, password):
             newer = await self._newer(account, host)
-            if newer is None or not await asyncio.to_thread(sha2_password_matches, newer.stored, password):
+            if newer is None or not await self._is_password(newer.stored, password):
                 return False
             account = newer
         self._digests[account.name] = (account.stored, sha256(sha256(password).digest()).digest())
         return True
+
+    async def _is_password(self, stored: str, password: bytes) -> bool:
+        """The slow comparison, made once for all who come with the same password meanwhile."""
+        name = (stored, password)
+        task = self._checking.get(name)
+        if task is None:
+            task = self._checking[name] = asyncio.ensure_future(
+                asyncio.to_thread(sha2_password_matches, stored, password)
+            )
+            task.add_done_callback(lambda _: self._checking.pop(name, None))
+        return await asyncio.shield(task)
 
     async def _full_password(self, channel: Channel, nonce: bytes) -> bytes | None:
         message = await channel.receive()

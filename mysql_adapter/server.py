@@ -15,6 +15,8 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+
 from backend.session_services import Services
 from controller.sql.planner import PlanCache
 from mysql_adapter.abandoned_tables import drop_abandoned
@@ -50,11 +52,12 @@ class Server:
         adapter_count: int = 1,
         services: Services | None = None,
         plans: PlanCache | None = None,
+        password_key: RSAPrivateKey | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self.tls = tls
         self.environment = Environment(database, services, plans, adapter_number)
-        self.authenticator = Authenticator(self.environment)
+        self.authenticator = Authenticator(self.environment, password_key)
         self.environment.globals.put("max_connections", self.limits.connections_max)
         self.environment.globals.put("max_allowed_packet", self.limits.packet_bytes_max)
         self.environment.globals.put("net_write_timeout", max(1, int(self.limits.write_timeout_s)))
@@ -151,6 +154,7 @@ async def serve(
     adapter_number: int = 0,
     adapter_count: int = 1,
     services: Services | None = None,
+    password_key: RSAPrivateKey | None = None,
 ) -> Server:
     """A listening server; `await server.close()` ends it."""
     server = Server(
@@ -160,6 +164,7 @@ async def serve(
         adapter_number=adapter_number,
         adapter_count=adapter_count,
         services=services,
+        password_key=password_key,
     )
     await server.listen(host, port)
     return server
@@ -175,6 +180,7 @@ async def run_adapter(
     adapter_number: int = 0,
     adapter_count: int = 1,
     services: Services | None = None,
+    password_key: RSAPrivateKey | None = None,
     on_listening: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
     """The life of an adapter process: serve until SIGTERM or SIGINT, then drain."""
@@ -191,6 +197,7 @@ async def run_adapter(
         adapter_number=adapter_number,
         adapter_count=adapter_count,
         services=services,
+        password_key=password_key,
     )
     log.info("listening on %s:%d", host, port)
     tidying = asyncio.ensure_future(drop_abandoned(database, server.environment.process, adapter_count))

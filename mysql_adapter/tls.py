@@ -66,6 +66,12 @@ def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
     return context
 
 
+def private_key(path: Path) -> rsa.RSAPrivateKey | None:
+    """The key in a file, if it is one that passwords can be encrypted for."""
+    found = serialization.load_pem_private_key(path.read_bytes(), None)
+    return found if isinstance(found, rsa.RSAPrivateKey) else None
+
+
 def create_certificate(certificate: Path, key: Path) -> None:
     """Write a self-signed certificate and its key, as MySQL does when it has none."""
     private = rsa.generate_private_key(public_exponent=65537, key_size=2048)

@@ -7,6 +7,7 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,14 @@ def test_right_password_gets_in_over_tls(secure: ServerThread, user: str, passwo
     cursor.execute("SHOW STATUS LIKE 'Ssl_cipher'")
     assert cursor.fetchone()[1]
     assert answer(connection) == f"{user}@localhost"
+
+
+def test_many_first_logins_at_once_all_get_in(plain: ServerThread) -> None:
+    assert plain.server is not None
+    plain.server.authenticator._digests.clear()
+    with ThreadPoolExecutor(20) as pool:
+        logins = [pool.submit(connect, plain, "modern", "geheimnis", ssl_disabled=True) for _ in range(20)]
+        assert {answer(login.result()) for login in logins} == {"modern@localhost"}
 
 
 def test_second_login_uses_the_cached_digest(plain: ServerThread) -> None:
