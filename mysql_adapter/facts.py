@@ -17,8 +17,8 @@ from controller.sql.facts import NUMERIC_VARIABLES
 from dataflow import temporal
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.types import Value
+from dataflow.user_variables import UserVariables
 from mysql_adapter import variables
-from mysql_adapter.cells import value_text
 from mysql_adapter.variables import VERSION, Shape
 
 if TYPE_CHECKING:
@@ -70,11 +70,11 @@ def _system_variable(session: Session, path: str) -> Value:
 
 
 def _user_variable(session: Session, name: str) -> Value:
-    typed = session.user_variables.get(name)
-    if typed is None or typed[0] is None:
-        return None
-    value, type = typed
-    return value_text(type, value)
+    return session.user_variables.get(name)
+
+
+def _user_variables(session: Session, _: str) -> Value:
+    return UserVariables(session.user_variables)  # type: ignore[return-value]
 
 
 def _user(session: Session, _: str) -> str:
@@ -172,5 +172,6 @@ _FACTS: dict[str, Callable[[Session, str], Value]] = {
     "uuid": _uuid,
     "uuid_short": _uuid_short,
     "user_variable": _user_variable,
+    "user_variables": _user_variables,
     "system_variable": _system_variable,
 }

@@ -7,15 +7,20 @@ gets all rows at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Answer, Done, ResultSet
 from controller.catalog import Catalog
 from controller.privileges import check_plan, check_text
+from controller.sql.parameter_types import code_of
 from controller.sql.plan import Plan, Query, Select
 from controller.sql.planner import tables_of
+from controller.sql.settings import Settings
 from dataflow.errors import InvalidStatement
-from dataflow.types import Row, Value
+from dataflow.types import TEMPORALS, Row, Value
+from dataflow.user_variables import UserVariables
+from mysql_adapter.cells import value_text
 from mysql_adapter.facts import fact
 from mysql_adapter.parameters import Typed
 from mysql_adapter.select_limit import limited
@@ -26,10 +31,11 @@ if TYPE_CHECKING:
 
 async def run_planned(session: Session, sql: str, stream: bool = False) -> Answer:
     plans = session.environment.plans
+    settings = settings_for(session, sql)
 
     async def attempt(catalog: Catalog) -> Answer:
         try:
-            plan, values = plans.plan_text(sql, catalog, session.database, session.settings)
+            plan, values = plans.plan_text(sql, catalog, session.database, settings)
         except InvalidStatement:
             check_text(session, sql)
             raise
@@ -58,8 +64,16 @@ async def _execute_plan(session: Session, plan: Plan, values: Sequence[Value], s
     transaction = session.statement_transaction() if len(memory) < len(tables) else None
     if not isinstance(plan.statement, Select | Query):
         session.check_writable()
+    variables = [value for value in list[object](values) if isinstance(value, UserVariables)]
+    for first in plan.first:
+        evaluate_plan(session, replace(plan, statement=first), values, [()])
+    for each in variables:
+        each.begin()
     execute = database.stream if stream else database.execute
-    return await execute(plan, values, transaction, session.modes, memory, session.lock_timeout_s)
+    answer = await execute(plan, values, transaction, session.modes, memory, session.lock_timeout_s)
+    for each in variables:
+        session.user_variables.update(each.changed)
+    return answer
 
 
 def evaluate_plan(session: Session, plan: Plan, values: Sequence[Value], rows: list[Row]) -> ResultSet:
@@ -79,14 +93,26 @@ async def run_select(session: Session, sql: str) -> ResultSet:
     return outcome
 
 
+def settings_for(session: Session, sql: str) -> Settings:
+    """The session's settings, and the types of the user variables that the statement may read."""
+    if not session.user_variables or "@" not in sql:
+        return session.settings
+    text = sql.lower()
+    read = {name: value for name, value in session.user_variables.items() if name in text}
+    return replace(session.settings, variables=tuple([(name, code_of(value)) for name, value in read.items()]))
+
+
+def plain_value(typed: Typed) -> Value:
+    """What a user variable becomes: dates and times are text in it."""
+    value, type_ = typed
+    return value_text(type_, value) if value is not None and type_.kind in TEMPORALS else value
+
+
 async def evaluate(session: Session, expression: str) -> Value:
     return (await evaluate_typed(session, expression))[0]
 
 
 async def evaluate_typed(session: Session, expression: str) -> Typed:
-    # A statement sees user variables as text; on its own, one keeps the type it was set with.
-    if expression[:1] == "@" and (known := session.user_variables.get(expression[1:].strip("`'\"").lower())) is not None:
-        return known
     result = await run_select(session, f"SELECT {expression}")
     return (result.rows[0][0] if result.rows else None), result.columns[0].type
 

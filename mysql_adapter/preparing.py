@@ -15,7 +15,7 @@ from dataflow.errors import Condition, InvalidStatement
 from dataflow.types import SqlType
 from mysql_adapter import dispatch
 from mysql_adapter.parameters import Typed, type_code
-from mysql_adapter.planned import execute_plan
+from mysql_adapter.planned import execute_plan, settings_for
 from mysql_adapter.prepared import Prepared
 from mysql_adapter.statements.accounts import check_password
 from mysql_adapter.statements.cursor import TokenCursor
@@ -54,11 +54,11 @@ async def execute(session: Session, prepared: Prepared, values: Sequence[Typed],
         return await session.run(prepared.sql)
     session.statement, session.statement_started = prepared.sql, time.time()
     session.warnings = ()
-    environment = session.environment
+    environment, settings = session.environment, settings_for(session, prepared.sql)
 
     async def attempt(catalog: Catalog) -> Answer:
         codes = tuple(type_code(typed) for typed in values)
-        plan = environment.plans.plan_prepared(prepared.sql, catalog, session.database, session.settings, codes)
+        plan = environment.plans.plan_prepared(prepared.sql, catalog, session.database, settings, codes)
         check_plan(session, plan, prepared.sql)
         return await execute_plan(session, plan, [value for value, _ in values], stream)
 
@@ -66,11 +66,11 @@ async def execute(session: Session, prepared: Prepared, values: Sequence[Typed],
 
 
 async def plan_prepared(session: Session, sql: str) -> Plan:
-    plans = session.environment.plans
+    plans, settings = session.environment.plans, settings_for(session, sql)
 
     def planned(catalog: Catalog) -> Plan:
         try:
-            plan = plans.plan_prepared(sql, catalog, session.database, session.settings)
+            plan = plans.plan_prepared(sql, catalog, session.database, settings)
         except InvalidStatement:
             check_text(session, sql)
             raise

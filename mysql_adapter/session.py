@@ -28,12 +28,12 @@ from dataflow.types import Value
 from mysql_adapter import dispatch, packets
 from mysql_adapter.abandoned_tables import drop_statement
 from mysql_adapter.charsets import CollationEntry, charset_of, collation_by_id, collation_of
-from mysql_adapter.parameters import Typed
 from mysql_adapter.planned import run_planned
 from mysql_adapter.prepared import Prepared
 from mysql_adapter.select_limit import select_limit
 from mysql_adapter.statements.accounts import check_password
 from mysql_adapter.statements.cursor import TokenCursor
+from mysql_adapter.statements.select_into import may_select_into, select_into
 from mysql_adapter.statements.waiting import is_waiting_function, waiting_statement
 from mysql_adapter.variables import Variables, settings_of
 
@@ -77,7 +77,7 @@ class Session:
         """Those that are active."""
         self.variables = Variables(self.environment.globals)
         self._owner = ""
-        self.user_variables: dict[str, Typed] = {}
+        self.user_variables: dict[str, Value] = {}
         self.warnings: tuple[Warning, ...] = ()
         self.last_insert_id = 0
         self.row_count = -1
@@ -197,6 +197,10 @@ class Session:
         self.warnings = ()
         if handler is not None:
             return self.ran(await handler(self, TokenCursor(sql, self.settings)))
+        if may_select_into(sql):
+            done = await select_into(self, TokenCursor(sql, self.settings))
+            if done is not None:
+                return self.ran(done)
         try:
             return self.ran(await run_planned(self, sql, stream=True))
         except InvalidStatement as error:

@@ -9,12 +9,13 @@ Plans are compiled once and kept as long as their caller keeps the plan.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import count
 
+from backend.execution.convoy import Contended, Convoys, RunAlone
 from backend.execution.directed import CompiledDirected
 from backend.execution.execution import Execution
 from backend.execution.explanation import Explained, explain
@@ -26,9 +27,10 @@ from backend.execution.outcome import Answer, Done, Outcome, ResultSet, RowStrea
 from backend.execution.point import point_query
 from backend.execution.query import CompiledQuery, compile_select
 from backend.execution.select import CompiledSelect
-from backend.execution.transaction import EpochLost, RowsChanged, SchemaChanged, TableAltering, Transaction
+from backend.execution.statement_run import Compiled, StatementRun, utc_now
+from backend.execution.transaction import SchemaChanged, TableAltering, Transaction
 from backend.execution.update import CompiledDelete, CompiledUpdate
-from backend.store import Committed, Locked, StaleSchema, Store
+from backend.store import Address, Committed, Locked, StaleSchema, Store
 from backend.view_messages import HostedViews
 from controller.account_changes import AccountStatement
 from controller.catalog import Catalog
@@ -39,22 +41,17 @@ from controller.sql.settings import Settings
 from dataflow.errors import Condition, MillraceError, Retryable, Unsupported
 from dataflow.modes import DEFAULT_MODES, Modes
 from dataflow.schema import Table
-from dataflow.storing import Report
-from dataflow.temporal import from_datetime
 from dataflow.types import Row, Value
 from persistence.row_encoding import LaterFormat
 
 PLANS_MAX = 2_000
 TRIES_MAX = 50
-LOOKS_MAX = 20
-"""How often a statement looks for its rows again because others had changed them before they were locked."""
 PAUSE_SECONDS = 0.001
 PAUSE_SECONDS_MAX = 0.1
 PATIENCE_SECONDS = 10.0
 ALTERATION_LOOK_SECONDS = 0.2
 """How often a writer asks whether ALTER TABLE is done with its table."""
 
-Compiled = CompiledSelect | CompiledQuery | CompiledInsert | CompiledUpdate | CompiledDelete | CompiledDirected
 LoadCatalog = Callable[[], Awaitable[Catalog]]
 Define = Callable[[Sequence[str], str | None, Settings], Awaitable[tuple[Done, Catalog]]]
 """Has definition statements carried out; what is answered, and the catalog that shows them."""
@@ -78,6 +75,7 @@ class Database:
         self._change_accounts = change_accounts
         self._numbers = Numbers(store)
         self._compiled: OrderedDict[int, tuple[Plan, Compiled]] = OrderedDict()
+        self._convoys = Convoys(store, _pause_seconds)
 
     # The catalog
 
@@ -182,7 +180,7 @@ class Database:
         streams: bool,
     ) -> Answer:
         vectors = self._vectors(plan, parameters)
-        run = _Run(self._compile(plan), vectors, modes, self._numbers, memory or {}, streams)
+        run = StatementRun(self._compile(plan), vectors, modes, self._numbers, memory or {}, streams)
         try:
             return await self._run(run, transaction, lock_timeout_s)
         except TableAltering:
@@ -191,7 +189,7 @@ class Database:
         except LaterFormat:  # somebody who has heard of a change before us has written already
             raise SchemaChanged from None
 
-    async def _run(self, run: _Run, transaction: Transaction | None, lock_timeout_s: float) -> Answer:
+    async def _run(self, run: StatementRun, transaction: Transaction | None, lock_timeout_s: float) -> Answer:
         if transaction is None:
             locks = HeldLocks(self.store, lock_timeout_s)
             try:
@@ -225,7 +223,32 @@ class Database:
         execution = Execution(self.begin(), tuple(parameters), modes, utc_now(), self._numbers)
         return compiled.evaluate(rows, execution)
 
-    async def _run_alone(self, run: _Run, locks: HeldLocks) -> Answer:
+    async def _run_alone(self, run: StatementRun, locks: HeldLocks) -> Answer:
+        """Join those of this process who want the same row, if there are any; else run it by itself."""
+        if not run.may_share:
+            return await self._run_tries(run, locks)
+        contended = self._convoys.known(run.name)
+        entered: list[Address] = []
+
+        def enter(addresses: Sequence[Address]) -> None:
+            self._convoys.enter(addresses)
+            entered.extend(addresses)
+
+        while True:
+            if contended is not None:
+                with contextlib.suppress(RunAlone):
+                    return await self._convoys.join(run.name, contended, run, locks.timeout_s)
+                return await self._run_tries(run, locks)
+            locks.gate = enter
+            try:
+                return await self._run_tries(run, locks, joins=True)
+            except Contended as error:
+                contended = error.address
+            finally:
+                locks.gate = None
+                self._convoys.leave(entered)
+
+    async def _run_tries(self, run: StatementRun, locks: HeldLocks, joins: bool = False) -> Answer:
         """Try without locks first; who has lost a race, or meets another's lock, waits for its turn in line."""
         assume_absent = run.may_assume_absent
         give_up = asyncio.get_running_loop().time() + PATIENCE_SECONDS
@@ -254,6 +277,8 @@ class Database:
             if isinstance(result, StaleSchema):
                 raise SchemaChanged()
             assume_absent = False  # now look which key is there
+            if joins and attempt == 0 and locks.owner is None:
+                raise Contended((result.shard, result.key))
             if attempt:
                 await asyncio.sleep(_pause_seconds(attempt))
         raise Retryable(Condition.DEADLOCK)
@@ -274,61 +299,6 @@ class Database:
         if len(self._compiled) > PLANS_MAX:
             self._compiled.popitem(last=False)
         return compiled
-
-
-class _Run:
-    """One statement with its values, to be run once or until it wins its race."""
-
-    def __init__(
-        self,
-        compiled: Compiled,
-        vectors: list[tuple[Value, ...]],
-        modes: Modes,
-        numbers: Numbers,
-        memory: Mapping[int, Sequence[Row]],
-        streams: bool,
-    ) -> None:
-        self._memory = memory
-        self._streams = streams
-        self._compiled = compiled
-        self._vectors = vectors
-        self._modes = modes
-        self._now = utc_now()
-        self._numbers = numbers
-        self._numbering = compiled.numbering(numbers, vectors) if isinstance(compiled, CompiledInsert) else None
-
-    @property
-    def may_assume_absent(self) -> bool:
-        return isinstance(self._compiled, CompiledInsert) and self._compiled.may_assume_absent
-
-    async def __call__(self, transaction: Transaction, assume_absent: bool = False) -> Answer:
-        execution = Execution(
-            transaction,
-            self._vectors[0],
-            self._modes,
-            self._now,
-            self._numbers,
-            assume_absent=assume_absent,
-            memory=self._memory,
-        )
-        for _ in range(LOOKS_MAX):
-            mark = transaction.mark()
-            try:
-                return await self._once(execution)
-            except (RowsChanged, EpochLost):
-                transaction.rollback_to_mark(mark)
-                execution.report = Report()
-            finally:
-                execution.end()
-        raise Retryable(Condition.DEADLOCK)
-
-    async def _once(self, execution: Execution) -> Answer:
-        if isinstance(self._compiled, CompiledInsert):
-            assert self._numbering is not None
-            return await self._compiled.run(execution, self._vectors, self._numbering)
-        if self._streams and isinstance(self._compiled, CompiledSelect):
-            return await self._compiled.stream(execution)
-        return await self._compiled.run(execution)
 
 
 def _pause_seconds(attempt: int) -> float:
@@ -353,8 +323,3 @@ def _compiled(plan: Plan) -> Compiled:
             return CompiledDelete(delete)
         case Directed() as directed:
             return CompiledDirected(directed)
-
-
-def utc_now() -> int:
-    """The time as packed DATETIME in UTC, with microseconds."""
-    return from_datetime(datetime.now(UTC))

@@ -6,7 +6,7 @@ was restarted) are noticed by nobody but the commit, which checks versions in an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from backend.store import Address, Owner, Store, Stored
 from controller.sql.locking import SKIP, Locking
@@ -27,6 +27,8 @@ class HeldLocks:
     def __init__(self, store: Store, timeout_s: float = TIMEOUT_S) -> None:
         self.owner: Owner | None = None
         self.timeout_s = timeout_s
+        self.gate: Callable[[Sequence[Address]], None] | None = None
+        """Is told what is wanted first, before anything is locked; it may raise."""
         self._store = store
         self._shards: set[int] = set()
         self._alone: set[Address] = set()
@@ -43,6 +45,8 @@ class HeldLocks:
     ) -> tuple[list[Stored | None], list[int]]:
         """The values under the addresses now, and the places of those that are another's and were skipped."""
         if self.owner is None:
+            if self.gate is not None:
+                self.gate(addresses)
             self.owner = self._store.lock_owner()
         self._shards.update(shard for shard, _ in addresses)
         try:

@@ -17,7 +17,7 @@ from backend.execution.outcome import ResultSet
 from backend.execution.reader import Keys, Run, conditions_of
 from backend.execution.readers import Readers
 from backend.execution.recursion import CompiledRecursion
-from backend.execution.select import CompiledSelect, Sorter, count_of
+from backend.execution.select import CompiledSelect, Sorter, assigns, count_of
 from backend.execution.viewing import QueryViews
 from backend.execution.window import CompiledWindow
 from backend.view_definition import ViewDefinition
@@ -66,6 +66,7 @@ class CompiledQuery:
         self._filter = None if query.filter is None else compile_predicate(query.filter)
         self._windows = [CompiledWindow(each) for each in query.windows]
         self._project = compile_row(query.outputs, division_errors)
+        self._late = not query.distinct and assigns(query.outputs)
         self._sorter = Sorter(query.order_by) if query.order_by else None
         self._distinct = row_key([each.type for each in query.outputs]) if query.distinct else None
         self._limit = None if query.limit is None else compile_scalar(query.limit)
@@ -117,7 +118,7 @@ class CompiledQuery:
         if self._windows:
             columns = [each.values(rows, parameters) for each in self._windows]
             rows = [row + values for row, values in zip(rows, zip(*columns))]
-        pairs = [(row, self._project(row, parameters)) for row in rows]
+        pairs = [(row, row if self._late else self._project(row, parameters)) for row in rows]
         if self._distinct is not None:
             unique: dict[Any, tuple[Row, Row]] = {}
             for pair in pairs:
@@ -127,7 +128,8 @@ class CompiledQuery:
             self._sorter.sort(pairs, parameters)
         start = 0 if self._offset is None else count_of(self._offset((), parameters))
         stop = None if self._limit is None else start + count_of(self._limit((), parameters))
-        return [output for _, output in pairs[start:stop]], len(pairs)
+        result = [output for _, output in pairs[start:stop]]
+        return [self._project(row, parameters) for row in result] if self._late else result, len(pairs)
 
     async def _found(self, run: Run) -> list[Row]:
         keys = self.wanted(run.parameters) if self._key_columns else None

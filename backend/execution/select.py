@@ -20,7 +20,8 @@ from controller.sql.plan import OrderItem, Select
 from dataflow.comparison import sort_key
 from dataflow.compile import compile_predicate, compile_row, compile_scalar
 from dataflow.errors import Condition, InvalidStatement, Retryable
-from dataflow.expression import Column, Expression
+from dataflow.expression import Call, Column, Expression, walk
+from dataflow.functions.user_variables import ASSIGN
 from dataflow.schema import Table
 from dataflow.types import BLOBS, STRINGS, Row, SqlType, Value
 from persistence.row_encoding import LaterFormat
@@ -85,7 +86,9 @@ class CompiledSelect:
         grouped = bool(select.group_by or select.aggregates)
         self._grouping = Grouping(select.group_by, select.aggregates) if grouped else None
         self._having = None if select.having is None else compile_predicate(select.having)
-        self._project = compile_row(select.outputs, division_errors)
+        self.project = compile_row(select.outputs, division_errors)
+        self.late = not select.distinct and assigns(select.outputs)
+        """The outputs are to be computed in the order of the result, one after the other."""
         self.distinct = row_key([column.type for column in select.columns]) if select.distinct else None
         self.limit = None if select.limit is None else compile_scalar(select.limit)
         self.offset = None if select.offset is None else compile_scalar(select.offset)
@@ -104,6 +107,7 @@ class CompiledSelect:
         """As `run`, but a large result comes while it is read, if its rows can be given as they are found."""
         select = self.select
         may_stream = may_stream and self.sorter is None and not select.locking and not select.count_found_rows
+        may_stream = may_stream and not self.late
         output = _Output(self, execution.parameters)
         if self._grouping is not None:
             groups = self._grouping.groups()
@@ -180,9 +184,11 @@ class CompiledSelect:
         await source.aclose()  # type: ignore[attr-defined]
 
     def pairs(self, rows: list[Row], parameters: Parameters) -> list[Pair]:
-        having, project = self._having, self._project
+        having, project = self._having, self.project
         if having is not None:
             rows = [row for row in rows if having(row, parameters)]
+        if self.late:
+            return [(row, row) for row in rows]
         return [(row, project(row, parameters)) for row in rows]
 
 
@@ -248,6 +254,8 @@ class _Output:
     def result_set(self, execution: Execution) -> ResultSet:
         self._sort()
         rows = [output for _, output in self._pairs[self._offset : self.stop]]
+        if self._select.late:
+            rows = [self._select.project(row, self._parameters) for row in rows]
         found_rows = self._count if self._select.select.count_found_rows else None
         return ResultSet(self._select.columns, rows, execution.warnings(), found_rows)
 
@@ -281,3 +289,8 @@ def key_order(table: Table, path: Path, order_by: Sequence[OrderItem]) -> bool |
 def is_long(type_: SqlType) -> bool:
     """Whether one value may be as large as many rows."""
     return type_.kind in STRINGS | BLOBS and (type_.length is None or type_.length > 255)
+
+
+def assigns(outputs: Sequence[Expression]) -> bool:
+    """Whether user variables are assigned to."""
+    return any(isinstance(each, Call) and each.function == ASSIGN for output in outputs for each in walk(output))

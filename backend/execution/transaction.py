@@ -143,7 +143,10 @@ class Transaction:
         """As `get` of now, for keys that are locked from then on; those that were skipped are not there."""
         if not addresses:
             return []
-        stored, skipped = await self.locks.lock(addresses, locking)
+        if self.locks.missing(addresses, locking.shared) or not self._writes.keys() >= set(addresses):
+            stored, skipped = await self.locks.lock(addresses, locking)
+        else:  # they are ours, and so is what they hold
+            stored, skipped = [None] * len(addresses), []
         for place in skipped:
             stored[place] = None
         for place, address in enumerate(addresses):

@@ -12,12 +12,15 @@ plan gives its value. The clock stands still within a statement, as in MySQL.
 | user, current_user, database, version, charset… | str, or None                            |
 | connection_id, last_insert_id, found_rows, row_count | int                                |
 | rand, uuid, uuid_short        | float, str, int: one for the statement, until there are functions |
-| user_variable:NAME            | str, or None                                              |
+| user_variable:NAME            | a value of the class that `Settings.variables` says, or None |
+| user_variables                | `UserVariables`, for statements that assign to some       |
 | system_variable:SCOPE.NAME    | int for those in `NUMERIC_VARIABLES`, else str; SCOPE is session or global |
 """
 
 from __future__ import annotations
 
+from controller.sql.parameter_types import type_of
+from controller.sql.settings import Settings
 from dataflow.functions import is_function, lookup
 from dataflow.types import BIGINT, BIGINT_UNSIGNED, DATE, DOUBLE, Kind, SqlType, text
 
@@ -94,8 +97,9 @@ def is_function_of_none(name: str) -> bool:
     return is_function(name) and lookup(name).least == 0
 
 
-def user_variable(name: str) -> tuple[str, SqlType]:
-    return f"user_variable:{name.lower()}", text()
+def user_variable(name: str, settings: Settings) -> tuple[str, SqlType]:
+    code = dict(settings.variables).get(name.lower(), "n")
+    return f"user_variable:{name.lower()}", text() if code == "n" else type_of(code, settings.collation)
 
 
 def system_variable(scope: str, name: str) -> tuple[str, SqlType]:

@@ -18,6 +18,8 @@ class Parameters:
     def __init__(self, types: Sequence[SqlType | None]) -> None:
         self.types = list(types)
         self.facts: list[str] = []
+        self.assigned: frozenset[str] = frozenset()
+        """The user variables that the statement assigns to."""
 
     def parameter(self, index: int, hint: SqlType | None) -> Parameter:
         found = self.types[index]

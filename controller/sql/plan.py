@@ -248,12 +248,15 @@ class Plan:
     `batch` is (first parameter, parameters per row) of an Insert whose one row stands for any
     number of them: the parameters given then hold so many values for each row, one row
     after the other. `vectors` has the parameter vector of each.
+
+    `first` are SELECTs of no table that are to be evaluated once before, for what they assign to user variables.
     """
 
     statement: Statement
     parameter_types: tuple[SqlType, ...] = ()
     facts: tuple[str, ...] = ()
     batch: tuple[int, int] | None = None
+    first: tuple[Select, ...] = ()
 
     def vectors(self, parameters: Sequence[Value], facts: Sequence[Value] = ()) -> list[tuple[Value, ...]]:
         """What the statement's expressions are to be evaluated with, once for each vector."""

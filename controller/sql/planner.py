@@ -18,10 +18,12 @@ from controller.sql.depth import deeply
 from controller.sql.parameters import Parameters
 from controller.sql.parse import parameter_count, parse, syntax_error
 from controller.sql.plan import Directed, Insert, Plan, Query, Select, Statement
+from controller.sql.select import SelectPlanner
 from controller.sql.selection import plan_select
 from controller.sql.settings import Settings
 from controller.sql.template import canonical_text, reader
 from controller.sql.temporary import with_temporary
+from controller.sql.user_variables import assignments_of
 from controller.sql.writes import WritePlanner
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.schema import Table
@@ -53,13 +55,20 @@ def plan(
     count = sum(map(parameter_count, tree.find_all(exp.Placeholder)))
     if types is not None and len(types) != count:
         raise syntax_error(sql, sql.find("?"))  # a `?` in a text statement
-    parameters = Parameters(types if types is not None else [None] * count)
-    try:
-        statement = _statement(tree, catalog, database, settings, parameters)
-    except RecursionError:
+    assigned, initial = assignments_of(tree) if ":=" in sql else (frozenset(), [])
+
+    def planned() -> Plan:
         parameters = Parameters(types if types is not None else [None] * count)
-        statement = deeply(lambda: _statement(tree, catalog, database, settings, parameters))
-    return Plan(statement, tuple([each or text() for each in parameters.types]), tuple(parameters.facts), batch)
+        parameters.assigned = assigned
+        first = tuple([SelectPlanner(catalog, database, settings, parameters).plan(each) for each in initial])
+        statement = _statement(tree, catalog, database, settings, parameters)
+        known = tuple([each or text() for each in parameters.types])
+        return Plan(statement, known, tuple(parameters.facts), batch, first)
+
+    try:
+        return planned()
+    except RecursionError:
+        return deeply(planned)
 
 
 def parse_statement(sql: str) -> Any:

@@ -23,6 +23,8 @@ class Settings:
     """`collation` is collation_connection: what string literals have.
 
     `owner` names the session if it has temporary tables (see `controller.sql.temporary`).
+    `variables` are the user variables that the statement may read, with the codes of their types (see
+    `controller.sql.parameter_types`).
     """
 
     sql_mode: frozenset[str] = DEFAULT_SQL_MODE
@@ -31,6 +33,7 @@ class Settings:
     time_zone: str = "UTC"
     owner: str = ""
     recursion_depth_max: int = 1000
+    variables: tuple[tuple[str, str], ...] = ()
 
     @property
     def ansi_quotes(self) -> bool:

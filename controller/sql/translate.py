@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from controller.sql import facts
+from controller.sql import facts, user_variables
 from controller.sql.column_types import type_of_text
 from controller.sql.constants import as_number, binary, digits, number, unit
 from controller.sql.operands import as_numbers_beside, each_alone, flattened, with_fitting_literals
@@ -157,7 +157,10 @@ class Translator:
         return read(*self.scope.resolve(node.name, "", "", self.clause))
 
     def visit_parameter(self, node: Any, hint: SqlType | None) -> Expression:
-        return self.parameters.fact(*facts.user_variable(node.name or node.this.name))
+        return user_variables.read(node, self.parameters, self.settings)
+
+    def visit_propertyeq(self, node: Any, hint: SqlType | None) -> Expression:
+        return user_variables.assigned(node, self.operand(node.expression), self.parameters)
 
     def visit_sessionparameter(self, node: Any, hint: SqlType | None) -> Expression:
         return self.parameters.fact(*facts.system_variable(node.text("kind"), node.name))
@@ -330,9 +333,6 @@ class Translator:
 
     def visit_soundex(self, node: Any, hint: SqlType | None) -> Expression:
         return call("soundex", self.translate(node.this))
-
-    def visit_propertyeq(self, node: Any, hint: SqlType | None) -> Expression:
-        raise Unsupported("assignments to user variables")
 
     def visit_anonymous(self, node: Any, hint: SqlType | None) -> Expression:
         return self._function(str(node.this).lower(), node.expressions, node)

@@ -18,7 +18,7 @@ from dataflow.types import Value
 from mysql_adapter import variables
 from mysql_adapter.charsets import NOT_FOR_CLIENTS, charset_of, collation_of
 from mysql_adapter.neighbours import set_global
-from mysql_adapter.planned import evaluate, evaluate_typed
+from mysql_adapter.planned import evaluate, evaluate_typed, plain_value
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
@@ -141,8 +141,8 @@ async def _user_variable(session: Session, cursor: TokenCursor, token: Token) ->
         raise cursor.error()
     if not (cursor.accept("=") or cursor.accept(":=")):
         raise cursor.error()
-    typed = await evaluate_typed(session, cursor.expression(","))
-    return lambda: session.user_variables.__setitem__(name, typed)
+    value = plain_value(await evaluate_typed(session, cursor.expression(",")))
+    return lambda: session.user_variables.__setitem__(name, value)
 
 
 def _names(session: Session, cursor: TokenCursor) -> Change:

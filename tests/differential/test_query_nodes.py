@@ -10,7 +10,6 @@ from random import Random
 
 import pytest
 
-from backend.execution.database import utc_now
 from backend.execution.embedded import open_embedded
 from backend.execution.execution import Execution
 from backend.execution.local_store import LocalStore
@@ -18,6 +17,7 @@ from backend.execution.numbers import Numbers
 from backend.execution.outcome import ResultSet
 from backend.execution.reader import Run
 from backend.execution.readers import Readers
+from backend.execution.statement_run import utc_now
 from controller.sql.plan import Query
 from controller.sql.planner import plan
 from controller.sql.settings import Settings

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.execution.database import utc_now
 from backend.execution.outcome import ResultSet
+from backend.execution.statement_run import utc_now
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.modes import Modes
 from tests.unit.backend.execution.engine import Engine, run

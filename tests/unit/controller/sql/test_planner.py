@@ -143,7 +143,6 @@ def test_wrong_statements_have_mysql_s_error(sql: str, code: int, message: str) 
 @pytest.mark.parametrize(
     "sql",
     [
-        "select @n := 1",
         "select match(b) against ('x') from t",
     ],
 )

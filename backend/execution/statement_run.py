@@ -1,0 +1,100 @@
+"""One statement with its values, to be run once or until it wins its race."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from backend.execution.directed import CompiledDirected
+from backend.execution.execution import Execution
+from backend.execution.insert import CompiledInsert
+from backend.execution.numbers import Numbers
+from backend.execution.outcome import Answer
+from backend.execution.query import CompiledQuery
+from backend.execution.select import CompiledSelect
+from backend.execution.transaction import EpochLost, RowsChanged, Transaction
+from backend.execution.update import CompiledDelete, CompiledUpdate
+from dataflow.errors import Condition, Retryable
+from dataflow.modes import Modes
+from dataflow.storing import Report
+from dataflow.temporal import from_datetime
+from dataflow.types import Row, Value
+from dataflow.user_variables import UserVariables
+
+LOOKS_MAX = 20
+"""How often a statement looks for its rows again because others had changed them before they were locked."""
+
+Compiled = CompiledSelect | CompiledQuery | CompiledInsert | CompiledUpdate | CompiledDelete | CompiledDirected
+
+
+class StatementRun:
+    """`streams`: a large result may come while it is read."""
+
+    def __init__(
+        self,
+        compiled: Compiled,
+        vectors: list[tuple[Value, ...]],
+        modes: Modes,
+        numbers: Numbers,
+        memory: Mapping[int, Sequence[Row]],
+        streams: bool,
+    ) -> None:
+        self._memory = memory
+        self._streams = streams
+        self._compiled = compiled
+        self._vectors = vectors
+        self._modes = modes
+        self._now = utc_now()
+        self._numbers = numbers
+        self._numbering = compiled.numbering(numbers, vectors) if isinstance(compiled, CompiledInsert) else None
+
+    @property
+    def may_share(self) -> bool:
+        """Whether it may be committed together with others that want the same row."""
+        return isinstance(self._compiled, CompiledInsert | CompiledUpdate | CompiledDelete) and len(self._vectors) == 1
+
+    @property
+    def name(self) -> Hashable:
+        """The statement with its values."""
+        return id(self._compiled), self._vectors[0]
+
+    @property
+    def may_assume_absent(self) -> bool:
+        return isinstance(self._compiled, CompiledInsert) and self._compiled.may_assume_absent
+
+    async def __call__(self, transaction: Transaction, assume_absent: bool = False) -> Answer:
+        execution = Execution(
+            transaction,
+            self._vectors[0],
+            self._modes,
+            self._now,
+            self._numbers,
+            assume_absent=assume_absent,
+            memory=self._memory,
+        )
+        for _ in range(LOOKS_MAX):
+            mark = transaction.mark()
+            for value in self._vectors[0]:
+                if isinstance(value, UserVariables):
+                    value.restart()
+            try:
+                return await self._once(execution)
+            except (RowsChanged, EpochLost):
+                transaction.rollback_to_mark(mark)
+                execution.report = Report()
+            finally:
+                execution.end()
+        raise Retryable(Condition.DEADLOCK)
+
+    async def _once(self, execution: Execution) -> Answer:
+        if isinstance(self._compiled, CompiledInsert):
+            assert self._numbering is not None
+            return await self._compiled.run(execution, self._vectors, self._numbering)
+        if self._streams and isinstance(self._compiled, CompiledSelect):
+            return await self._compiled.stream(execution)
+        return await self._compiled.run(execution)
+
+
+def utc_now() -> int:
+    """The time as packed DATETIME in UTC, with microseconds."""
+    return from_datetime(datetime.now(UTC))

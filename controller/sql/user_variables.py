@@ -1,0 +1,62 @@
+"""User variables in a statement: read, and assigned to.
+
+`FROM t, (SELECT @n := 0) AS start` sets a variable before the rows of t are read: such SELECTs
+are taken out, to be evaluated first, and what they select is what the variables hold then.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from controller.sql import facts
+from controller.sql.parameters import Parameters
+from controller.sql.parse import syntax_error
+from controller.sql.settings import Settings
+from dataflow.expression import Expression, Literal
+from dataflow.functions import call
+from dataflow.functions.user_variables import ASSIGN, VARIABLE
+from dataflow.types import BIGINT, TEMPORALS, text
+
+
+def read(node: Any, parameters: Parameters, settings: Settings) -> Expression:
+    """@name: known beforehand, unless the statement itself assigns to it."""
+    name = node.this.name.lower()
+    fact, kind = facts.user_variable(name, settings)
+    if name not in parameters.assigned:
+        return parameters.fact(fact, kind)
+    return call(VARIABLE, _variables(parameters), Literal(name, text()), Literal(None, kind))
+
+
+def assigned(node: Any, value: Expression, parameters: Parameters) -> Expression:
+    """@name := value; dates and times become text, as a variable has no such type."""
+    if not isinstance(node.this, exp.Parameter):
+        raise syntax_error(":=", 0)
+    if value.type.kind in TEMPORALS:
+        value = call("concat", value)
+    return call(ASSIGN, _variables(parameters), Literal(node.this.this.name.lower(), text()), value)
+
+
+def _variables(parameters: Parameters) -> Expression:
+    return parameters.fact("user_variables", BIGINT)
+
+
+def assignments_of(tree: Any) -> tuple[frozenset[str], list[Any]]:
+    """The names that are assigned to, and the SELECTs to be evaluated first; `tree` is changed accordingly."""
+    found = [each for each in tree.find_all(exp.PropertyEQ) if isinstance(each.this, exp.Parameter)]
+    names = frozenset([each.this.this.name.lower() for each in found])
+    initial = []
+    for derived in list(tree.find_all(exp.Subquery)):
+        select = derived.this
+        if not isinstance(derived.parent, exp.From | exp.Join) or not isinstance(select, exp.Select):
+            continue
+        assigned = [each for each in select.find_all(exp.PropertyEQ) if isinstance(each.this, exp.Parameter)]
+        if assigned and {name for name, value in select.args.items() if value} == {"expressions"}:
+            initial.append(select.copy())
+            for each in assigned:
+                read = each.this.copy()
+                if each is not select and "text" in each.meta:
+                    read.meta["text"] = each.meta["text"]
+                each.replace(read)
+    return names, initial
