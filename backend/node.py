@@ -49,6 +49,7 @@ class Node:
         self._recording = asyncio.Lock()
         self._forgetting: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._is_stopped = False
 
     async def start(self) -> None:
         loop = asyncio.get_running_loop()
@@ -70,6 +71,7 @@ class Node:
         self._forgetting = loop.call_later(INHERITED_S, recorded.inherited.clear)
 
     async def stop(self) -> None:
+        self._is_stopped = True
         if self._forgetting is not None:
             self._forgetting.cancel()
         for task in self._tasks:
@@ -99,6 +101,9 @@ class Node:
 
     def _begin(self, work: Coroutine[Any, Any, None], failure: str) -> None:
         """Do it beside all else; what goes wrong is logged."""
+        if self._is_stopped:
+            work.close()
+            return
 
         def done(task: asyncio.Task[None]) -> None:
             self._tasks.discard(task)

@@ -53,10 +53,12 @@ Expression = Column | Literal | Parameter | Call
 
 def walk(expression: Expression) -> Iterator[Expression]:
     """`expression` and everything below it, parents first."""
-    yield expression
-    if isinstance(expression, Call):
-        for argument in expression.arguments:
-            yield from walk(argument)
+    pending = [expression]
+    while pending:
+        found = pending.pop()
+        yield found
+        if isinstance(found, Call):
+            pending.extend(reversed(found.arguments))
 
 
 def columns_of(expression: Expression) -> frozenset[int]:

@@ -25,7 +25,9 @@ from backend.client import Database, View
 
 DATABASE = "vote"
 BIN_S = 0.2
-BATCH_ROWS = 1_000
+BATCH_KEYS = 1_000
+WRITE_ROWS = 100
+LOAD_ROWS = 2_000
 PROBE_KEYS = 100
 READ_PAUSE_S = 10e-6
 PROBE_PAUSE_S = 0.01
@@ -57,15 +59,15 @@ def ratings_query(reuse: bool) -> str:
 
 
 def work_of(role: str, database: Database, stories: int, distribution: str) -> Work:
-    drawn = draw_keys(distribution, stories, SEEDS[role], 500 * BATCH_ROWS)
-    batches = cycle(drawn.reshape(-1, BATCH_ROWS).tolist())
+    drawn = draw_keys(distribution, stories, SEEDS[role], 500 * BATCH_KEYS)
+    batches = cycle(drawn.reshape(-1, PROBE_KEYS if "probe" in role else WRITE_ROWS).tolist())
     match role:
         case "vote":
             votes = database.table("votes")
 
             def vote() -> tuple[int, int]:
                 votes.insert_many([{"user": 0, "story_id": story} for story in next(batches)])
-                return BATCH_ROWS, BATCH_ROWS
+                return WRITE_ROWS, WRITE_ROWS
 
             return vote
         case "rate":
@@ -74,7 +76,7 @@ def work_of(role: str, database: Database, stories: int, distribution: str) -> W
             def rate() -> tuple[int, int]:
                 rows = [{"user": user, "story_id": story, "stars": STARS} for user, story in enumerate(next(batches))]
                 ratings.insert_many(rows)
-                return BATCH_ROWS, BATCH_ROWS
+                return WRITE_ROWS, WRITE_ROWS
 
             return rate
         case "read":
@@ -91,7 +93,7 @@ def work_of(role: str, database: Database, stories: int, distribution: str) -> W
             rated = database.view(ratings_query(role == "probe"))
 
             def probe() -> tuple[int, int]:
-                wanted = np.unique(next(batches)[:PROBE_KEYS]).tolist()
+                wanted = np.unique(next(batches)).tolist()
                 missing = [story for story in wanted if rated.lookup(story, block=False) is None]
                 if missing:
                     rated.lookup_many(missing)
@@ -125,11 +127,17 @@ def ready(view: View) -> None:
         time.sleep(0.001)
 
 
+def warm(view: View, stories: int) -> None:
+    """Ask for every story once: the application has been running for a while."""
+    for first in range(1, stories + 1, BATCH_KEYS):
+        view.lookup_many(range(first, min(first + BATCH_KEYS, stories + 1)))
+
+
 def load_votes(database: Database, stories: int, distribution: str, count: int, seed: int) -> None:
     votes = database.table("votes")
     keys = draw_keys(distribution, stories, seed, count)
-    for first in range(0, count, 2 * BATCH_ROWS):
-        votes.insert_many([{"user": 0, "story_id": story} for story in keys[first : first + 2 * BATCH_ROWS].tolist()])
+    for first in range(0, count, LOAD_ROWS):
+        votes.insert_many([{"user": 0, "story_id": story} for story in keys[first : first + LOAD_ROWS].tolist()])
 
 
 def main() -> None:
@@ -156,7 +164,10 @@ def main() -> None:
 def counted(role: str, database: Database, stories: int, distribution: str) -> list[list[int]]:
     work: Work | None = None
     if role in ("vote", "read"):
-        ready(database.view(VOTES))
+        view = database.view(VOTES)
+        if role == "read":
+            warm(view, stories)
+        ready(view)
         work = work_of(role, database, stories, distribution)
     start, seconds = wait_for_start()
     # What there is only from now on is planned now.

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ class Options:
     after_s: float = option(10.0, "seconds of them from then on")
     memory: str = option("2G", "as for millrace serve")
     durability: str = option("os", "as for millrace serve: fsync or os")
+    data: str = option("", "a folder for stories and votes that stay for the next run")
     quick: bool = option(False, "a smoke test: few stories and votes, one run")
     output: str = option("bench-results", "the folder for migration.json and the plots migration.png and migration.svg")
 
@@ -77,19 +79,30 @@ def run(advance: Advance, options: Options) -> Iterator[Measurement]:
         options = replace(options, stories=2_000, votes=10_000, before_s=1.0, after_s=1.0)
         runs = RUNS[:1]
     timelines: list[Timeline] = []
-    with scratch() as folder:
-        data = folder / "millrace"
+    with _folder(options.data) as folder:
+        data, loaded = folder / "millrace", folder / "loaded"
         flags = (f"--memory={options.memory}", f"--durability={options.durability}", "--controllers=1")
         for number, each in enumerate(runs):
             environment = {} if each.partial else {"MILLRACE_PARTIAL": "off"}
             with millrace(data, *flags, environment=environment):
-                if number == 0:
+                if not loaded.exists():
                     advance(f"{options.stories:,} stories and {options.votes:,} votes", 0.02)
                     _load(data, options)
+                    loaded.touch()
                 advance(each.name, 0.4 + 0.6 * number / len(runs))
                 timelines.append(_migrate(data, each, options))
     yield from measurements(timelines, options)
     _write(timelines, options)
+
+
+@contextmanager
+def _folder(given: str) -> Iterator[Path]:
+    if given:
+        Path(given).mkdir(parents=True, exist_ok=True)
+        yield Path(given).resolve()
+    else:
+        with scratch() as folder:
+            yield folder
 
 
 def _start(data: Path, role: str, options: Options, keys: str = "-") -> subprocess.Popen[str]:

@@ -82,7 +82,10 @@ class CompiledSelect:
         self.columns = select.columns
         is_stored = select.table is not None and select.table.id >= 0
         self._filter = Filter(select.table, select.where) if select.table is not None and is_stored else None
-        self._where = None if select.where is None else compile_predicate(select.where)
+        if self._filter is not None:
+            self._where = self._filter.predicate
+        else:
+            self._where = None if select.where is None else compile_predicate(select.where)
         grouped = bool(select.group_by or select.aggregates)
         self._grouping = Grouping(select.group_by, select.aggregates) if grouped else None
         self._having = None if select.having is None else compile_predicate(select.having)

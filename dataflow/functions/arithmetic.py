@@ -76,13 +76,15 @@ def _out_of_range(kind: str, operator: str, *values: object) -> NoReturn:
     raise InvalidStatement(Condition.VALUE_OUT_OF_RANGE, kind, text)
 
 
-def _bounds(expression: Expression) -> tuple[int, int]:
-    """Between what an integer expression's values lie."""
+def _bounds(expression: Expression, levels: int = 8) -> tuple[int, int]:
+    """Between what an integer expression's values lie, looking at no more levels of it."""
     match expression:
         case Literal(value=int(value)):
             return value, value
         case Call(function="+" | "-" | "*" as function, arguments=arguments) if expression.type.kind is Kind.BIGINT:
-            (a, b), (c, d) = (_bounds(argument) for argument in arguments)
+            if not levels:
+                return _limits(expression.type)
+            (a, b), (c, d) = (_bounds(argument, levels - 1) for argument in arguments)
             ends = {
                 "+": (a + c, b + d),
                 "-": (a - d, b - c),
