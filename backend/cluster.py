@@ -269,22 +269,13 @@ class Cluster(Connections):
         self._outstanding.add(sequence)
         participants = tuple(sorted(parts))
         try:
-            requests = {
-                asyncio.ensure_future(
-                    peers[shard].ask(
-                        Stage(
-                            transaction,
-                            min(self._outstanding),
-                            participants,
-                            part.writes,
-                            part.checks,
-                            tables,
-                            owner,
-                        )
-                    )
-                ): shard
-                for shard, part in parts.items()
-            }
+            settled = min(self._outstanding)
+            requests = {}
+            for shard, part in parts.items():
+                stage = Stage(
+                    transaction, settled, participants, part.writes, part.checks, tables, owner, tuple(part.puts)
+                )
+                requests[asyncio.ensure_future(peers[shard].ask(stage))] = shard
             outcomes: dict[int, Outcome | RowLocked] = {}
             refusal: MillraceError | None = None
             waiting = set(requests)

@@ -66,7 +66,7 @@ class RowLockService:
 
     def blocker(self, stage: Stage) -> bytes | None:
         """A key that another has locked, which the commit must wait for."""
-        return self._locks.blocker(stage.owner or stage.transaction, stage.writes, stage.checks)
+        return self._locks.blocker(stage.owner or stage.transaction, stage.writes, stage.checks, stage.puts)
 
     def staged(self, stage: Stage) -> None:
         self._staged[stage.transaction] = stage
@@ -87,7 +87,9 @@ class RowLockService:
         for transaction, stage in self._staged.items():
             written = self._written.get(transaction)
             if written is None:
-                written = self._written[transaction] = frozenset(write[0] for write in stage.writes)
+                writes: dict[bytes, bytes | None] = {}
+                stage.write_into(writes)
+                written = self._written[transaction] = frozenset(writes)
             if key in written:
                 yield stage.owner or transaction
 

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from controller.sql.locking import NOWAIT, WAIT
-from dataflow.epoch_messages import Check, TransactionId, Write
+from dataflow.epoch_messages import Check, Puts, TransactionId, Write
 from dataflow.errors import Condition
 
 Owner = TransactionId
@@ -104,12 +105,14 @@ class RowLocks:
         if request is not None:
             request.done(Condition.DEADLOCK)
 
-    def blocker(self, owner: Owner, writes: Sequence[Write], checks: Sequence[Check]) -> bytes | None:
+    def blocker(
+        self, owner: Owner, writes: Sequence[Write], checks: Sequence[Check], puts: Sequence[Puts] = ()
+    ) -> bytes | None:
         """A key that a commit cannot write, or rely on, as it is another's."""
         locks = self._locks
         if not locks:
             return None
-        for key, _, _ in writes:
+        for key in chain((write[0] for write in writes), *(each.keys for each in puts)):
             lock = locks.get(key)
             if lock is not None and any(holder != owner for holder in lock.holders):
                 return key

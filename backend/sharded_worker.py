@@ -154,7 +154,7 @@ class ShardedWorker(Worker):
             case StartViews(generation):
                 self._shard_views.start(generation)
             case PersistEpoch():
-                self._shard_views.collect(effect.epoch, effect.writes)
+                self._shard_views.collect(effect)
                 super()._carry_out(effect)
             case Report(ViewsFailed(suspects=suspects)) if self.coordinator is not None:
                 self._shard_views.blame(suspects)

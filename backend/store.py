@@ -11,7 +11,7 @@ index entry lives on the shard of its own key, which makes uniqueness a check on
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from backend.row_locks import Owner
@@ -19,11 +19,23 @@ from backend.shared_view import SharedViews
 from backend.view_definition import ViewDefinition
 from backend.view_messages import HostedViews
 from backend.view_range import Range
-from dataflow.epoch_messages import ABSENT, ANY, PRESENT, Check, Committed, StaleSchema, Stored, Write
+from dataflow.epoch_messages import (
+    ABSENT,
+    ANY,
+    NEW,
+    PRESENT,
+    Check,
+    Committed,
+    Puts,
+    StaleSchema,
+    Stored,
+    Write,
+)
 
 __all__ = [
     "ABSENT",
     "ANY",
+    "NEW",
     "PRESENT",
     "Address",
     "Check",
@@ -33,6 +45,7 @@ __all__ = [
     "Locked",
     "Owner",
     "Part",
+    "Puts",
     "StaleSchema",
     "Store",
     "Stored",
@@ -50,6 +63,7 @@ class Part:
 
     writes: list[Write]
     checks: list[Check]
+    puts: list[Puts] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 
 from dataflow.delta import Delta
+from dataflow.epoch_messages import PersistEpoch
+from dataflow.types import Row
+from persistence.layout import ROW_PREFIX_BYTES
 from persistence.shard_store import ShardStore
 from persistence.table_source import TableSource
 
@@ -49,22 +52,32 @@ class TableUse:
             key[0] == ROW_KEY and int.from_bytes(key[1:5], "big") in users for key in writes
         )
 
-    def changes(self, writes: Mapping[bytes, bytes | None]) -> dict[int, Delta]:
-        """What writes that are not stored yet change in the tables in use."""
+    def changes(self, epoch: PersistEpoch) -> dict[int, Delta]:
+        """What the writes of an epoch, which are not stored yet, change in the tables in use."""
         changes: dict[int, Delta] = {}
-        users, decode, get = self._users, self.source.decode, self._store.get
-        if not users:
+        if not self._users:
             return changes
-        for key, value in writes.items():
-            if key[0] != ROW_KEY:
+        absent, get = epoch.absent, self._store.get
+        tables: dict[bytes, tuple[Callable[[bytes], Row], Delta] | None] = {}
+        for key, value in epoch.writes.items():
+            prefix = key[:ROW_PREFIX_BYTES]
+            if prefix not in tables:
+                tables[prefix] = self._begin_delta(prefix, changes)
+            table = tables[prefix]
+            if table is None:
                 continue
-            table_id = int.from_bytes(key[1:5], "big")
-            if table_id not in users:
-                continue
-            delta = changes.setdefault(table_id, [])
-            old = get(key)
+            decode, delta = table
+            old = None if key in absent else get(key)
             if old is not None:
-                delta.append((decode(table_id, old[1]), -1))
+                delta.append((decode(old[1]), -1))
             if value is not None:
-                delta.append((decode(table_id, value), 1))
+                delta.append((decode(value), 1))
         return changes
+
+    def _begin_delta(self, prefix: bytes, changes: dict[int, Delta]) -> tuple[Callable[[bytes], Row], Delta] | None:
+        """The decoder of the rows whose keys begin so, and their delta; None if they are of no table in use."""
+        table_id = int.from_bytes(prefix[1:], "big")
+        if prefix[0] != ROW_KEY or table_id not in self._users:
+            return None
+        delta = changes[table_id] = []
+        return self.source.decoder(table_id), delta

@@ -32,6 +32,7 @@ from dataflow.arrangement import Hit
 from dataflow.clock import MemoryReport
 from dataflow.delta import Delta
 from dataflow.engine import Engine, View
+from dataflow.epoch_messages import PersistEpoch
 from dataflow.loading import Budget, OverBudget
 from dataflow.node import Columns, Node, tables_of
 from dataflow.schema import Table
@@ -289,10 +290,10 @@ class ViewHost:
 
     # --- epochs
 
-    def changes(self, writes: Mapping[bytes, bytes | None]) -> dict[int, Delta]:
+    def changes(self, epoch: PersistEpoch) -> dict[int, Delta]:
         """What the writes of an epoch, not yet stored, change in the tables that views use."""
         self._is_writing = True
-        return self._use.changes(writes)
+        return self._use.changes(epoch)
 
     def apply(self, epoch: int, changes: dict[int, Delta]) -> None:
         """The epoch is stored: bring the views up to it.

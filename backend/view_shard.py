@@ -35,7 +35,7 @@ from dataflow.arrangement import Hit
 from dataflow.clock import MemoryReport
 from dataflow.delta import Delta
 from dataflow.engine import View
-from dataflow.epoch_messages import ApplyEpoch, PreparedEpoch
+from dataflow.epoch_messages import ApplyEpoch, PersistEpoch, PreparedEpoch
 from dataflow.node import tables_of
 from dataflow.shard_messages import (
     EpochApplied,
@@ -143,12 +143,12 @@ class ViewShard:
             self._use.is_touched(record.writes) or any(self._use.is_touched(each) for _, each in record.spanning)
         )
 
-    def collect(self, epoch: int, writes: Mapping[bytes, bytes | None]) -> None:
+    def collect(self, epoch: PersistEpoch) -> None:
         """Remember what the writes of an epoch change, before they are stored. Whatever fails here holds up no commit."""
         try:
-            self._changes = (epoch, self._use.changes(writes))
+            self._changes = (epoch.epoch, self._use.changes(epoch))
         except Exception as error:
-            self._changes = (epoch, {})
+            self._changes = (epoch.epoch, {})
             self._carry_out(self._views.fail(error))
 
     def apply(self, effect: ApplyEpoch, versions: Mapping[int, int]) -> None:

@@ -202,7 +202,7 @@ class Worker:
             peer.send(failure(error), request)
 
     def _stage(self, peer: Peer, request: int, message: Stage) -> None:
-        self.store.require_room(message.writes)
+        self.store.require_room(message)
         locked = self._locks.blocker(message)
         if locked is not None:
             peer.send(RowLocked(locked), request)
@@ -362,7 +362,7 @@ class Worker:
             case PersistPrepared(record):
                 self._persist(self.store.persist_prepared, record)
             case PersistEpoch():
-                self._changes = self.views.changes(effect.writes)
+                self._changes = self.views.changes(effect)
                 self._reads.shown = self.store.epoch
                 self._persist(self.store.persist_epoch, effect)
             case DiscardPrepared(epoch):

@@ -55,6 +55,8 @@ class Flight:
     verdicts: dict[TransactionId, Outcome] = field(default_factory=dict)
     deferred: list[TransactionId] = field(default_factory=list)
     settled: dict[bytes, int] = field(default_factory=dict)
+    absent: set[bytes] = field(default_factory=set)
+    """Keys that transactions of this shard alone write, and that are not in the stored state."""
     prepared: bool = False
     closing: CloseEpoch | None = None
     applying: bool = False
@@ -85,5 +87,14 @@ def refusal_of(
                 if not is_met(expected, ABSENT if value is None else epoch):
                     return Conflict(key, None if value is None else (epoch, value))
             elif not is_met(expected, version_of(key)):
+                return Conflict(key, state.get(key))
+    for puts in stage.puts:
+        if puts.expected != ABSENT:
+            continue
+        for key in puts.keys:
+            value = pending.get(key)
+            if value is not None:
+                return Conflict(key, (epoch, value))
+            if key not in pending and version_of(key) != ABSENT:
                 return Conflict(key, state.get(key))
     return None

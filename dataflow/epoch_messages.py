@@ -6,6 +6,7 @@ say when each is sent. A transaction is named by its client and that client's ow
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 ABSENT = -1
@@ -14,11 +15,13 @@ ANY = -2
 """Expect nothing."""
 PRESENT = -4
 """Expect that the key is there, whatever its version."""
+NEW = -5
+"""Expect nothing, as it is known that the key was never there: a number in it was handed out for it alone."""
 
 
 def is_met(expected: int, version: int) -> bool:
     """Whether a key of that version, or ABSENT, is what was expected."""
-    return expected in (version, ANY) or (expected == PRESENT and version != ABSENT)
+    return expected in (version, ANY, NEW) or (expected == PRESENT and version != ABSENT)
 
 
 TransactionId = tuple[bytes, int]
@@ -29,6 +32,18 @@ Write = tuple[bytes, int, bytes | None]
 """(key, expected version, new value, or None to delete)"""
 Check = tuple[bytes, int]
 """(key, expected version): must hold at the commit, nothing is written"""
+
+
+@dataclass(frozen=True, slots=True)
+class Puts:
+    """Many keys, all different, and their new values, with one expectation: ABSENT, ANY or NEW.
+
+    The same as so many writes, at a fraction of the cost.
+    """
+
+    keys: list[bytes]
+    values: list[bytes]
+    expected: int
 
 
 # --- clients to shards ---------------------------------------------------------------------
@@ -50,6 +65,29 @@ class Stage:
     checks: list[Check]
     tables: list[tuple[int, int]]
     owner: TransactionId | None = None
+    puts: tuple[Puts, ...] = ()
+
+    def write_into(self, writes: dict[bytes, bytes | None]) -> None:
+        """Every key that is written gets its new value."""
+        for key, _, value in self.writes:
+            writes[key] = value
+        for puts in self.puts:
+            writes.update(zip(puts.keys, puts.values))
+
+    def expecting(self) -> Iterator[bytes]:
+        """Every key that something is expected of."""
+        for part in (self.writes, self.checks):
+            yield from [each[0] for each in part if each[1] != ANY]
+        for puts in self.puts:
+            if puts.expected == ABSENT:
+                yield from puts.keys
+
+    def absent(self) -> Iterator[bytes]:
+        """Every key that is written and, if the transaction commits, was not there before."""
+        yield from [key for key, expected, _ in self.writes if expected == ABSENT]
+        for puts in self.puts:
+            if puts.expected != ANY:
+                yield from puts.keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +336,8 @@ class PersistEpoch:
     settled: dict[bytes, int]
     decision: tuple[TransactionId, ...] | None
     durable: bool
+    absent: set[bytes] | frozenset[bytes] = frozenset()
+    """Keys of `writes` that are known not to be there before the epoch."""
 
 
 @dataclass(frozen=True, slots=True)

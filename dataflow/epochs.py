@@ -36,7 +36,6 @@ from collections import OrderedDict
 
 from dataflow.epoch_flight import CommittedState, DueViews, Flight, refusal_of
 from dataflow.epoch_messages import (
-    ANY,
     ApplyEpoch,
     CloseEpoch,
     Committed,
@@ -243,8 +242,9 @@ class ShardEpochs:
                 refusal = self._refusal(stage, record)
                 if refusal is None:
                     record.transactions.append(transaction)
-                    for key, _, value in stage.writes:
-                        record.writes[key] = value
+                    absent = set(stage.absent())
+                    flight.absent |= absent.difference(record.writes) if record.writes else absent
+                    stage.write_into(record.writes)
                 flight.verdicts[transaction] = refusal or Committed(message.epoch)
                 self._settle(flight, stage)
         written: set[bytes] = set()
@@ -252,14 +252,15 @@ class ShardEpochs:
             spanning = self._staged.get(transaction)
             if spanning is None:
                 continue
-            expecting = (each[0] for part in (spanning.writes, spanning.checks) for each in part if each[1] != ANY)
-            if not written.isdisjoint(expecting):
+            if not written.isdisjoint(spanning.expecting()):
                 flight.deferred.append(transaction)
                 continue
             refusal = self._refusal(spanning, record)
             if refusal is None:
-                written.update(write[0] for write in spanning.writes)
-                record.spanning.append((transaction, {key: value for key, _, value in spanning.writes}))
+                writes: dict[bytes, bytes | None] = {}
+                spanning.write_into(writes)
+                written.update(writes)
+                record.spanning.append((transaction, writes))
                 self._settle(flight, spanning)
             else:
                 flight.verdicts[transaction] = refusal
@@ -312,6 +313,7 @@ class ShardEpochs:
                 flight.settled,
                 message.committed if message.decision_needed else None,
                 durable=self.shard == 0 or self._restarted,
+                absent=flight.absent,
             )
         ]
 

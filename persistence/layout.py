@@ -87,6 +87,16 @@ class Entry:
     index_id: int
 
 
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The entries of many rows in one index, in the order of the rows; or the rows themselves."""
+
+    keys: list[bytes]
+    values: list[bytes]
+    routes: list[bytes]
+    unique: bool
+
+
 class IndexWriter:
     """Makes the entries of one index."""
 
@@ -98,11 +108,23 @@ class IndexWriter:
 
     def entry(self, row: Row, row_key: bytes) -> Entry:
         key = self.encoding.encode(row)
-        primary_key = row_key[_ROW_PREFIX_BYTES:]
+        primary_key = row_key[ROW_PREFIX_BYTES:]
         if self.index.unique and not self.encoding.contains_null(row):
             unique_key = self.unique_prefix + key
             return Entry(unique_key, primary_key, unique_key, True, self.index.id)
         return Entry(self.prefix + key + primary_key, primary_key, row_key, False, self.index.id)
+
+    def entries(self, rows: Sequence[Row], row_keys: list[bytes], primary_keys: list[bytes]) -> Entries | None:
+        """The entries of many rows; None if some of them are unique and some are not."""
+        keys = self.encoding.encode_rows(rows)
+        if not self.index.unique:
+            prefix = self.prefix
+            return Entries([prefix + key + primary for key, primary in zip(keys, primary_keys)], primary_keys, row_keys, False)
+        if any(map(self.encoding.contains_null, rows)):
+            return None
+        prefix = self.unique_prefix
+        keys = [prefix + key for key in keys]
+        return Entries(keys, primary_keys, keys, True)
 
 
 class TableWriter:
@@ -134,6 +156,17 @@ class TableWriter:
         """The row's entries in all indexes."""
         return [index.entry(row, row_key) for index in self.indexes]
 
+    def all_entries(self, rows: Sequence[Row], row_keys: list[bytes]) -> list[Entries] | None:
+        """The entries of many rows, index by index; None if they have to be made one by one."""
+        primary_keys = [key[ROW_PREFIX_BYTES:] for key in row_keys] if self.indexes else []
+        entries = []
+        for index in self.indexes:
+            made = index.entries(rows, row_keys, primary_keys)
+            if made is None:
+                return None
+            entries.append(made)
+        return entries
+
     def changed_entries(
         self, old: Row, old_key: bytes, new: Row, new_key: bytes
     ) -> tuple[list[Entry], list[Entry]]:
@@ -149,4 +182,4 @@ class TableWriter:
         return gone, come
 
 
-_ROW_PREFIX_BYTES = len(row_prefix(0))
+ROW_PREFIX_BYTES = len(row_prefix(0))

@@ -17,7 +17,7 @@ does, so its owner may want to call the durable methods from a thread; one call 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -25,7 +25,7 @@ from typing import Literal
 import msgspec
 import plyvel
 
-from dataflow.epoch_messages import ABSENT, PersistEpoch, PreparedEpoch, TransactionId, Write
+from dataflow.epoch_messages import ABSENT, PersistEpoch, PreparedEpoch, Stage, TransactionId
 from dataflow.errors import Condition, CorruptState, Retryable
 from persistence.counters import Counters
 from persistence.free_space import FreeSpace
@@ -76,9 +76,9 @@ class ShardStore:
                 batch.put(_COUNTER + name, number.to_bytes(8, "big"))
         self.abort()
 
-    def require_room(self, writes: Sequence[Write]) -> None:
-        """Raises error 1021 if they put something on a disk that is all but full."""
-        if any(value is not None for _, _, value in writes):
+    def require_room(self, stage: Stage) -> None:
+        """Raises error 1021 if it puts something on a disk that is all but full."""
+        if stage.puts or any(value is not None for _, _, value in stage.writes):
             self._space.require()
 
     def abort(self) -> None:

@@ -7,7 +7,7 @@ moves on, so that rows and the changes handed to the dataflow always fit togethe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -98,8 +98,9 @@ class TableSource:
         table = self._tables.get(table_id)
         return None if table is None else table.version
 
-    def decode(self, table_id: int, stored: bytes) -> Row:
-        return self._writers[table_id].decode(stored)
+    def decoder(self, table_id: int) -> Callable[[bytes], Row]:
+        """What turns stored rows of the table, by the definition that was learnt, into rows."""
+        return self._writers[table_id].decode
 
     # --- what the dataflow asks
 

@@ -142,11 +142,13 @@ class AsyncTable:
         if not rows:
             return Result()
         names = list(rows[0])
-        if any(row.keys() != rows[0].keys() for row in rows):
-            raise ValueError("all rows must have the same columns")
-        sql = table_sql.insert(self._name, names)
-        values = [[row[name] for name in names] for row in rows]
-        return await self._statements.run_many(sql, values, self._transaction)
+        try:
+            columns = [[row[name] for row in rows] for name in names]
+        except KeyError:
+            columns = []
+        if not columns or set(map(len, rows)) != {len(names)}:
+            raise ValueError("all rows must have the same columns, at least one")
+        return await self._statements.run_many(table_sql.insert(self._name, names), columns, self._transaction)
 
     async def update(self, key: Any, values: Mapping[str, Any] | None = None, **columns: Any) -> Result:
         """Change columns of the row with this primary key."""

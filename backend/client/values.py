@@ -16,6 +16,7 @@ from dataflow.temporal import from_datetime, from_timedelta, to_datetime
 from dataflow.types import Kind, Row, SqlType, Value
 
 Rows = list[tuple[Any, ...]]
+_SAME = frozenset({str, bytes, float, Decimal, type(None)})
 
 
 def to_value(given: Any) -> Value:
@@ -27,6 +28,14 @@ def to_value(given: Any) -> Value:
     if isinstance(given, int):
         return int(given) if -(1 << 63) <= given < 1 << 64 else Decimal(given)
     return given  # type: ignore[no-any-return]
+
+
+def to_values(given: Sequence[Any]) -> Sequence[Value]:
+    """What stands for each of many objects."""
+    kinds = set(map(type, given))
+    if kinds <= _SAME or (kinds == {int} and min(given) >= -(1 << 63) and max(given) < 1 << 64):
+        return given
+    return [to_value(each) for each in given]
 
 
 def type_code(given: Any) -> str:

@@ -58,6 +58,12 @@ class Target:
             found = self._storers[source, modes] = column_storer(self.column.type, source, self.column.name, modes)
         return found
 
+    @property
+    def has_plain_default(self) -> bool:
+        """Whether `default` is the same for all rows of a statement, and no error."""
+        column = self.column
+        return column.default_now or (self._default is None and (column.has_default or column.nullable))
+
     def default(self, execution: Execution, row: Row) -> Value:
         """What DEFAULT stands for; 1364 if the column has none."""
         column = self.column
@@ -136,6 +142,10 @@ class Columns:
         )
         self.generated = frozenset(each.position for each in self._generated)
         self._checks = tuple((check.name, compile_predicate(call("not", check.expression))) for check in table.checks if check.enforced)
+
+    @property
+    def has_checks(self) -> bool:
+        return bool(self._checks)
 
     def complete(self, row: list[Value], execution: Execution) -> Row:
         """Fill in the generated columns."""

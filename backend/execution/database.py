@@ -179,8 +179,7 @@ class Database:
         lock_timeout_s: float,
         streams: bool,
     ) -> Answer:
-        vectors = self._vectors(plan, parameters)
-        run = StatementRun(self._compile(plan), vectors, modes, self._numbers, memory or {}, streams)
+        run = StatementRun(plan, self._compile(plan), parameters, modes, self._numbers, memory or {}, streams)
         try:
             return await self._run(run, transaction, lock_timeout_s)
         except TableAltering:
@@ -282,12 +281,6 @@ class Database:
             if attempt:
                 await asyncio.sleep(_pause_seconds(attempt))
         raise Retryable(Condition.DEADLOCK)
-
-    def _vectors(self, plan: Plan, parameters: Sequence[Value]) -> list[tuple[Value, ...]]:
-        if plan.batch is None:
-            return [tuple(parameters)]
-        own = len(parameters) - len(plan.facts)
-        return plan.vectors(parameters[:own], parameters[own:])
 
     def _compile(self, plan: Plan) -> Compiled:
         kept = self._compiled.get(id(plan))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from backend.execution.bulk_insert import bulk_insert
 from backend.execution.columns import Assignments, Columns, Scalar, divides, scalar_of
 from backend.execution.duplicates import duplicate_entry
 from backend.execution.enforcement import Enforcement, is_violation
@@ -55,6 +56,8 @@ class CompiledInsert:
             for position in range(len(insert.table.columns))
             if position not in targets and position != self.columns.row_id and position not in self.columns.generated
         )
+
+        self.bulk = bulk_insert(insert, self.columns, self.defaulted)
 
     @property
     def may_assume_absent(self) -> bool:

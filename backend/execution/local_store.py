@@ -168,7 +168,7 @@ class LocalStore:
     ) -> CommitResult:
         await asyncio.sleep(0)
         for number, part in parts.items():
-            locked = self._locks.blocker(owner or (b"", 0), part.writes, part.checks)
+            locked = self._locks.blocker(owner or (b"", 0), part.writes, part.checks, part.puts)
             if locked is not None:
                 return Locked(number, locked)
         for table_id, version in tables.items():
@@ -177,17 +177,19 @@ class LocalStore:
         for number, part in parts.items():
             shard = self.shards[number]
             expectations = [(key, expected) for key, expected, _ in part.writes] + part.checks
+            expectations += [(key, puts.expected) for puts in part.puts for key in puts.keys]
             for key, expected in expectations:
                 if expected != ANY and not is_met(expected, shard.version_of(key)):
                     return Conflict(number, key, shard.get(key))
         self._epoch += 1
         for number, part in parts.items():
-            if part.writes:
+            if part.writes or part.puts:
                 writes = {key: value for key, _, value in part.writes}
-                changes = self._views.changes(writes) if len(self.shards) == 1 else {}
-                self.shards[number].persist_epoch(
-                    PersistEpoch(self._epoch, writes, [], {}, None, durable=True)
-                )
+                for puts in part.puts:
+                    writes.update(zip(puts.keys, puts.values))
+                epoch = PersistEpoch(self._epoch, writes, [], {}, None, durable=True)
+                changes = self._views.changes(epoch) if len(self.shards) == 1 else {}
+                self.shards[number].persist_epoch(epoch)
                 self._views.apply(self._epoch, changes)
         if owner is not None:
             self._locks.release(owner)

@@ -11,7 +11,7 @@ from backend.store import Store
 from dataflow.schema import Table
 from persistence.layout import auto_increment_counter, row_id_counter
 
-ROW_ID_BLOCK = 1_000
+ROW_ID_BLOCK = 10_000
 RESERVATION_MAX = 1 << 16
 
 

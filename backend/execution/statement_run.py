@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 
 from backend.execution.directed import CompiledDirected
 from backend.execution.execution import Execution
 from backend.execution.insert import CompiledInsert
-from backend.execution.numbers import Numbers
+from backend.execution.numbers import AutoIncrement, Numbers
 from backend.execution.outcome import Answer
 from backend.execution.query import CompiledQuery
 from backend.execution.select import CompiledSelect
 from backend.execution.transaction import EpochLost, RowsChanged, Transaction
 from backend.execution.update import CompiledDelete, CompiledUpdate
+from controller.sql.plan import Plan
 from dataflow.errors import Condition, Retryable
 from dataflow.modes import Modes
 from dataflow.storing import Report
@@ -32,26 +34,36 @@ class StatementRun:
 
     def __init__(
         self,
+        plan: Plan,
         compiled: Compiled,
-        vectors: list[tuple[Value, ...]],
+        parameters: Sequence[Value],
         modes: Modes,
         numbers: Numbers,
         memory: Mapping[int, Sequence[Row]],
         streams: bool,
     ) -> None:
+        self._plan = plan
         self._memory = memory
         self._streams = streams
         self._compiled = compiled
-        self._vectors = vectors
+        self._parameters = parameters
         self._modes = modes
         self._now = utc_now()
         self._numbers = numbers
-        self._numbering = compiled.numbering(numbers, vectors) if isinstance(compiled, CompiledInsert) else None
+        self._numbering: AutoIncrement | None = None
+
+    @cached_property
+    def _vectors(self) -> list[tuple[Value, ...]]:
+        """The parameters of each row of a batch."""
+        plan, parameters = self._plan, self._parameters
+        own = len(parameters) - len(plan.facts)
+        return [tuple(parameters)] if plan.batch is None else plan.vectors(parameters[:own], parameters[own:])
 
     @property
     def may_share(self) -> bool:
         """Whether it may be committed together with others that want the same row."""
-        return isinstance(self._compiled, CompiledInsert | CompiledUpdate | CompiledDelete) and len(self._vectors) == 1
+        one = len(self._parameters) == len(self._plan.parameter_types) + len(self._plan.facts)
+        return isinstance(self._compiled, CompiledInsert | CompiledUpdate | CompiledDelete) and one
 
     @property
     def name(self) -> Hashable:
@@ -62,16 +74,24 @@ class StatementRun:
     def may_assume_absent(self) -> bool:
         return isinstance(self._compiled, CompiledInsert) and self._compiled.may_assume_absent
 
-    async def __call__(self, transaction: Transaction, assume_absent: bool = False) -> Answer:
-        execution = Execution(
+    def _execution(self, transaction: Transaction, parameters: tuple[Value, ...], assume_absent: bool) -> Execution:
+        return Execution(
             transaction,
-            self._vectors[0],
+            parameters,
             self._modes,
             self._now,
             self._numbers,
             assume_absent=assume_absent,
             memory=self._memory,
         )
+
+    async def __call__(self, transaction: Transaction, assume_absent: bool = False) -> Answer:
+        if assume_absent and isinstance(self._compiled, CompiledInsert) and self._compiled.bulk is not None:
+            execution = self._execution(transaction, (), True)
+            done = await self._compiled.bulk.run(execution, self._plan, self._parameters)
+            if done is not None:
+                return done
+        execution = self._execution(transaction, self._vectors[0], assume_absent)
         for _ in range(LOOKS_MAX):
             mark = transaction.mark()
             for value in self._vectors[0]:
@@ -88,7 +108,8 @@ class StatementRun:
 
     async def _once(self, execution: Execution) -> Answer:
         if isinstance(self._compiled, CompiledInsert):
-            assert self._numbering is not None
+            if self._numbering is None:
+                self._numbering = self._compiled.numbering(self._numbers, self._vectors)
             return await self._compiled.run(execution, self._vectors, self._numbering)
         if self._streams and isinstance(self._compiled, CompiledSelect):
             return await self._compiled.stream(execution)

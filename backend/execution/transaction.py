@@ -21,7 +21,19 @@ from enum import Enum
 from typing import Any
 
 from backend.execution.held_locks import HeldLocks, LockRefused
-from backend.store import ABSENT, ANY, PRESENT, Address, CommitResult, Committed, Locked, Part, Store, Stored
+from backend.store import (
+    ABSENT,
+    ANY,
+    PRESENT,
+    Address,
+    CommitResult,
+    Committed,
+    Locked,
+    Part,
+    Puts,
+    Store,
+    Stored,
+)
 from controller.sql.locking import EXCLUSIVE, Locking
 from dataflow.errors import Condition, InvalidStatement, Retryable
 
@@ -88,12 +100,13 @@ class Transaction:
         self._rows: dict[int, dict[Address, None]] = {}
         self._tables: dict[int, int] = {}
         self._epoch: int | None = None
+        self._puts: dict[int, list[Puts]] = {}
         self._undo: list[tuple[dict[Address, Any], Address, Any]] = []
         self._savepoints: list[tuple[str, int]] = []
 
     @property
     def is_empty(self) -> bool:
-        return not self._writes
+        return not self._writes and not self._puts
 
     # Reads
 
@@ -193,6 +206,13 @@ class Transaction:
         if self._size_bytes > self._size_bytes_max:
             raise InvalidStatement(Condition.TRANSACTION_TOO_LARGE)
 
+    def put_all(self, shard: int, puts: Puts) -> None:
+        """Write many values at once. Nothing is read or rolled back after this, the transaction is only committed."""
+        self._puts.setdefault(shard, []).append(puts)
+        self._size_bytes += sum(map(len, puts.keys)) + sum(map(len, puts.values)) + 32 * len(puts.keys)
+        if self._size_bytes > self._size_bytes_max:
+            raise InvalidStatement(Condition.TRANSACTION_TOO_LARGE)
+
     def check(self, address: Address, version: int) -> None:
         """The commit must find the key unchanged: what a row lock is to others.
 
@@ -262,10 +282,10 @@ class Transaction:
         """As `commit`, but a lost race is returned, and locks are kept unless it happened."""
         assert self.state is State.OPEN, self.state
         self.state = State.ROLLED_BACK
-        if not self._writes:
+        if self.is_empty:
             self.state = State.COMMITTED
             return Committed(0)
-        parts: dict[int, Part] = {}
+        parts = {shard: Part([], [], puts) for shard, puts in self._puts.items()}
         for (shard, key), (expected, value) in self._writes.items():
             part = parts.get(shard)
             if part is None:
@@ -287,6 +307,7 @@ class Transaction:
         self.locks.release()
         self._release_epoch()
         self._writes.clear()
+        self._puts.clear()
         self._rows.clear()
         self._undo.clear()
         self._savepoints.clear()

@@ -45,7 +45,7 @@ from dataflow.types import (
     Value,
 )
 
-__all__ = ["NOTE", "WARNING", "Notice", "Report", "column_storer", "row_storer", "store"]
+__all__ = ["NOTE", "WARNING", "Notice", "Report", "column_fitness", "column_storer", "row_storer", "store"]
 
 RowStore = Callable[[Sequence[Value], Report], Row]
 
@@ -102,6 +102,18 @@ def _row_storer(columns: tuple[tuple[SqlType, str], ...], sources: tuple[SqlType
     unpack = f"    {names}= values\n" if columns else ""
     exec(f"def store_row(values, report):\n{unpack}    return ({''.join(part + ', ' for part in parts)})\n", namespace)
     function: RowStore = namespace["store_row"]
+    return function
+
+
+@lru_cache(maxsize=4096)
+def column_fitness(column: SqlType, source: SqlType, nullable: bool) -> Callable[[Sequence[Value]], bool] | None:
+    """Tells of many values whether all are stored as they are, quickly; None if there is no quick way to tell."""
+    namespace: dict[str, Any] = {}
+    test = _fits(column, source, "v", namespace)
+    if test is None:
+        return None
+    null = "v is None or " if nullable else ""
+    function: Callable[[Sequence[Value]], bool] = eval(f"lambda column: all([{null}({test}) for v in column])", namespace)
     return function
 
 

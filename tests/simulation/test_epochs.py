@@ -19,6 +19,7 @@ import pytest
 from dataflow.coordinator import Coordinator
 from dataflow.epoch_messages import (
     ABSENT,
+    ANY,
     Committed,
     DiscardDecisions,
     DiscardPrepared,
@@ -27,12 +28,14 @@ from dataflow.epoch_messages import (
     PersistEpoch,
     PersistPrepared,
     PreparedEpoch,
+    Puts,
     Reply,
     Report,
     Stage,
     Stored,
     TransactionId,
     Withdrawn,
+    Write,
 )
 from dataflow.epochs import ShardEpochs
 
@@ -61,6 +64,7 @@ class Disk:
         return self.epoch
 
     def apply(self, effect: PersistEpoch) -> None:
+        assert effect.absent <= effect.writes.keys() and effect.absent.isdisjoint(self.values)
         for key, value in effect.writes.items():
             if value is None:
                 self.values.pop(key, None)
@@ -71,6 +75,19 @@ class Disk:
         if effect.decision is not None:
             self.decisions[effect.epoch] = effect.decision
         self.prepared = None
+
+
+def stage_of(
+    transaction: TransactionId, participants: tuple[int, ...], writes: list[Write], chance: random.Random
+) -> Stage:
+    """Some of the writes as `Puts`."""
+    puts = []
+    for expected in (ABSENT, ANY):
+        some = [each for each in writes if each[1] == expected and each[2] is not None and chance.random() < 0.5]
+        if some:
+            writes = [each for each in writes if each not in some]
+            puts.append(Puts([key for key, _, _ in some], [value for _, _, value in some], expected))
+    return Stage(transaction, 0, participants, writes, [], [(1, 1)], puts=tuple(puts))
 
 
 class Cluster:
@@ -187,7 +204,7 @@ class Cluster:
             parts.setdefault(shard, []).append((key, version, value + name))
         self.answers[transaction] = {}
         stages = {
-            shard: Stage(transaction, 0, tuple(sorted(parts)), writes, [], [(1, 1)]) for shard, writes in parts.items()
+            shard: stage_of(transaction, tuple(sorted(parts)), writes, self.random) for shard, writes in parts.items()
         }
         self.waiting[transaction] = stages
         for shard, stage in stages.items():
@@ -252,7 +269,8 @@ def run(seed: int) -> int:
         if roll < 0.08 and len(cluster.waiting) < 30:
             cluster.submit()
             latest = (b"client", cluster.sequence - 1)
-            touched[latest] = sum(len(stage.writes) for stage in cluster.waiting[latest].values())
+            stages = cluster.waiting[latest].values()
+            touched[latest] = sum(len(stage.writes) + sum(len(each.keys) for each in stage.puts) for stage in stages)
         elif roll < 0.08 + crashes:
             alive = [shard for shard, machine in enumerate(cluster.shards) if machine is not None]
             if alive:

@@ -250,7 +250,7 @@ class Cluster(test_epochs.Cluster):
             parts.setdefault(shard, {})[key] = (key, expected, value)
         self.answers[transaction] = {}
         self.waiting[transaction] = {
-            shard: Stage(transaction, 0, tuple(sorted(parts)), list(writes.values()), [], [(1, 1)])
+            shard: test_epochs.stage_of(transaction, tuple(sorted(parts)), list(writes.values()), self.random)
             for shard, writes in parts.items()
         }
         for shard, stage in self.waiting[transaction].items():

@@ -78,8 +78,9 @@ class Hosted:
             writes[key] = WRITER.encode(row)
             writes.update({entry.key: entry.value for entry in WRITER.entries(row, key)})
             self.rows[row[0]] = row
-        changes = self.host.changes(writes)
-        self.store.persist_epoch(PersistEpoch(self.store.epoch + 1, writes, [], {}, None, True))
+        epoch = PersistEpoch(self.store.epoch + 1, writes, [], {}, None, True)
+        changes = self.host.changes(epoch)
+        self.store.persist_epoch(epoch)
         self.host.apply(self.store.epoch, changes)
 
     def add(self, name: bytes, node: Node, key: tuple[int, ...]) -> bool:
@@ -150,7 +151,9 @@ def test_a_view_over_a_table_that_changes_is_given_up(hosted: Hosted) -> None:
     hosted.add(b"counts", COUNTS, ())
     hosted.host.tables_changed({TABLE.id: TABLE.version + 1})
     hosted.later.run()
-    assert not hosted.host.views and not hosted.host.changes({WRITER.row_key((1, 1, 1)): None})
+    assert not hosted.host.views and not hosted.host.changes(
+        PersistEpoch(1, {WRITER.row_key((1, 1, 1)): None}, [], {}, None, True)
+    )
     hosted.put([(1, 3, 4)])
     assert not hosted.add(b"counts", COUNTS, ())
     hosted.later.run()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dataflow.epoch_messages import ANY
+from dataflow.epoch_messages import ANY, Puts, Stage
 from dataflow.errors import Condition, MillraceError
 from persistence import shard_store
 from persistence.free_space import FreeSpace
@@ -23,7 +23,9 @@ def test_less_than_the_reserve_is_error_1021(tmp_path: Path) -> None:
 def test_a_full_disk_takes_deletions_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shard_store, "RESERVE_BYTES", 1 << 62)
     store = ShardStore(tmp_path / "shard")
-    store.require_room([(b"key", ANY, None)])
+    store.require_room(Stage((b"", 1), 0, (0,), [(b"key", ANY, None)], [], []))
     with pytest.raises(MillraceError):
-        store.require_room([(b"key", ANY, None), (b"other", ANY, b"value")])
+        store.require_room(Stage((b"", 1), 0, (0,), [(b"key", ANY, None), (b"other", ANY, b"value")], [], []))
+    with pytest.raises(MillraceError):
+        store.require_room(Stage((b"", 1), 0, (0,), [], [], [], puts=(Puts([b"key"], [b"value"], ANY),)))
     store.close()

@@ -1,0 +1,134 @@
+"""INSERT of many rows that are stored just as they were given, a column at a time.
+
+What can be told beforehand is looked at once for the statement (`bulk_insert`): every column gets
+a parameter, a constant or a default that is the same for all rows, and nothing is computed from, or
+checked about, a row. What depends on the values is looked at for a column as a whole.
+
+Invariant: either all rows are written, exactly as `backend.execution.insert` would write them with
+`assume_absent`, or nothing is done and `run` says so; then that module finds out what is wrong with which row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from backend.execution.columns import Columns, Target
+from backend.execution.execution import Execution
+from backend.execution.outcome import Done
+from backend.execution.reading import table_writer
+from backend.execution.transaction import Transaction
+from backend.store import ABSENT, ANY, NEW, Puts
+from controller.sql.plan import Insert, OnDuplicate, Plan
+from dataflow.expression import Literal, Parameter
+from dataflow.storing import column_fitness
+from dataflow.types import Value
+from persistence.layout import Entries
+
+Fits = Callable[[Sequence[Value]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A column that is given a value: the parameter's, or the literal's for all rows."""
+
+    position: int
+    given: Parameter | Literal
+    fits: Fits
+
+
+class BulkInsert:
+    def __init__(self, insert: Insert, columns: Columns, cells: Sequence[_Cell], defaults: Sequence[tuple[int, Target]]) -> None:
+        self._table = insert.table
+        self._row_id = columns.row_id
+        self._cells = cells
+        self._defaults = defaults
+        self._writer = table_writer(insert.table)
+
+    async def run(self, execution: Execution, plan: Plan, parameters: Sequence[Value]) -> Done | None:
+        """Write all rows; None if they have to be looked at one by one."""
+        start, width = plan.batch or (0, len(plan.parameter_types))
+        after = len(plan.parameter_types) - start - width + len(plan.facts)
+        end = len(parameters) - after
+        count = (end - start) // width if width else 1
+        columns: list[Sequence[Value]] = [()] * len(self._table.columns)
+        for cell in self._cells:
+            given = cell.given
+            if isinstance(given, Parameter) and start <= given.index < start + width:
+                column: Sequence[Value] = parameters[given.index : end : width]
+                if not cell.fits(column):
+                    return None
+            else:
+                if isinstance(given, Literal):
+                    value = given.value
+                else:
+                    value = parameters[given.index if given.index < start else given.index + end - start - width]
+                if not cell.fits((value,)):
+                    return None
+                column = (value,) * count
+            columns[cell.position] = column
+        for position, target in self._defaults:
+            columns[position] = (target.default(execution, ()),) * count
+        if self._row_id is not None:
+            columns[self._row_id] = await execution.numbers.row_ids(self._table.id, count)
+        if not self._write(execution.transaction, columns):
+            return None
+        info = f"Records: {count}  Duplicates: 0  Warnings: 0" if count > 1 else ""
+        return Done(count, count, 0, None, info, ())
+
+    def _write(self, transaction: Transaction, columns: Sequence[Sequence[Value]]) -> bool:
+        """False, and nothing is written, if one of the rows is the duplicate of another."""
+        writer = self._writer
+        rows = list(zip(*columns))
+        keys = writer.row_keys(rows)
+        entries = writer.all_entries(rows, keys)
+        if entries is None or (self._row_id is None and len(set(keys)) < len(keys)):
+            return False
+        if any(each.unique and len(set(each.keys)) < len(keys) for each in entries):
+            return False
+        transaction.use_table(self._table.id, self._table.version)
+        stored = Entries(keys, writer.codec.encode_rows(rows), keys, True)
+        _put(transaction, stored, ABSENT if self._row_id is None else NEW)
+        for each in entries:
+            _put(transaction, each, ABSENT if each.unique else ANY)
+        return True
+
+
+def _put(transaction: Transaction, entries: Entries, expected: int) -> None:
+    store = transaction.store
+    if store.shard_count == 1:
+        transaction.put_all(0, Puts(entries.keys, entries.values, expected))
+        return
+    shards: dict[int, Puts] = {}
+    for route, key, value in zip(entries.routes, entries.keys, entries.values):
+        shard = store.shard_of(route)
+        puts = shards.get(shard)
+        if puts is None:
+            puts = shards[shard] = Puts([], [], expected)
+        puts.keys.append(key)
+        puts.values.append(value)
+    for shard, puts in shards.items():
+        transaction.put_all(shard, puts)
+
+
+def bulk_insert(insert: Insert, columns: Columns, defaulted: Sequence[int]) -> BulkInsert | None:
+    """How to insert any number of rows at once; None if each has to be looked at."""
+    table = insert.table
+    is_plain = insert.on_duplicate is OnDuplicate.ERROR and not insert.ignore and insert.select is None
+    if not is_plain or insert.relations or len(insert.rows) != 1 or table.altering:
+        return None
+    if columns.auto_increment is not None or columns.generated or columns.has_checks:
+        return None
+    cells = []
+    for position, given in zip(insert.columns, insert.rows[0]):
+        if not isinstance(given, Parameter | Literal):
+            return None
+        column = table.columns[position]
+        fits = column_fitness(column.type, given.type, column.nullable)
+        if fits is None:
+            return None
+        cells.append(_Cell(position, given, fits))
+    defaults = [(position, columns.targets[position]) for position in defaulted]
+    if any(not target.has_plain_default for _, target in defaults):
+        return None
+    return BulkInsert(insert, columns, cells, defaults)

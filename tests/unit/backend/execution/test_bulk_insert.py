@@ -1,0 +1,119 @@
+"""Rows inserted all at once are what they are when inserted one by one, and so is what is refused."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from backend.execution.insert import CompiledInsert
+from backend.execution.outcome import Done
+from controller.sql.settings import DEFAULT_SETTINGS
+from dataflow.errors import MillraceError
+from dataflow.modes import Modes
+from tests.unit.backend.execution.engine import Engine, run
+
+COLUMNS = (
+    "a INT {key}, b VARCHAR(6) NOT NULL, c DECIMAL(5,2), d BIGINT UNSIGNED NOT NULL DEFAULT 7, e VARBINARY(4), f TEXT,"
+    " g DATETIME DEFAULT '2001-02-03', UNIQUE KEY (b, c), KEY (d DESC), KEY (e, f(2))"
+)
+VALUES = (
+    ["1", "2", "3", "17", "-5", "NULL", "'6'", "2147483647", "2147483648"],
+    ["'x'", "'X '", "'yy'", "'zzzzzzz'", "'é'", "''", "NULL", "'abc'", "12"],
+    ["1.25", "NULL", "1.255", "1", "99999", "'x'"],
+    ["1", "0", "-1", "18446744073709551615", "'2'"],
+    ["'ab'", "NULL", "'abcde'", "x'00ff'"],
+    ["'text'", "NULL", "'ümlaut'", "7"],
+)
+
+
+def stored(engine: Engine, table_id: int) -> dict[bytes, bytes]:
+    """Everything that the shards have of a table, without the table's id."""
+    name = table_id.to_bytes(4, "big")
+    entries = [entry for shard in engine.store.shards for chunk in shard.view().scan(b"g", b"v") for entry in chunk]
+    return {key[:1] + key[5:]: value for key, _, value in entries if key[1:5] == name}
+
+
+async def outcome(engine: Engine, sql: str, alone: bool) -> object:
+    transaction = None if alone else engine.database.begin()
+    try:
+        done = await engine.done(sql, transaction)
+        if transaction is not None:
+            await transaction.commit()
+        return done
+    except MillraceError as error:
+        if transaction is not None:
+            transaction.rollback()
+        return error.condition, error.arguments
+
+
+@pytest.mark.parametrize("key", ["PRIMARY KEY", ""])
+@pytest.mark.parametrize("shard_count", [1, 3])
+def test_rows_inserted_at_once_are_stored_as_one_by_one(tmp_path: Path, key: str, shard_count: int) -> None:
+    chance = random.Random(shard_count)
+    at_once = 0
+
+    async def scenario(engine: Engine) -> None:
+        nonlocal at_once
+        await engine.define(f"CREATE TABLE t ({COLUMNS.format(key=key)})", f"CREATE TABLE u ({COLUMNS.format(key=key)})")
+        tables = [engine.database.catalog.table("d", name) for name in ("t", "u")]
+        for number in range(300):
+            engine.modes = Modes(strict=chance.random() < 0.7)
+            tame = chance.random() < 0.6
+            rows = []
+            for place in range(chance.choice([1, 2, 3, 8])):
+                if tame:
+                    row = [str(number * 10 + place), f"'{chance.choice('abcé')}{number * 10 + place}'", "1.25", "3", "NULL", "'t'"]
+                else:
+                    row = [chance.choice(some) for some in VALUES]
+                rows.append("(" + ", ".join(row) + ")")
+            sql = f"INSERT INTO {{}} (a, b, c, d, e, f) VALUES {', '.join(rows)}"
+            plan, values = engine.plans.plan_text(sql.format("t"), engine.database.catalog, "d", DEFAULT_SETTINGS)
+            compiled = engine.database._compile(plan)
+            assert isinstance(compiled, CompiledInsert)
+            together = await outcome(engine, sql.format("t"), True)
+            at_once += compiled.bulk is not None and isinstance(together, Done)
+            assert together == await outcome(engine, sql.format("u"), False) or _names_its_table(together), sql
+        if key:
+            assert stored(engine, tables[0].id) == stored(engine, tables[1].id)
+        ordered = "ORDER BY a, b, c, d, e, f, g"
+        everything = await engine.rows(f"SELECT * FROM t {ordered}")
+        assert len(everything) > 100 and everything == await engine.rows(f"SELECT * FROM u {ordered}")
+        for (a,) in await engine.rows("SELECT a FROM t WHERE a IS NOT NULL"):  # each is on its shard
+            assert await engine.rows(f"SELECT a FROM t WHERE a = {a}")
+        by_index = [await engine.rows(f"SELECT a, b FROM {name} WHERE d = 3 ORDER BY a, b") for name in "tu"]
+        assert by_index[0] == by_index[1] and len(by_index[0]) > 50
+
+    run(tmp_path, scenario, shard_count)
+    assert at_once > 50
+
+
+def _names_its_table(outcome: object) -> bool:
+    """Only the message of a duplicate key has the table's name."""
+    return isinstance(outcome, tuple) and any("t." in str(each) for each in outcome[1])
+
+
+def test_constants_and_facts_beside_parameters_are_the_same_for_all_rows(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        await engine.define("CREATE TABLE t (a INT PRIMARY KEY, b INT, c VARCHAR(9), d INT DEFAULT 4)")
+        for sql in ("INSERT INTO t (c, a, b) VALUES (?, ?, 5)", "INSERT INTO t (a, b, c) VALUES (?, ?, ?)"):
+            values = ["x", 1] if "5" in sql else [2, None, "y"]
+            plan = engine.plans.plan_prepared(sql, engine.database.catalog, "d", DEFAULT_SETTINGS, ("n",) * len(values))
+            await engine.database.execute(plan, values)
+        assert await engine.rows("SELECT * FROM t") == [(1, 5, "x", 4), (2, None, "y", 4)]
+
+    run(tmp_path, scenario)
+
+
+def test_a_duplicate_within_the_rows_or_with_a_stored_one_is_error_1062_and_nothing_is_stored(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        await engine.define("CREATE TABLE t (a INT PRIMARY KEY, b INT UNIQUE)")
+        await engine.run("INSERT INTO t VALUES (1, 1)")
+        for rows, duplicate in (("(2, 2), (2, 3)", "2"), ("(2, 2), (3, 2)", "2"), ("(2, 2), (3, 1)", "1"), ("(2, 2), (1, 9)", "1")):
+            with pytest.raises(MillraceError, match=f"Duplicate entry '{duplicate}'"):
+                await engine.run(f"INSERT INTO t VALUES {rows}")
+        assert (await engine.done("INSERT INTO t VALUES (2, NULL), (3, NULL)")).affected == 2
+        assert await engine.rows("SELECT * FROM t") == [(1, 1), (2, None), (3, None)]
+
+    run(tmp_path, scenario)
