@@ -311,10 +311,13 @@ class Engine:
 
     def rows(self, view: View, key: Key) -> list[Row] | None:
         """The rows of an index key, None if it is a hole."""
-        value = view.arrangement.index.get(key)
+        arrangement = view.arrangement
+        value = arrangement.index.get(key)
         if value is None:
-            return [] if view.arrangement.full else None
-        return list(rows_of(view.arrangement.bag(value)))
+            return [] if arrangement.full else None
+        if arrangement.kind is Kind.UNIQUE:
+            return [value] if value else []
+        return list(rows_of(arrangement.bag(value)))
 
     # -- versions
 

@@ -6,15 +6,22 @@ the blocks of its predecessors. Places are counted from the start of the heap.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 STEP_BYTES_MIN = 1 << 14
 
 
-def block_size(size: int) -> int:
-    """`size`, rounded up to that of a block."""
+def _rounded(size: int) -> int:
     step = max(16, 1 << max(0, size.bit_length() - 3))
     return -(-size // step) * step
+
+
+_SMALL = tuple(map(_rounded, range(4096)))
+
+
+def block_size(size: int) -> int:
+    """`size`, rounded up to that of a block."""
+    return _SMALL[size] if size < 4096 else _rounded(size)
 
 
 class Heap:
@@ -52,6 +59,11 @@ class Heap:
         size = block_size(size)
         self.live_bytes -= size
         self._freed.append((place, size))
+
+    def free_many(self, places: Iterable[int], sizes: Iterable[int]) -> None:
+        blocks = list(map(block_size, sizes))
+        self.live_bytes -= sum(blocks)
+        self._freed += zip(places, blocks)
 
     def release(self) -> None:
         """No reader that could see what was freed would believe it any more."""

@@ -13,6 +13,7 @@ import logging
 from collections.abc import Iterable, Sequence
 
 import msgspec
+import numpy as np
 
 from backend.shared_memory.entry import EntryLayout
 from backend.shared_memory.ordered_publication import OrderedPublication
@@ -28,6 +29,8 @@ from dataflow.types import Row
 LOOKUPS_BEFORE_SHARING = 4
 LARGE_BYTES = 1 << 14
 COMPLETE_KEYS_MAX = 10_000
+AT_ONCE_MIN = 16
+"""From so many keys on numpy is quicker."""
 
 log = logging.getLogger(__name__)
 _encode = msgspec.msgpack.Encoder().encode
@@ -76,6 +79,8 @@ class Publication:
     def follow(self, engine: Engine, keys: Iterable[Key]) -> None:
         """These keys were filled, changed or evicted; those that are shown are to be shown as they are now."""
         writer = self.writer
+        if self._naming.is_exact and not writer.complete:
+            keys = self._follow_at_once(engine, list(keys))
         for key in keys:
             name = self._naming.name_of_index_key(key)
             size = None if name is None else writer.size_of(name)
@@ -90,6 +95,30 @@ class Publication:
                 if writer.complete:
                     writer.give_up_completeness()
                 writer.remove(name)
+
+    def _follow_at_once(self, engine: Engine, keys: list[Key]) -> list[Key]:
+        """Show many keys as they are now; those that have to be looked at one by one."""
+        if len(keys) < AT_ONCE_MIN or set(map(type, keys)) != {int}:
+            return keys
+        try:
+            slots, lengths = self.writer.find_many(np.array(keys, np.int64))
+        except OverflowError:
+            return keys
+        view, places, left = self.view, [], []
+        changed: list[list[Row]] = []
+        for place, (key, length) in enumerate(zip(keys, lengths.tolist())):
+            if not length:
+                continue
+            rows = engine.rows(view, key)
+            if rows is None or length > LARGE_BYTES:
+                left.append(key)
+            else:
+                places.append(place)
+                changed.append(rows)
+        if places:
+            unplaced = self.writer.replace_many(slots[places], changed, list(map(_encode, changed)))
+            left += [keys[places[number]] for number in unplaced]
+        return left
 
     def read_keys(self) -> list[Key]:
         """The keys that were read here since last asked."""

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from typing import Any
 from zlib import crc32
 
 import numpy as np
 
-from backend.shared_memory.entry import EntryLayout, entry_extent, key_of
+from backend.shared_memory.entry import EntryLayout, entry_extent, entry_extents, key_of
 from backend.shared_memory.heap import Heap
+from backend.shared_memory.probing import Array, find, tags_of
 from backend.shared_memory.segment import (
     BITS_MIN,
     COMPLETE,
@@ -43,8 +43,6 @@ LOAD_MAX = 0.6
 GARBAGE_BYTES_MIN = 4 << 20
 GARBAGE_PRESSED_BYTES_MIN = 64 << 10
 
-Array = np.ndarray[Any, Any]
-
 log = logging.getLogger(__name__)
 
 
@@ -63,7 +61,9 @@ class SharedViewWriter:
         self._heap = Heap(HEAP_BYTES_MAX, self._segment.reserve)
         self._announced: Segment = self._segment
         self._epoch = 0
-        self._edits: dict[int, tuple[int, int]] = {}
+        self._edits: list[int] = []
+        self._edits_at_once: list[Array] = []
+        """Positions that the current index has changed, and the idle one not yet."""
         self._editing = False
         self._used = 0
         self.count = 0
@@ -114,7 +114,8 @@ class SharedViewWriter:
             self.count += 1
             self._segment.touched[position] = 0
         location = (start + len(head)) >> 3 << LENGTH_BITS | len(payload)
-        index[position], index[position + 1] = self._edits[position] = (tag, location)
+        index[position], index[position + 1] = tag, location
+        self._edits.append(position)
         return True
 
     def _not_put(self) -> bool:
@@ -130,7 +131,8 @@ class SharedViewWriter:
         assert position is not None
         index = self._idle
         self._free(index[position + 1])
-        index[position], index[position + 1] = self._edits[position] = (REMOVED, 0)
+        index[position], index[position + 1] = REMOVED, 0
+        self._edits.append(position)
         self.count -= 1
 
     def __contains__(self, key: SharedKey) -> bool:
@@ -142,6 +144,40 @@ class SharedViewWriter:
         if not found or position is None:
             return None
         return int(self._segment.pairs[(self._epoch + self._editing) & 1][position + 1]) & LENGTH_MASK
+
+    def find_many(self, numbers: Array) -> tuple[Array, Array]:
+        """The slots of keys that are numbers, and the lengths of their encoded rows, 0 for one that is not here."""
+        assert self._exact
+        index = self._segment.slots_array((self._epoch + self._editing) & 1)
+        slots, locations = find(index, tags_of(numbers), self._segment.shift)
+        return slots, locations & np.uint64(LENGTH_MASK)
+
+    def replace_many(self, slots: Array, rows: Sequence[Sequence[Row]], payloads: Sequence[bytes]) -> Sequence[int]:
+        """The keys in these slots, as `find_many` tells them, get these rows; which of them have found no place."""
+        self._begin()
+        segment, head, allocate = self._segment, self._layout.head, self._heap.allocate
+        memory, heap_start = segment.memory, segment.heap_start
+        locations, left = [], []
+        for number, (some, payload) in enumerate(zip(rows, payloads)):
+            entry = head(some, payload, 0)
+            start = heap_start + len(entry)
+            entry += payload
+            place = allocate(len(entry))
+            if place is None:
+                left.append(number)
+                locations.append(0)
+                continue
+            memory[heap_start + place : heap_start + place + len(entry)] = entry
+            locations.append((start + place) >> 3 << LENGTH_BITS | len(payload))
+        index = segment.index_array((self._epoch + 1) & 1)
+        if left:
+            slots, locations = slots[np.flatnonzero(locations)], [each for each in locations if each]
+        places = 2 * slots + 1
+        starts, sizes = entry_extents(segment.array(np.uint32), self._layout.width, index[places])
+        self._heap.free_many((starts - heap_start).tolist(), sizes.tolist())
+        index[places] = np.array(locations, np.uint64)
+        self._edits_at_once.append(places)
+        return left
 
     def give_up_completeness(self) -> None:
         """From now on a key that is not here may still have rows."""
@@ -199,11 +235,18 @@ class SharedViewWriter:
             return
         self._editing = True
         self._segment.words[WRITING] = self._epoch + 1
-        index = self._idle
-        for position, pair in self._edits.items():
-            index[position], index[position + 1] = pair
-        self._edits.clear()
+        segment, which = self._segment, self._epoch & 1
+        index, current = segment.pairs[1 - which], segment.pairs[which]
+        for position in self._edits:
+            index[position], index[position + 1] = current[position], current[position + 1]
+        for positions in self._edits_at_once:
+            segment.index_array(1 - which)[positions] = segment.index_array(which)[positions]
+        self._forget_edits()
         self._heap.release()
+
+    def _forget_edits(self) -> None:
+        self._edits.clear()
+        self._edits_at_once.clear()
 
     def _find(self, key: SharedKey, tag: int) -> tuple[int | None, bool]:
         """(the key's position, True), or (where it could go, False); None if that is nowhere."""
@@ -274,7 +317,7 @@ class SharedViewWriter:
             raise
         self._place(old, new, live, tags, locations)
         self._segment = new
-        self._edits.clear()
+        self._forget_edits()
         new.words[COMPLETE] = self.complete
         new.words[EPOCH], new.words[WRITING] = self._epoch, self._epoch + 1
         if old is not self._announced:

@@ -60,12 +60,24 @@ steps = st.lists(
     st.one_of(
         st.tuples(st.just("put"), names, st.integers(0, 3), st.integers(0, 300)),
         st.tuples(st.just("remove"), names, st.just(0), st.just(0)),
+        st.tuples(st.just("replace"), names, st.integers(0, 3), st.integers(0, 300)),
         st.tuples(st.just("publish"), st.just(0), st.just(0), st.just(0)),
         st.tuples(st.just("rebuild"), st.just(0), st.just(0), st.just(0)),
         st.tuples(st.just("compact"), st.just(0), st.just(0), st.just(0)),
     ),
     max_size=120,
 )
+
+
+def replace(view: SharedViewWriter, edited: dict[int, bytes], least: int, row_count: int, size: int) -> None:
+    """Other rows for all keys that are not less than one."""
+    wanted = [key for key in (*range(-5, 31), -(1 << 63), (1 << 63) - 1, 1 << 40) if key >= least]
+    positions, lengths = view.find_many(np.array(wanted, np.int64))
+    assert lengths.tolist() == [len(edited.get(key, b"")) for key in wanted]
+    found = [number for number, key in enumerate(wanted) if key in edited]
+    rows = [[(wanted[at], number, "y" * size, at) for number in range(row_count)] for at in found]
+    assert not view.replace_many(positions[found], rows, list(map(encode, rows)))
+    edited.update({wanted[at]: encode(some) for at, some in zip(found, rows)})
 
 
 @settings(max_examples=150)
@@ -90,6 +102,9 @@ def test_readers_see_what_a_dict_has_at_each_publication(
             elif step == "remove":
                 view.remove(name(key))
                 edited.pop(key, None)
+            elif step == "replace":
+                if exact:
+                    replace(view, edited, key, row_count, size)
             elif step == "publish":
                 view.publish()
                 published = dict(edited)

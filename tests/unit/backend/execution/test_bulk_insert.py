@@ -69,7 +69,7 @@ def test_rows_inserted_at_once_are_stored_as_one_by_one(tmp_path: Path, key: str
                     row = [chance.choice(some) for some in VALUES]
                 rows.append("(" + ", ".join(row) + ")")
             sql = f"INSERT INTO {{}} (a, b, c, d, e, f) VALUES {', '.join(rows)}"
-            plan, values = engine.plans.plan_text(sql.format("t"), engine.database.catalog, "d", DEFAULT_SETTINGS)
+            plan, _ = engine.plans.plan_text(sql.format("t"), engine.database.catalog, "d", DEFAULT_SETTINGS)
             compiled = engine.database._compile(plan)
             assert isinstance(compiled, CompiledInsert)
             together = await outcome(engine, sql.format("t"), True)
