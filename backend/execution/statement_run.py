@@ -62,8 +62,9 @@ class StatementRun:
     @property
     def may_share(self) -> bool:
         """Whether it may be committed together with others that want the same row."""
-        one = len(self._parameters) == len(self._plan.parameter_types) + len(self._plan.facts)
-        return isinstance(self._compiled, CompiledInsert | CompiledUpdate | CompiledDelete) and one
+        plan = self._plan
+        is_one = plan.batch is None or len(self._parameters) == len(plan.parameter_types) + len(plan.facts)
+        return is_one and isinstance(self._compiled, CompiledInsert | CompiledUpdate | CompiledDelete)
 
     @property
     def name(self) -> Hashable:
