@@ -46,8 +46,8 @@ BYTES_IN_MEMORY = 20
 """What a stored byte may take in an ordered view of all rows."""
 ROWS_AT_ONCE_MAX = 20_000
 """What needs more rows than this to be read is filled in the background."""
-ROUNDS_REMEMBERED = 10
-"""While nothing has to go, what was read longer ago than so many checks of the limit is forgotten."""
+NEARLY, ROUNDS_REMEMBERED = 0.9, 10
+"""While less than this part of the memory is taken, what was read longer ago than so many checks is forgotten."""
 
 log = logging.getLogger(__name__)
 _encode = msgspec.msgpack.Encoder().encode
@@ -320,7 +320,7 @@ class ViewHost:
         self._retire()
         limit_bytes = self._memory_bytes - self._publisher.memory_bytes
         self._rounds += 1
-        if self._engine.measure().total_bytes > limit_bytes:
+        if self._engine.measure().total_bytes > NEARLY * limit_bytes:
             self._publisher.reference(self._engine)
         elif self._rounds % ROUNDS_REMEMBERED == 0:
             self._publisher.forget_reads()

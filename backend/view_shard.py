@@ -340,6 +340,8 @@ class ViewShard:
         if self.memory.total_bytes > limit_bytes:
             self._publisher.reference(engine)
             self._carry_out(self._views.limit_memory(limit_bytes))
+        else:
+            engine.age()
         self._publisher.compact(pressed=self.memory.total_bytes > limit_bytes)
 
     def status(self) -> HostedViews:

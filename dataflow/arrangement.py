@@ -21,7 +21,7 @@ drop the records that no handle is old enough to need: no merge, so no epoch pay
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -62,7 +62,7 @@ class Arrangement:
 
     __slots__ = (
         "before", "columns", "compute", "delta_of", "epoch", "full", "handles", "history", "index", "key_of", "kind",
-        "name", "orders", "reason", "recorders", "referenced", "step_changes", "sweep", "touched", "users", "views",
+        "known", "name", "orders", "reason", "recorders", "referenced", "step_changes", "touched", "users", "views",
     )  # fmt: skip
 
     def __init__(self, columns: Columns, kind: Kind, key_of: Callable[[Row], Key], name: str, reason: str = "") -> None:
@@ -80,7 +80,9 @@ class Arrangement:
         self.orders: dict[Columns, SortKey] = {}
         self.touched: set[Key] = set()
         self.referenced: set[Key] = set()
-        self.sweep: Iterator[Key] = iter(())
+        """Keys that were read since the memory limit was last looked at."""
+        self.known = 0
+        """So many keys were there then."""
         self.recorders = 0
         self.before: dict[Key, Any] = {}
         self.step_changes: dict[Key, Delta] | None = None
@@ -102,8 +104,6 @@ class Arrangement:
         if self.recorders:
             self._record_fill(key, value)
         self.index[key] = value
-        if self.views:
-            self.referenced.add(key)
 
     def bag(self, value: Any) -> Bag:
         """The rows of an index entry."""

@@ -294,6 +294,10 @@ class Engine:
         self._unpublished.update(self.views)
         return self._clock.enforce(limit_bytes, evictor)
 
+    def age(self) -> None:
+        """What was read since last asked is what was read last; `enforce` does this itself."""
+        self._clock.age()
+
     def reference(self, view: View, keys: Iterable[Key]) -> None:
         """These keys were read elsewhere, e.g. in shared memory."""
         view.arrangement.referenced.update(keys)

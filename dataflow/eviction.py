@@ -20,6 +20,7 @@ from dataflow.join_shape import shape_of
 from dataflow.lookup_code import interest
 from dataflow.node import Aggregate, Columns, Join, LeftJoin, SemiJoin, TopK, Union, source_column
 from dataflow.operator import Operator
+from dataflow.origins import Route, origins, routes
 from dataflow.pipeline import Stage, pipeline_of
 from dataflow.source import Key, text_key
 from dataflow.types import Row
@@ -53,6 +54,7 @@ class Evictor:
         self.announce = announce
         self.looks_up = announce is None
         self.count = 0
+        self._routes: dict[int, list[Route]] = {}
 
     def evict(self, operator: Operator, arrangement: Arrangement, key: Key) -> None:
         """Make a key a hole, and all that depends on it."""
@@ -63,6 +65,31 @@ class Evictor:
             if arrangement.evict(key):
                 self.count += 1
                 waiting += found
+                if self.announce is not None and arrangement is operator.state:
+                    self.announce(operator, key_parts(arrangement.columns, key))
+
+    def evict_with_origins(self, operator: Operator, arrangement: Arrangement, key: Key) -> None:
+        """As `evict`, and with it the state below that nothing depends on any more."""
+        below = self._routes.get(id(arrangement))
+        if below is None:
+            below = self._routes[id(arrangement)] = routes(operator, arrangement)
+        found = [(route[0], each) for route in below for each in origins(arrangement, key, route)]
+        self.evict(operator, arrangement, key)
+        for owner, origin in found:
+            state = owner.state
+            assert state is not None
+            if not state.views and self.is_orphan(owner, state, origin):
+                self.evict_with_origins(owner, state, origin)
+
+    def is_orphan(self, operator: Operator, arrangement: Arrangement, key: Key) -> bool:
+        """Whether the key is held and nothing depends on it."""
+        return key in arrangement.index and next(self.dependents(operator, arrangement, key), None) is None
+
+    def evict_all(self, operator: Operator, arrangement: Arrangement) -> None:
+        """Make all keys holes; what depends on them goes, too, and is the caller's business."""
+        for key in list(arrangement.index):
+            if arrangement.evict(key):
+                self.count += 1
                 if self.announce is not None and arrangement is operator.state:
                     self.announce(operator, key_parts(arrangement.columns, key))
 

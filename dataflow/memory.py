@@ -26,6 +26,8 @@ against that would throw out thousands of keys because of one, and free nothing 
 """
 _GROWTH = 0.1
 """A sample is taken anew when the number of keys, or rows of few keys, has changed by this part."""
+FORGOTTEN = 4
+"""So many samples are taken anew after each check of the limit: what others hold of an object changes its share."""
 
 
 def _share(value: object, held: int) -> float:
@@ -81,8 +83,14 @@ class Meter:
         measured, mean = self._means.get(id(arrangement), (0, 0.0))
         if abs(size - measured) > _GROWTH * measured:
             mean = self._measure(arrangement, count)
+            self._means.pop(id(arrangement), None)
             self._means[id(arrangement)] = (size, mean)
         return mean
+
+    def forget_oldest(self) -> None:
+        """Measure some arrangements anew."""
+        for oldest in list(islice(self._means, FORGOTTEN)):
+            del self._means[oldest]
 
     def _measure(self, arrangement: Arrangement, count: int) -> float:
         total, sampled = 0.0, 0

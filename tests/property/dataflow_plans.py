@@ -245,6 +245,13 @@ class EvictInternal:
 
 
 @dataclass(frozen=True)
+class MakeRoom:
+    """Memory for so many percent of what is held."""
+
+    percent: int
+
+
+@dataclass(frozen=True)
 class AddView:
     node: Node
     key: Columns
@@ -265,7 +272,7 @@ class CloseHandle:
     which: int
 
 
-Action = OpenHandle | CloseHandle | Write | Read | Evict | EvictInternal | AddView | RemoveView
+Action = OpenHandle | CloseHandle | Write | Read | Evict | EvictInternal | MakeRoom | AddView | RemoveView
 
 
 @st.composite
@@ -296,6 +303,7 @@ def histories(draw: st.DrawFn, sqlite: bool = False) -> list[Action]:
                 writes(), writes(), reads(), reads(), reads(),
                 st.builds(Evict, st.integers(0, 3), st.integers(0, 9)),
                 st.builds(EvictInternal, st.integers(0, 99)),
+                st.builds(MakeRoom, st.integers(0, 99)),
                 views(sqlite), st.builds(RemoveView, st.integers(0, 3)),
                 st.builds(OpenHandle, st.integers(0, 3)), st.builds(CloseHandle, st.integers(0, 3)),
             ),

@@ -23,6 +23,7 @@ from tests.property.dataflow_plans import (
     CloseHandle,
     Evict,
     EvictInternal,
+    MakeRoom,
     MemorySource,
     OpenHandle,
     Read,
@@ -75,6 +76,10 @@ class Run:
                     Evictor(self.engine.graph).evict(view.operator, view.arrangement, keys[action.which % len(keys)])
             case EvictInternal():
                 self.evict_internal(action.which)
+            case MakeRoom():
+                limit_bytes = self.engine.measure().total_bytes * action.percent // 100
+                report = self.engine.enforce(limit_bytes)
+                assert report.total_bytes <= limit_bytes or report.only_full_left
         self.check()
         self.engine.validate()
 
