@@ -45,7 +45,7 @@ class Heap:
         else:
             place = self.top
             if place + size > self.reserved_bytes:
-                stop = place + max(size, STEP_BYTES_MIN, self.reserved_bytes // 4)
+                stop = place + max(size, STEP_BYTES_MIN, self.reserved_bytes // 16)
                 if stop > self._limit_bytes:
                     return None
                 self._reserve(self.reserved_bytes, stop)

@@ -39,7 +39,10 @@ from backend.shared_memory.segment import (
 from backend.shared_memory.shared_key import SharedKey
 from dataflow.types import Row
 
-LOAD_MAX = 0.6
+LOAD_MAX, LOAD_PRESSED_MAX = 0.6, 0.7
+"""An index that is fuller than this is made anew; fuller ones take more time to search, and less memory."""
+LOAD_NEW, LOAD_PRESSED_NEW = 1 / 3, 0.55
+"""A new index is no fuller than this."""
 GARBAGE_BYTES_MIN = 4 << 20
 GARBAGE_PRESSED_BYTES_MIN = 64 << 10
 
@@ -65,6 +68,7 @@ class SharedViewWriter:
         self._edits_at_once: list[Array] = []
         """Positions that the current index has changed, and the idle one not yet."""
         self._editing = False
+        self._pressed = False
         self._used = 0
         self.count = 0
         self.complete = complete
@@ -88,7 +92,8 @@ class SharedViewWriter:
     def put(self, key: SharedKey, rows: Sequence[Row], payload: bytes) -> bool:
         """Have the key's rows, encoded in `payload`; False if there is no place for them."""
         self._begin()
-        if self._used >= LOAD_MAX * (1 << self._segment.bits):
+        load_max = LOAD_PRESSED_MAX if self._pressed else LOAD_MAX
+        if self._used >= load_max * (1 << self._segment.bits):
             self._rebuild()
         tag = self._tag(key)
         position, found = self._find(key, tag)
@@ -134,6 +139,11 @@ class SharedViewWriter:
         index[position], index[position + 1] = REMOVED, 0
         self._edits.append(position)
         self.count -= 1
+        if index[position + 2] == EMPTY:  # no search goes on from here: it may end here, and before
+            while position >= 0 and index[position] == REMOVED:
+                index[position], index[position + 1] = self._edits[position] = (EMPTY, 0)
+                self._used -= 1
+                position -= 2
 
     def __contains__(self, key: SharedKey) -> bool:
         return self._find(key, self._tag(key))[1]
@@ -281,22 +291,35 @@ class SharedViewWriter:
     # --- a new file
 
     def compact(self, pressed: bool = False) -> bool:
-        """Leave the holes of the heap behind if they are more than what it holds, or half of that if memory is short."""
+        """Leave the holes of the heap behind if they are more than what it holds, or half of that if memory is short.
+
+        If it is, an index with too few keys gets smaller, too.
+        """
+        self._pressed = pressed
         garbage = self._heap.top - self._heap.live_bytes
         live = self._heap.live_bytes
         if garbage < (max(GARBAGE_PRESSED_BYTES_MIN, live // 2) if pressed else max(GARBAGE_BYTES_MIN, live)):
-            return False
+            if not pressed or self._bits(self.count) >= self._segment.bits:
+                return False
+            self._begin()
+            self._rebuild()
+            return True
         self._begin()
         self._rebuild(compact=True)
         return True
 
+    def _bits(self, count: int) -> int:
+        """The size of a new index for so many keys."""
+        load = LOAD_PRESSED_NEW if self._pressed else LOAD_NEW
+        return max(BITS_MIN, int(count / load).bit_length())
+
     def _rebuild(self, compact: bool = False) -> None:
-        """Go on in a new file, with an index that is at most one third full."""
+        """Go on in a new file."""
         assert self._editing
         old, old_heap = self._segment, self._heap
         pairs = old.index_array((self._epoch + 1) & 1).reshape(-1, 2)
         live = np.flatnonzero(pairs[:, 0] > REMOVED)
-        bits = max(BITS_MIN, (3 * len(live)).bit_length())
+        bits = self._bits(len(live))
         self._generation += 1
         new = self._new_segment(bits)
         try:
