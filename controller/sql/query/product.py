@@ -8,14 +8,14 @@ other conditions, outputs sorted by where they come from.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from controller.sql.query.canonical import digest, normalised
 from controller.sql.query.fields import Relation, mapped, substituted
 from dataflow.expression import Call, Column, Expression, columns_of
 from dataflow.functions import call
 from dataflow.join_shape import key_class
-from dataflow.node import Join
+from dataflow.node import Join, LeftJoin, Node
 from dataflow.types import Kind, SqlType
 
 
@@ -99,10 +99,21 @@ def close(product: Product, needed: Iterable[int]) -> Relation:
             bound = joined.bind(value)
             outputs.append(((1, 0, repr(bound)), bound, number))
     outputs.sort(key=lambda each: (each[0], each[2]))
-    node = Join(
-        tuple(each.node for each in ordered), equalities, conjunction(filters), tuple(value for _, value, _ in outputs)
-    )
-    return Relation(node, tuple(number for _, _, number in outputs))
+    values, ids = tuple(value for _, value, _ in outputs), tuple(number for _, _, number in outputs)
+    if len(ordered) == 1 and not filters:
+        return _projection(ordered[0].node, values, ids)
+    return Relation(Join(tuple(each.node for each in ordered), equalities, conjunction(filters), values), ids)
+
+
+def _projection(node: Node, outputs: tuple[Expression, ...], ids: tuple[int, ...]) -> Relation:
+    """A row of `outputs` for each row of a node, in any order of columns: the node itself if that is all of them."""
+    shown = dict(zip(outputs, ids, strict=True))
+    columns = [Column(place, kind) for place, kind in enumerate(node.types)]
+    if len(outputs) == len(columns) and all(column in shown for column in columns):
+        return Relation(node, tuple(shown[column] for column in columns))
+    if isinstance(node, LeftJoin) and node.outputs is None:
+        return Relation(replace(node, outputs=outputs), ids)
+    return Relation(Join((node,), outputs=outputs), ids)
 
 
 def close_exactly(product: Product, wanted: Sequence[int]) -> Relation:
@@ -111,10 +122,11 @@ def close_exactly(product: Product, wanted: Sequence[int]) -> Relation:
     if found.ids == tuple(wanted):
         return found
     outputs = tuple(Column(found.position(number), found.node.types[found.position(number)]) for number in wanted)
-    if isinstance(found.node, Join) and found.node.outputs is not None:
+    if isinstance(found.node, Join | LeftJoin) and found.node.outputs is not None:
         inner = found.node.outputs
-        outputs_inner = tuple(inner[each.index] for each in outputs)
-        return Relation(Join(found.node.inputs, found.node.equalities, found.node.filter, outputs_inner), tuple(wanted))
+        return Relation(replace(found.node, outputs=tuple(inner[each.index] for each in outputs)), tuple(wanted))
+    if isinstance(found.node, LeftJoin):
+        return Relation(replace(found.node, outputs=outputs), tuple(wanted))
     return Relation(Join((found.node,), outputs=outputs), tuple(wanted))
 
 
