@@ -28,6 +28,7 @@ from controller.sql.parse import parameter_count
 from controller.sql.plan import Query
 from controller.sql.planner import parse_statement
 from controller.sql.query import plan_query
+from controller.sql.query.product import projected
 from controller.sql.settings import DEFAULT_SETTINGS
 from controller.sql.template import canonical_text
 from dataflow.compile import compile_row, compile_scalar
@@ -105,7 +106,7 @@ def _with_outputs_kept(query: Query) -> Query:
             outputs.append(Column(key.column, query.node.types[key.column]))
     return replace(
         query,
-        node=Join((query.node,), filter=query.filter, outputs=tuple(outputs)),
+        node=projected(query.node if query.filter is None else Join((query.node,), filter=query.filter), tuple(outputs)),
         filter=None,
         outputs=tuple([Column(place, each.type) for place, each in enumerate(query.outputs)]),
         keys=tuple([replace(key, column=places[key.column]) for key in query.keys]),

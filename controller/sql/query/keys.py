@@ -145,7 +145,8 @@ class _Finish:
         needed: set[int] = set()
         for each in (*reads, *orders, *filters, *_read_by(block, product)):
             needed |= columns_of(each)
-        needed |= {column.index for column, _ in self._keys}
+        keys = [(_column(product, column), values) for column, values in self._keys]
+        needed |= {column.index for column, _ in keys}
         relation = close(product, (needed - windows.keys()) & product.ids)
         width = len(relation.ids)
         extended = Relation(relation.node, (*relation.ids, *windows))
@@ -166,7 +167,7 @@ class _Finish:
         return Query(
             relation.node,
             (),
-            tuple(Key(relation.position(column.index), values) for column, values in self._keys),
+            tuple(Key(relation.position(column.index), values) for column, values in keys),
             conjunction(bind(each) for each in filters),
             found,
             tuple(bind(each) for each in reads),
@@ -184,6 +185,12 @@ class _Finish:
             column.index: OF_NOTHING.get(function.function) for column, function in self._block.grouping.functions
         }
         return tuple(known.get(number) for number in relation.ids)
+
+
+def _column(product: Product, column: Column) -> Column:
+    """The column of an input that this one is, if it is one."""
+    found = product.expression(column)
+    return found if isinstance(found, Column) and found.type == column.type else column
 
 
 def _read_by(block: Block, product: Product) -> Iterator[Expression]:

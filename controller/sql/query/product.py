@@ -111,9 +111,15 @@ def _projection(node: Node, outputs: tuple[Expression, ...], ids: tuple[int, ...
     columns = [Column(place, kind) for place, kind in enumerate(node.types)]
     if len(outputs) == len(columns) and all(column in shown for column in columns):
         return Relation(node, tuple(shown[column] for column in columns))
-    if isinstance(node, LeftJoin) and node.outputs is None:
-        return Relation(replace(node, outputs=outputs), ids)
-    return Relation(Join((node,), outputs=outputs), ids)
+    return Relation(projected(node, outputs), ids)
+
+
+def projected(node: Node, outputs: tuple[Expression, ...]) -> Node:
+    """A row of `outputs` for each row of a node, computed by a join itself if it is one."""
+    if not isinstance(node, Join | LeftJoin):
+        return Join((node,), outputs=outputs)
+    inner = node.outputs
+    return replace(node, outputs=outputs if inner is None else tuple(mapped(each, lambda c: inner[c.index]) for each in outputs))
 
 
 def close_exactly(product: Product, wanted: Sequence[int]) -> Relation:
@@ -122,12 +128,7 @@ def close_exactly(product: Product, wanted: Sequence[int]) -> Relation:
     if found.ids == tuple(wanted):
         return found
     outputs = tuple(Column(found.position(number), found.node.types[found.position(number)]) for number in wanted)
-    if isinstance(found.node, Join | LeftJoin) and found.node.outputs is not None:
-        inner = found.node.outputs
-        return Relation(replace(found.node, outputs=tuple(inner[each.index] for each in outputs)), tuple(wanted))
-    if isinstance(found.node, LeftJoin):
-        return Relation(replace(found.node, outputs=outputs), tuple(wanted))
-    return Relation(Join((found.node,), outputs=outputs), tuple(wanted))
+    return Relation(projected(found.node, outputs), tuple(wanted))
 
 
 def _split(
