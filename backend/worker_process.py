@@ -139,7 +139,10 @@ async def _limit_memory(worker: Worker) -> None:
     """Keep the views within their memory."""
     while True:
         await asyncio.sleep(MEMORY_CHECK_S)
-        worker.enforce_limit()
+        try:
+            worker.enforce_limit()
+        except Exception:  # the next check may go well; without any, memory would grow for good
+            log.exception("the memory limit could not be enforced")
 
 
 async def _until_orphaned() -> None:

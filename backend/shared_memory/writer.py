@@ -215,7 +215,7 @@ class SharedViewWriter:
     def take_touched(self) -> Iterator[SharedKey]:
         """The keys that were read since last asked."""
         touched = self._segment.touched_array()
-        positions = np.flatnonzero(touched)
+        positions = np.flatnonzero(touched.copy())  # numpy fails if a reader touches something meanwhile
         touched[positions] = 0
         index = self._idle if self._editing else self._segment.pairs[self._epoch & 1]
         for position in positions.tolist():

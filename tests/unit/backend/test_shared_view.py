@@ -139,6 +139,28 @@ def test_an_index_that_shrinks_leads_to_the_same_rows() -> None:
                 assert found is not None and decode(found) == [checked_row(key, 1)]
 
 
+def test_an_index_that_is_dense_because_memory_is_short_leads_to_the_same_rows() -> None:
+    draw = random.Random(1)
+    kept: set[int] = set()
+    with writer() as view:
+        reader = opened(view)
+        for step in range(12_000):
+            key = draw.randrange(1050)
+            if key in kept:
+                view.remove(key)
+                kept.remove(key)
+            else:
+                put(view, key, 1)
+                kept.add(key)
+            if step % 1000 == 0:
+                view.compact(pressed=True)
+                view.publish()
+                assert view.count == len(kept)
+                assert view._used == np.count_nonzero(view._segment.index_array(view._epoch & 1)[::2])
+                assert {each for each in range(1050) if reader.get_number(each) is not None} == kept
+        assert view.count / (1 << view._segment.bits) > 0.45
+
+
 def test_known_to_be_empty_is_not_absent() -> None:
     with writer() as view:
         view.put(1, [], encode([]))
@@ -272,6 +294,19 @@ def test_touched_keys_are_told_once() -> None:
             reader.get(keys[1])
             assert list(view.take_touched()) == [keys[1]]
             assert list(view.take_touched()) == []
+
+
+def test_keys_can_be_touched_while_it_is_asked_which_were() -> None:
+    with writer() as view:
+        for key in range(20_000):
+            put(view, key, 1)
+        view.publish()
+        reader = start_reader(view, 20_000)
+        touched: set[int | bytes] = set()
+        for _ in range(2000):
+            touched.update(view.take_touched())
+        assert touched <= set(range(20_000))
+        assert not stop_reader(reader)["wrong"]
 
 
 # --- names of keys
