@@ -17,7 +17,7 @@ from backend.shared_memory.ordered_entries import RangeReader
 from backend.shared_memory.reader import SharedViewReader
 from backend.shared_memory.segment import is_possible
 from backend.shared_memory.shared_key import SharedKey
-from backend.view_definition import ViewDefinition
+from backend.view_definition import ViewDefinition, is_packed
 from backend.view_range import Range
 
 UNREACHABLE_MAX = 10_000
@@ -50,7 +50,8 @@ class SharedViews:
 
     def lookup(self, definition: ViewDefinition, keys: bytes, part: Range | None = None) -> list[bytes] | None:
         """The rows of each key, keys and rows encoded, as of one epoch; None if a worker has to be asked."""
-        reader = self.reader(definition.name)
+        # Who has packed keys knows that they are not here.
+        reader = None if is_packed(keys) else self.reader(definition.name)
         if reader is None or bool(definition.order) != (part is not None):
             return None  # an ordered view is here by range only
         named = definition.naming.names(definition.decode_keys(keys))

@@ -2,16 +2,22 @@
 
 A view's name is made from its node and key, so the same query is the same view whoever asks
 for it, and a view over another version of a table is another view.
+
+Keys travel as one msgpack list of tuples, and the rows of each as one of its own. Keys of one
+integer column may also travel as numbers of 64 bits, in one msgpack byte string; the rows of
+all of them then come back in one list of lists, so that nothing is done key by key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from hashlib import blake2b
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from backend.shared_memory.shared_key import KeyNaming
 from controller.catalog import encode_node, encode_table
@@ -19,11 +25,13 @@ from dataflow.node import Node
 from dataflow.schema import Table
 from dataflow.types import BLOBS, REALS, STRINGS, Kind, Row, SqlType
 
+Array = np.ndarray[Any, Any]
+
 
 class ViewDefinition:
     """`naming` says what its keys are called in shared memory; it agrees with the engine's indexes."""
 
-    __slots__ = ("decode", "decode_keys", "key", "name", "names", "naming", "node", "order", "table_versions", "tables", "types")
+    __slots__ = ("decode", "decode_all", "decode_keys", "key", "name", "names", "naming", "node", "order", "table_versions", "tables", "types")
 
     def __init__(
         self,
@@ -49,6 +57,9 @@ class ViewDefinition:
         self.name = blake2b(named, digest_size=16).digest()
         self.types = node.types
         self.decode: Callable[[bytes], list[Row]] = rows_decoder(node.types).decode
+        self.decode_all: Callable[[bytes], list[list[Row]]] = _decoder(
+            _value_types(node.types), many=True
+        ).decode
         self.decode_keys: Callable[[bytes], list[Row]] = keys_decoder(
             tuple([node.types[column] for column in key])
         ).decode
@@ -57,7 +68,7 @@ class ViewDefinition:
 
 def rows_decoder(types: tuple[SqlType, ...]) -> msgspec.msgpack.Decoder[list[Row]]:
     """Decodes a list of rows with columns of these types."""
-    return _decoder([_value_type(each) for each in types])
+    return _decoder(_value_types(types))
 
 
 def keys_decoder(types: tuple[SqlType, ...]) -> msgspec.msgpack.Decoder[list[Row]]:
@@ -65,9 +76,43 @@ def keys_decoder(types: tuple[SqlType, ...]) -> msgspec.msgpack.Decoder[list[Row
     return _decoder([_key_type(each) for each in types])
 
 
-def _decoder(types: list[Any]) -> msgspec.msgpack.Decoder[list[Row]]:
+def packed(numbers: Sequence[int] | Array) -> bytes | None:
+    """Keys of one integer column as they travel; None if one is no integer of 64 bits."""
+    try:
+        if not isinstance(numbers, np.ndarray):
+            return _encode(struct.pack(f"<{len(numbers)}q", *numbers))
+        is_plain = numbers.dtype.kind == "i" and numbers.ndim == 1
+        return _encode(numbers.astype(np.int64).tobytes()) if is_plain else None
+    except struct.error:
+        return None
+
+
+def is_packed(keys: bytes) -> bool:
+    return keys[0] in _BYTE_STRINGS
+
+
+def unpacked(keys: bytes) -> Array:
+    """The numbers of packed keys."""
+    return np.frombuffer(_decode_bytes(keys), np.int64)
+
+
+def together(count: int, payloads: Sequence[Any]) -> bytes:
+    """So many encoded lists, which are in `payloads` one after the other, as one list of lists."""
+    return b"".join([struct.pack(">BI", 0xDD, count), *payloads])
+
+
+_encode, _decode_bytes = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(bytes).decode
+_BYTE_STRINGS = b"\xc4\xc5\xc6"
+"""What they begin with in msgpack."""
+
+
+def _decoder(types: list[Any], many: bool = False) -> msgspec.msgpack.Decoder[Any]:
     row: Any = tuple[*types] if types else tuple[()]  # type: ignore[valid-type]
-    return msgspec.msgpack.Decoder(list[row])
+    return msgspec.msgpack.Decoder(list[list[row]] if many else list[row])
+
+
+def _value_types(types: Sequence[SqlType]) -> list[Any]:
+    return [_value_type(each) for each in types]
 
 
 def _value_type(column: SqlType) -> Any:

@@ -23,7 +23,7 @@ from backend.hosted_view import HostedView, status_of
 from backend.shared_memory.publication import Publisher
 from backend.shared_memory.segment import SegmentNames
 from backend.table_use import TableUse
-from backend.view_definition import keys_decoder
+from backend.view_definition import Array, is_packed, keys_decoder, together, unpacked
 from backend.view_filling import PARTIAL, Fill, Fills, OutOfMemory, Runner, StillFilling
 from backend.view_messages import HostedViews
 from backend.view_range import EncodedRange, Range, RangeDecoder
@@ -261,7 +261,20 @@ class ViewHost:
             return None
         if part is not None:
             return self._range(name, hosted, hosted.keys.decode(keys), hosted.ranges.decode(part))
-        wanted = hosted.keys.decode(keys)
+        if is_packed(keys):
+            return self._lookup_numbers(name, hosted, unpacked(keys))
+        return self._lookup(name, hosted, hosted.keys.decode(keys))
+
+    def _lookup_numbers(self, name: bytes, hosted: HostedView, numbers: Array) -> tuple[list[bytes], str] | None:
+        """The rows of all these keys in one list of lists."""
+        shown = self._publisher.lookup_numbers(hosted.view, numbers)
+        if shown is not None:
+            hosted.hits += len(numbers)
+            return [together(len(numbers), [shown[0]])], shown[1]
+        found = self._lookup(name, hosted, list(zip(numbers.tolist())))
+        return None if found is None else ([together(len(numbers), found[0])], found[1])
+
+    def _lookup(self, name: bytes, hosted: HostedView, wanted: list[Row]) -> tuple[list[bytes], str] | None:
         shown = self._publisher.lookup(hosted.view, wanted)
         if shown is not None:
             hosted.hits += len(wanted)

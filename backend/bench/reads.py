@@ -21,14 +21,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from backend.bench import Advance, Measurement
 from backend.bench.cluster import define, running, scratch
 from backend.bench.options import option
 from backend.client import AsyncDatabase, Database, View, connect
-from backend.client.async_view import AsyncView
 from backend.node import Node
 from backend.settings import Deployment
 from backend.store import ANY, Committed, Part, Write
@@ -172,8 +170,8 @@ def _read(deployment: str, options: Options) -> None:
         _tell("checked", 0.75, checked)
         _tell("torn", 0.75, torn)
         for number, (name, keys) in enumerate(_distributions(count)):
-            _tell(f"tcp_single_{name}", 0.8 + 0.1 * number, _over_tcp(database, view, keys, (1, 1), seconds))
-            _tell(f"tcp_batch_{name}", 0.85 + 0.1 * number, _over_tcp(database, view, keys, (TCP_BATCH_KEYS, TCP_AT_ONCE), seconds))
+            _tell(f"tcp_single_{name}", 0.8 + 0.1 * number, _over_tcp(database, keys, (1, 1), seconds))
+            _tell(f"tcp_batch_{name}", 0.85 + 0.1 * number, _over_tcp(database, keys, (TCP_BATCH_KEYS, TCP_AT_ONCE), seconds))
 
 
 def _tell(what: str, done: float, value: float | None = None) -> None:
@@ -231,29 +229,24 @@ def _check(view: View, count: int, seconds: float) -> tuple[int, int]:
     return checked, torn
 
 
-def _over_tcp(database: Database, view: View, keys: Any, size: tuple[int, int], seconds: float) -> float:
+def _over_tcp(database: Database, keys: Any, size: tuple[int, int], seconds: float) -> float:
     """As from another machine: every lookup is a request to the worker; `size` is keys in each, and how many at once."""
     batch_keys, at_once = size
-    inner: AsyncDatabase = database._inner
-    lookups: AsyncView = view._inner
-    definition = lookups.query.definition
-    encode = msgspec.msgpack.Encoder().encode
-    batches = keys[: len(keys) // batch_keys * batch_keys].reshape(-1, batch_keys, 1)
-    node = inner._node
+    node = database._inner._node
     assert node is not None
-    cluster = node.cluster
+    elsewhere = AsyncDatabase(node.database, "bench", shared=None)
+    batches = keys[: len(keys) // batch_keys * batch_keys].reshape(-1, batch_keys).tolist()
 
     async def measure() -> float:
+        view = await elsewhere.view(VIEW)
         count, started = 0, time.perf_counter()
 
         async def ask() -> None:
             nonlocal count
             while time.perf_counter() - started < seconds:
                 number, count = count, count + 1
-                found = await cluster.ask_view(definition, encode(batches[number % len(batches)].tolist()))
-                assert found is not None
-                for payload in found:
-                    definition.decode(payload)
+                found = await view.lookup_many(batches[number % len(batches)])
+                assert len(found) == batch_keys
 
         await asyncio.gather(*(ask() for _ in range(at_once)))
         return count * batch_keys / (time.perf_counter() - started)

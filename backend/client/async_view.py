@@ -16,6 +16,7 @@ from backend.client.values import Rows
 from backend.shared_memory.columns import ColumnReader
 from backend.shared_memory.reader import SharedViewReader
 from backend.shared_view import SharedViews
+from backend.view_definition import packed
 from controller.catalog import Catalog
 from dataflow.errors import Unsupported
 from dataflow.types import Row
@@ -90,7 +91,7 @@ class AsyncView:
         found = self.try_lookup_columns(keys, columns)
         if found is not None or not block:
             return found
-        return self._batch(await self._ask(_listed(keys)), columns)
+        return self._batch(await self._ask(keys), columns)
 
     async def range(
         self,
@@ -154,19 +155,26 @@ class AsyncView:
         self._use(await self._statements.with_catalog(plan))
         return True
 
-    async def _ask(self, keys: Sequence[Any]) -> list[Rows]:
+    async def _ask(self, keys: Sequence[Any] | Array) -> list[Rows]:
         """Ask the worker; where no view can serve the query, evaluate it."""
-        if not keys:
+        if not len(keys):
             return []
         store = self._statements.database.store
         for _ in range(ATTEMPTS_MAX):
             query = self.query
-            found = await store.lookup_view(query.definition, _encode_keys([query.key(each) for each in keys]))
-            if found is not None:
-                return [query.rows(each) for each in found]
+            numbers = packed(keys) if query.definition.naming.is_exact and store.shard_count == 1 else None
+            if numbers is not None:
+                found = await store.lookup_view(query.definition, numbers)
+                if found is not None:
+                    return query.all_rows(found[0])
+            else:
+                wanted = _encode_keys([query.key(each) for each in _listed(keys)])
+                found = await store.lookup_view(query.definition, wanted)
+                if found is not None:
+                    return [query.rows(each) for each in found]
             if not await self._plan_again():
                 break
-        return [(await self._statements.run(self.query.sql, _parameters(key))).rows for key in keys]
+        return [(await self._statements.run(self.query.sql, _parameters(key))).rows for key in _listed(keys)]
 
     # --- looking, without asking
 

@@ -82,6 +82,11 @@ class KeyedQuery:
         assert definition is not None
         return OrderedQuery(self._query, self._key_columns, definition)
 
+    def all_rows(self, payload: bytes) -> list[Rows]:
+        """The same of many keys, from one list of all."""
+        found = self.definition.decode_all(payload)
+        return found if self.finish is None else [self.finish(each) for each in found]
+
     def rows(self, payload: bytes) -> Rows:
         """The query's rows, from the encoded ones of the view."""
         found = self.definition.decode(payload)

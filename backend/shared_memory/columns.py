@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from backend.shared_memory.entry import cell_code
+from backend.shared_memory.gathering import gathered
 from backend.shared_memory.probing import Array, find, tags_of
 from backend.shared_memory.reader import SharedViewReader
 from backend.shared_memory.segment import (
@@ -46,12 +46,6 @@ _ONE_ROW = np.array(1)
 """The count of rows, and no key follows them: it is a number."""
 _ENDS_AT, _BEGINS_AT = np.array(32), np.array(0xFFFFFFFF)
 _HEADER_WORDS = HEADER_BYTES // 8
-_take, _UNCHECKED = pc.get_function("array_take"), pc.TakeOptions(boundscheck=False)
-
-
-@lru_cache(maxsize=64)
-def _odd(count: int) -> Any:
-    return pa.array(np.arange(1, 2 * count, 2))
 
 
 @lru_cache(maxsize=64)
@@ -94,7 +88,7 @@ class ColumnReader:
         assert reader.is_exact
         self._reader = reader
         self._codes = [cell_code(each) for each in types]
-        self._binary = [each.kind in BLOBS for each in types]
+        self._texts = [pa.large_binary() if each.kind in BLOBS else pa.large_string() for each in types]
         self._map(reader.segment)
 
     def _map(self, segment: Segment) -> None:
@@ -168,7 +162,9 @@ class ColumnReader:
             cells = [each[present] for each in cells]
         for number, place in enumerate(wanted):
             if (code := codes[place]) == "s":
-                cells[number] = _texts(buffer, places, cells[number], self._binary[place])
+                spans = cells[number]
+                begins, ends = (spans & _BEGINS_AT, places), (spans >> _ENDS_AT, places)
+                cells[number] = gathered(buffer, begins, ends, self._texts[place])
             elif code != "q":
                 cells[number] = cells[number].view(np.float64 if code == "d" else np.uint64)
         if not copied and not self._reader.is_valid(words, epoch):
@@ -184,18 +180,3 @@ class ColumnReader:
             count = len(memory) // 8 - size + 1
             found = blocks[size] = np.ndarray((count,), f"V{8 * size}", memory, strides=(8,))
         return found
-
-
-def _texts(buffer: Any, places: Array, spans: Array, binary: bool) -> Any:
-    """Texts out of the buffer in one Arrow array; `spans` say where they begin and end after each of `places`."""
-    count = len(spans)
-    # An array over the whole buffer, with the texts at odd places and anything between them, is
-    # never looked at but for those that are taken.
-    offsets = np.empty(2 * count + 2, np.int64)
-    offsets[0] = 0
-    np.add(spans & _BEGINS_AT, places, out=offsets[1:-1:2])
-    np.add(spans >> _ENDS_AT, places, out=offsets[2:-1:2])
-    offsets[-1] = offsets[-2]
-    kind = pa.large_binary() if binary else pa.large_string()
-    array = pa.Array.from_buffers(kind, 2 * count + 1, [None, pa.py_buffer(offsets), buffer])
-    return _take.call([array, _odd(count)], _UNCHECKED)

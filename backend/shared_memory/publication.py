@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from backend.shared_memory.entry import EntryLayout
 from backend.shared_memory.ordered_publication import OrderedPublication
+from backend.shared_memory.probing import Array
 from backend.shared_memory.reader import SharedViewReader
 from backend.shared_memory.segment import SegmentNames, is_possible
 from backend.shared_memory.shared_key import KeyNaming
@@ -59,13 +61,19 @@ class Publication:
 
     def lookup(self, keys: Sequence[Row]) -> list[bytes] | None:
         """The encoded rows of these keys if all are here: quicker than computing them."""
+        reader, names = self._find_reader(), self._naming.names(keys)
+        found = None if reader is None or names is None else reader.get_many(names)
+        return None if found is None or None in found else found  # type: ignore[return-value]
+
+    def lookup_numbers(self, numbers: Array) -> Any | None:
+        """The same of keys of one integer column, the rows of one after those of the other."""
+        reader = self._find_reader()
+        return None if reader is None else reader.get_together(numbers)
+
+    def _find_reader(self) -> SharedViewReader | None:
         if self._reader is None:
             self._reader = SharedViewReader.open(self.writer.file_name)
-            if self._reader is None:
-                return None
-        names = self._naming.names(keys)
-        found = None if names is None else self._reader.get_many(names)
-        return None if found is None or None in found else found  # type: ignore[return-value]
+        return self._reader
 
     def show_new(self, keys: Sequence[Row], found: Sequence[Hit], payloads: Sequence[bytes]) -> None:
         """Have these keys, too. Those that are there already are as they should be: see `follow`."""
@@ -163,6 +171,14 @@ class Publisher:
         if not isinstance(publication, Publication):
             return None
         found = publication.lookup(keys)
+        return None if found is None else (found, publication.writer.file_name)
+
+    def lookup_numbers(self, view: View, numbers: Array) -> tuple[Any, str] | None:
+        """The same of keys of one integer column, the rows of one after those of the other."""
+        publication = self._publications.get(view.number)
+        if not isinstance(publication, Publication):
+            return None
+        found = publication.lookup_numbers(numbers)
         return None if found is None else (found, publication.writer.file_name)
 
     def ranged(self, view: View, keys: Sequence[Row]) -> str:

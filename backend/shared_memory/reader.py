@@ -7,11 +7,13 @@ not here, or the view's file is closed and no other has taken its place (`is_gon
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 from zlib import crc32
 
 import numpy as np
+import pyarrow as pa
 
+from backend.shared_memory.gathering import gathered
 from backend.shared_memory.probing import Array, find, tags_of
 from backend.shared_memory.segment import (
     ADDEND,
@@ -42,7 +44,8 @@ TRIES_MAX = 100
 AT_ONCE_MIN = 8
 """From so many keys on numpy is quicker."""
 
-_LENGTH_BITS, _LENGTH_MASK, _EIGHT_BYTES = np.uint64(LENGTH_BITS), np.uint64(LENGTH_MASK), np.uint64(3)
+_LENGTH_BITS, _LENGTH_MASK = np.array(LENGTH_BITS, np.uint64), np.array(LENGTH_MASK, np.uint64)
+_EIGHT_BYTES = np.array(3, np.uint64)
 
 _CLOSED_WORDS = memoryview(bytearray(HEADER_BYTES)).cast("Q")
 _CLOSED_WORDS[WRITING] = CLOSED
@@ -78,6 +81,7 @@ class SharedViewReader:
         self._even, self._odd = segment.pairs
         self._indexes = (segment.slots_array(0), segment.slots_array(1))
         self._touched_slots = segment.touched_array()[::2]
+        self._buffer = pa.py_buffer(segment.memory)
         self._shift = segment.shift
         self._words = segment.words
 
@@ -122,6 +126,27 @@ class SharedViewReader:
                 return found
             if self.is_gone:
                 return [None] * len(keys)
+        return None
+
+    def get_together(self, numbers: Array) -> Any | None:
+        """The encoded rows of all these keys one after the other, as of one epoch; None if one is not here."""
+        tags = tags_of(numbers)
+        for _ in range(TRIES_MAX):
+            words = self._words
+            epoch = words[EPOCH]
+            buffer = self._buffer
+            slots, locations = find(self._indexes[epoch & 1], tags, self._shift)
+            lengths = (locations & _LENGTH_MASK).view(np.int64)
+            if np.count_nonzero(lengths) == len(lengths):
+                self._touched_slots[slots] = 1
+                starts = (locations >> _LENGTH_BITS << _EIGHT_BYTES).view(np.int64)
+                found = gathered(buffer, (starts, 0), (starts, lengths), pa.large_binary()).buffers()[2]
+                if self.is_valid(words, epoch):
+                    return found
+            elif self.is_valid(words, epoch):
+                return None
+            if self.is_gone:
+                return None
         return None
 
     def consistently(self, read: Callable[[Callable[[bytes], bytes | None]], T]) -> T | None:

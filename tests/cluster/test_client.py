@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from backend import connect, connect_async
-from backend.client import Database, View
+from backend.client import AsyncDatabase, Database, View
 from backend.shared_memory.segment import FOLDER, prefix_of
 from tests.serving import MillraceServer
 
@@ -134,6 +134,25 @@ with connect(sys.argv[1], "vote") as db:
         last, reads = votes, reads + 1
     print(reads)
 """
+
+
+def test_from_another_machine_the_same_rows_come_over_tcp(db: Database) -> None:
+    db.table("votes").insert_many([{"story": story} for story in range(200) for _ in range(story % 3)])
+    node = db._inner._node
+    assert node is not None
+    elsewhere = AsyncDatabase(node.database, "vote", shared=None)
+
+    async def look(keys: list[int]) -> None:
+        view = await elsewhere.view(COUNT)
+        for _ in range(2):  # the first fills what the second finds
+            found = await asyncio.gather(*(view.lookup_many(keys[first : first + 50]) for first in range(0, len(keys), 50)))
+            assert [rows for each in found for rows in each] == [[(key, key % 3)] if 0 <= key < 200 and key % 3 else [] for key in keys]
+        batch = await view.lookup_columns(np.array(keys))
+        assert batch.columns["votes"].tolist() == [key % 3 for key in keys if 0 <= key < 200 and key % 3]
+        assert await view.lookup(5.0) == [(5, 2)]
+        assert await view.lookup(1 << 63) == []
+
+    db._loop.run(look(list(range(-10, 250))))
 
 
 def test_many_processes_read_while_one_writes(db: Database, server: MillraceServer) -> None:

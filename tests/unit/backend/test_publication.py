@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from backend.execution.embedded import open_embedded
@@ -17,7 +19,7 @@ from backend.execution.local_store import LocalStore
 from backend.shared_memory.publication import LARGE_BYTES, LOOKUPS_BEFORE_SHARING
 from backend.shared_memory.segment import Segment, SegmentNames, prefix_of, remove_stale
 from backend.shared_view import SharedViews
-from backend.view_definition import ViewDefinition
+from backend.view_definition import ViewDefinition, packed
 from backend.view_host import ViewHost
 from controller.sql.planner import PlanCache
 from controller.sql.settings import DEFAULT_SETTINGS
@@ -119,6 +121,34 @@ def test_a_view_is_shared_once_it_is_asked_for_often(tmp_path: Path) -> None:
         assert here.read(view, (1,), (2,)) is None
         assert here.ask(view, (7,), (2,)) == [[], [(2, "tea", 4, "")]]
         assert here.read(view, (2,), (7,), (1,)) == [[(2, "tea", 4, "")], [], [(1, "tea", 3, None)]]
+
+
+def test_packed_keys_have_the_same_rows_whether_they_are_shared_or_not(tmp_path: Path) -> None:
+    with shop(tmp_path) as here:
+        here.run("INSERT INTO sales VALUES " + ", ".join(f"({key}, 'i{key}', {key}, NULL)" for key in range(0, 300, 2)))
+        view = by_id(here)
+
+        def ask(keys: Sequence[int] | np.ndarray[Any, Any]) -> list[list[Row]]:
+            wanted = packed(keys)
+            assert wanted is not None
+            found = here.host.lookup_shared(view.name, wanted)
+            assert found is not None
+            [rows], _ = found
+            return view.decode_all(rows)
+
+        def expected(keys: Iterable[int]) -> list[list[Row]]:
+            return [[(key, f"i{key}", key, None)] if 0 <= key < 300 and key % 2 == 0 else [] for key in keys]
+
+        here.ask(view, (0,))
+        for keys in ([4], [2, 3, 4, -1], list(range(320)), [1 << 62, 5, 5, 8], []):
+            for _ in range(2):  # the first may fill what the second finds
+                assert ask(keys) == expected(keys)
+        numbers = np.arange(100, 140, dtype=np.int32)
+        assert ask(numbers) == expected(numbers.tolist())
+        here.run("UPDATE sales SET price = 9 WHERE id = 100")
+        assert ask(numbers)[0] == [(100, "i100", 9, None)]
+    for strange in ([1.0], [(1,)], [1 << 63], np.array([1.5]), np.array([[1]]), [None]):
+        assert packed(strange) is None  # type: ignore[arg-type]
 
 
 def test_every_epoch_is_shown_before_its_writer_goes_on(tmp_path: Path) -> None:
