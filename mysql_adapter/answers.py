@@ -6,7 +6,7 @@ each plan and kept by the identity of its column tuple, which the plan cache kee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
 from typing import Protocol
 
@@ -27,6 +27,12 @@ SPOOL_AFTER_S = 0.25
 SPOOLED_ROWS_MIN = 1_000
 FORMATS_MAX = 4096
 FIRST_SEQUENCE = 1
+
+
+Answer = tuple[bytes, int]
+"""The packets, and what FOUND_ROWS() is afterwards."""
+RowPackets = tuple[tuple[bytes, bytes], ...]
+_NUMBERS = tuple(bytes((number,)) for number in range(256))
 
 
 class Wire(Protocol):
@@ -71,11 +77,14 @@ class ResultFormat:
             self.binary = binary_encoder(self._types, self._codec, self._time_zone)
         return self.binary
 
+    def _head(self, status: int, deprecate_eof: bool) -> tuple[bytes, int]:
+        """What comes before the rows, and the number of the first packet after that."""
+        head, first = self._header, (FIRST_SEQUENCE + len(self.columns) + 1) & 0xFF
+        return (head, first) if deprecate_eof else (head + frame(packets.eof(status), first), (first + 1) & 0xFF)
+
     def whole(self, status: int, deprecate_eof: bool, binary: bool) -> Callable[[Sequence[Row]], bytes]:
         """Makes everything that answers a command with rows and no warnings, as `send_result` sends it."""
-        head, first = self._header, (FIRST_SEQUENCE + len(self.columns) + 1) & 0xFF
-        if not deprecate_eof:
-            head, first = head + frame(packets.eof(status), first), (first + 1) & 0xFF
+        head, first = self._head(status, deprecate_eof)
         encode, end = self.encoder(binary), end_payload(status, 0, deprecate_eof)
 
         def made(rows: Sequence[Row]) -> bytes:
@@ -83,6 +92,29 @@ class ResultFormat:
             return head + encoded + frame(end, sequence)
 
         return made
+
+    def assembled(self, status: int, deprecate_eof: bool) -> Callable[[Iterable[RowPackets]], Answer]:
+        """As `whole`, of rows that are packets already, as `row_packets` makes them; with their number."""
+        head, first = self._head(status, deprecate_eof)
+        end = end_payload(status, 0, deprecate_eof)
+
+        def made(rows: Iterable[RowPackets]) -> Answer:
+            pieces = [head]
+            sequence = first
+            for packets_ in rows:
+                for length, payload in packets_:
+                    pieces += (length, _NUMBERS[sequence & 0xFF], payload)
+                    sequence += 1
+            pieces.append(frame(end, sequence & 0xFF))
+            return b"".join(pieces), sequence - first
+
+        return made
+
+    def row_packets(self, rows: Sequence[Row], binary: bool) -> RowPackets:
+        """Rows as packets without their numbers: the length of each, and the rest. No row may be longer than a packet."""
+        encode = self.encoder(binary)
+        framed = [encode((row,), 0)[0] for row in rows]
+        return tuple([(each[:3], each[4:]) for each in framed])
 
     def send_header(self, wire: Wire) -> None:
         if wire.next_packet_sequence == FIRST_SEQUENCE:

@@ -17,10 +17,11 @@ from mysql_mimic.types import ColumnType
 
 from controller.sql.parameter_types import codes_of
 from controller.sql.template import reader as template_reader
+from mysql_adapter.answers import Answer
 from mysql_adapter.packets import Reader
 from mysql_adapter.parameters import INTEGERS, TEXTS, WireType
 from mysql_adapter.prepared import Prepared
-from mysql_adapter.shortcuts import Answer, Context, Parameters, Shortcut, Shortcuts
+from mysql_adapter.shortcuts import Context, Parameters, Shortcut, Shortcuts
 
 if TYPE_CHECKING:
     from mysql_adapter.session import Session
@@ -31,6 +32,8 @@ COUNT_AVAILABLE = 8
 FLAGS_AT, PARAMETERS_AT = 9, 14
 """Places in an EXECUTE packet, counted from its length."""
 BIGINT_MAX = (1 << 63) - 1
+TEXT_KEPT_BYTES_MAX = 2 << 10
+"""Longer statements are read again each time: long lists hardly ever come twice."""
 NO_ATTRIBUTES = b"\0\1"
 
 Decode = Callable[[bytes, int], Parameters | None]
@@ -108,7 +111,8 @@ class ShortcutCommands:
             known = self._read(text, context)
             if known is None:
                 return None
-            cache.put(name, known)
+            if len(text) <= TEXT_KEPT_BYTES_MAX:
+                cache.put(name, known)
         return known[0].answer(known[1])
 
     def _read(self, text: bytes, context: Context) -> tuple[Shortcut, Parameters] | None:

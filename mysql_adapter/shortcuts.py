@@ -13,6 +13,8 @@ Invariants:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from backend.execution.instant import Found, InstantQuery
@@ -23,7 +25,7 @@ from controller.sql.settings import Settings
 from dataflow.errors import MillraceError
 from dataflow.types import Value
 from mysql_adapter import packets
-from mysql_adapter.answers import ResultFormat
+from mysql_adapter.answers import Answer, ResultFormat, RowPackets
 from mysql_adapter.bounded_cache import BoundedCache
 
 if TYPE_CHECKING:
@@ -38,17 +40,17 @@ STATEMENTS_MAX = 4000
 """In all contexts together; beyond that, all are forgotten."""
 STATEMENT_LENGTH_MAX = 8 << 10
 CONTEXTS_MAX = 1000
+KEYS_APART_MIN = 8
+"""Of so many keys, the rows of each are kept, not those of all together."""
 SEEN_MAX = 100_000
 
 Parameters = tuple[Value, ...]
-Answer = tuple[bytes, int]
-"""The packets, and what FOUND_ROWS() is afterwards."""
 Statement = tuple[str, tuple[str, ...], bool]
 """A template or a prepared text, the codes of its parameters' types, whether the result is binary."""
 
 
 class Shortcut:
-    __slots__ = ("_encode", "_find", "_is_kept", "_places", "_rows", "_shortcuts")
+    __slots__ = ("_assemble", "_encode", "_find", "_is_kept", "_packets", "_places", "_rows", "_shortcuts")
 
     def __init__(
         self, shortcuts: Shortcuts, context: Context, query: InstantQuery, format: ResultFormat, statement: Statement
@@ -61,17 +63,32 @@ class Shortcut:
         self._places = query.places_read
         # Of other types than these, equal values may look different.
         self._is_kept = all(codes[place][0] in "is" for place in self._places)
+        self._packets = partial(format.row_packets, binary=binary)
+        self._assemble = format.assembled(context.status, context.deprecate_eof) if query.is_row_by_row else None
 
     def answer(self, parameters: Parameters) -> Answer | None:
         """None if the statement has to be executed."""
         found = self._find(parameters)
         if found is None:
             return None
+        if self._assemble is not None and isinstance(found, tuple) and len(found) >= KEYS_APART_MIN:
+            return self._assemble(self._kept_rows(found, parameters))
         name: tuple[object, ...] = (self, found)
         if self._places:
             name = (self, found, *[parameters[place] for place in self._places])
         cache = self._shortcuts.packets
         return cache.young.get(name) or cache.get(name) or self._made(name, found, parameters)
+
+    def _kept_rows(self, found: tuple[bytes, ...], parameters: Parameters) -> Iterator[RowPackets]:
+        """The packets of each key's rows: the same many keys never come again, but each of them does."""
+        cache = self._shortcuts.rows
+        for each in found:
+            name = (self, each)
+            kept = cache.young.get(name) or cache.get(name)
+            if kept is None:
+                kept = self._packets(self._rows(each, parameters)[0])
+                cache.put(name, kept)
+            yield kept
 
     def _made(self, name: tuple[object, ...], found: Found, parameters: Parameters) -> Answer:
         rows, count = self._rows(found, parameters)
@@ -139,6 +156,7 @@ class Shortcuts:
         self._statement_count = 0
         self.answered = 0
         self.packets: BoundedCache[tuple[object, ...], Answer] = BoundedCache(PACKETS_BYTES_MAX, _packets_bytes)
+        self.rows: BoundedCache[tuple[Shortcut, bytes], RowPackets] = BoundedCache(PACKETS_BYTES_MAX, _rows_bytes)
         self.texts: BoundedCache[tuple[Context, bytes], tuple[Shortcut, Parameters]] = BoundedCache(
             TEXTS_BYTES_MAX, _text_bytes
         )
@@ -198,6 +216,7 @@ class Shortcuts:
         self._contexts.clear()
         self._statement_count = 0
         self.packets.clear()
+        self.rows.clear()
         self.texts.clear()
 
 
@@ -209,6 +228,10 @@ def _packets_bytes(name: tuple[object, ...], answer: Answer) -> int:
         elif isinstance(each, tuple):
             size += sum(map(len, each)) + 40 * len(each)
     return size
+
+
+def _rows_bytes(name: tuple[Shortcut, bytes], rows: RowPackets) -> int:
+    return 300 + len(name[1]) + sum([200 + len(payload) for _, payload in rows])
 
 
 def _text_bytes(name: tuple[Context, bytes], meaning: tuple[Shortcut, Parameters]) -> int:

@@ -12,6 +12,7 @@ privileges: both are for the caller to see to.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 from backend.execution.query import CompiledQuery
 from backend.sharded_views import ShardedReader
@@ -39,6 +40,7 @@ class InstantQuery:
         self.places_read = query.places_read
         self._numbers = _numbers(query)
         self._number = self._numbers[0] if len(self._numbers) == 1 else None
+        self._pick = itemgetter(*self._numbers) if len(self._numbers) > 1 else None
         self._definition: ViewDefinition | None = None
         self._reader: SharedViewReader | ShardedReader | None = None
 
@@ -69,8 +71,8 @@ class InstantQuery:
         query = self._query
         names: Sequence[SharedKey] | None = None
         wanted: Sequence[Row] = ()
-        if self._numbers:
-            names = list(dict.fromkeys([parameters[place] for place in self._numbers]))  # type: ignore[misc]
+        if self._pick is not None:
+            names = list(dict.fromkeys(self._pick(parameters)))
         else:
             wanted = list(query.wanted(parameters).values()) if query.key_columns else [()]
             if not wanted:
@@ -91,6 +93,14 @@ class InstantQuery:
             return None
         self._shared.hits += 1
         return found[0] if len(found) == 1 else tuple(found)  # type: ignore[arg-type]
+
+    @property
+    def is_row_by_row(self) -> bool:
+        """Whether the result of several keys is that of each, one after the other, whatever the parameters."""
+        query = self._query.query
+        ends = query.limit is not None or query.offset is not None or bool(query.order_by)
+        across = query.distinct or bool(query.windows) or query.default is not None or ends
+        return self._pick is not None and not across and not self.places_read
 
     def rows(self, found: Found, parameters: Parameters) -> tuple[list[Row], int]:
         """The result, and what FOUND_ROWS() is after it."""

@@ -9,7 +9,7 @@ Comments are dropped and versioned comments (`/*!40101 … */`) are opened up, a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -257,6 +257,15 @@ class Digits(bytes):
     """What was written as 0x…, x'…', 0b… or b'…': bytes, and a number where one is wanted."""
 
     __slots__ = ()
+
+
+def literal_values(texts: Sequence[str], backslash: bool = True) -> list[Value]:
+    """As `literal_value`, of many."""
+    if texts and max(map(len, texts)) < 19:
+        together = "".join(texts)
+        if together.isdigit() and together.isascii():
+            return list(map(int, texts))
+    return [literal_value(each, backslash) for each in texts]
 
 
 def literal_value(text: str, backslash: bool = True) -> Value:

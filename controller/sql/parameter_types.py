@@ -25,6 +25,7 @@ from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, NULL, Kind, SqlType,
 _BIGINT_MIN, _BIGINT_MAX = -0x8000_0000_0000_0000, 0x7FFF_FFFF_FFFF_FFFF
 _TEXT_LENGTHS = {"s8": 255, "s14": 16383, "s32": None}
 _PRECISIONS = (9, 18, 38, 65)
+FEW = 8
 
 
 def code_of(value: Value) -> str:
@@ -81,6 +82,8 @@ def codes_of(reading: Reading) -> tuple[str, ...] | None:
     values = reading.values
     template = reading.template
     if template.batch is None:
+        if len(values) > FEW and set(map(type, values)) == {int} and _are_bigint(values):
+            return ("i",) * len(values)
         return tuple([code_of(value) for value in values])
     start, width = template.batch
     end = len(values) - (template.parameter_count - start - width)
@@ -102,13 +105,16 @@ def _stored_code(column: Sequence[Value]) -> str | None:
         kinds.discard(type(None))
         present = [value for value in column if value is not None]
     if kinds == {int}:
-        least, most = min(present), max(present)  # type: ignore[type-var]
-        return "i" if least >= _BIGINT_MIN and most <= _BIGINT_MAX else "n"  # type: ignore[operator]
+        return "i" if _are_bigint(present) else "n"
     if kinds == {str}:
         return "s14" if max(map(len, present)) < 16384 else "n"  # type: ignore[arg-type]
     if Digits in kinds:
         return "x" if kinds == {Digits} else None
     return "n"
+
+
+def _are_bigint(numbers: Sequence[Value]) -> bool:
+    return min(numbers) >= _BIGINT_MIN and max(numbers) <= _BIGINT_MAX  # type: ignore[type-var, operator]
 
 
 def _common_code(column: Sequence[Value]) -> str | None:

@@ -28,6 +28,7 @@ from controller.sql.lexer import (
     leading_words,
     literal_splitter,
     literal_value,
+    literal_values,
     string_value,
     tokens,
     without_comments,
@@ -148,7 +149,7 @@ class TemplateReader:
         if known.parameters is not None:
             literals = [literals[index] for index in known.parameters]
         backslash = self._backslash
-        values = [literal_value(literal, backslash) for literal in literals]
+        values = literal_values(literals, backslash)
         return Reading(template, _padded(values, known.lists) if known.lists else values)
 
     def _refuse_mark(self, pieces: list[str]) -> None:
@@ -177,7 +178,7 @@ class TemplateReader:
             kept = {index if index < start else index + extra for index in known.kept}
             literals = [literal for index, literal in enumerate(literals) if index not in kept]
         backslash = self._backslash
-        return Reading(template, [literal_value(literal, backslash) for literal in literals])
+        return Reading(template, literal_values(literals, backslash))
 
     def _read_lists(self, skeleton: str, literals: list[str]) -> Reading | None:
         """A statement with long IN lists: learnt as if each had one literal."""
@@ -211,7 +212,7 @@ class TemplateReader:
         for index, literal in enumerate(few):
             if index in lists:
                 first, count = lists[index]
-                several = [literal_value(each, self._backslash) for each in literals[first : first + count]]
+                several = literal_values(literals[first : first + count], self._backslash)
                 values.append(several + several[-1:] * (lengths[index] - count))
             elif index not in known.kept:
                 values.append(literal_value(literal, self._backslash))

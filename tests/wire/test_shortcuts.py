@@ -180,6 +180,9 @@ def test_every_type_is_the_same_both_ways(server: ServerThread, client: Client, 
             assert len(other.same(execute(statement, number, types=False))) == 1
 
 
+MANY = (
+    "SELECT v.user, s.title FROM stories s JOIN votes v ON v.story = s.id WHERE s.id IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10){}"
+)
 QUERIES = [
     POINT.format(2),
     COUNTED.format(1),
@@ -200,6 +203,10 @@ QUERIES = [
     "SELECT s.title, v.user, ROW_NUMBER() OVER (ORDER BY v.user) FROM stories s JOIN votes v ON v.story = s.id WHERE s.id = 1",
     "SELECT `title` FROM `quick`.`stories` WHERE `id`=1",
     "SELECT id FROM stories WHERE id = 1 AND id = 2",
+    "SELECT title, id FROM stories WHERE id IN (3, 1, 2, 9, 1, 10, 11, 12, 13)",
+    f"SELECT id, COALESCE(author, 0) FROM stories WHERE id IN ({', '.join(map(str, range(300, -5, -1)))})",
+    MANY.format(""),
+    MANY.format(" ORDER BY v.user DESC"),
 ]
 
 
@@ -378,6 +385,17 @@ def test_an_evicted_key_is_executed_and_comes_back(server: ServerThread, client:
         for payload, rows in zip(payloads, expected):
             assert not client.is_answered_at_once(payload) and client.rows == rows
             assert client.same(payload) == rows
+
+
+def test_rows_of_many_keys_follow_each_change(client: Client) -> None:
+    client.query("INSERT INTO stories SELECT user * 100 + story, CONCAT('t', user, '-', story), 1 FROM votes")
+    for first in range(10, 600, 50):
+        client.query("INSERT INTO stories VALUES " + ", ".join(f"({n}, 'title {n}', {n})" for n in range(first, first + 50) if n not in (101, 201, 302)))
+    wanted = text(f"SELECT id, title, author FROM stories WHERE id IN ({', '.join(map(str, range(1, 560)))})")
+    assert len(client.same(wanted)) > 500
+    for change in ("UPDATE stories SET author = 5 WHERE id = 77", "DELETE FROM stories WHERE id = 78", "UPDATE stories SET title = 'z' WHERE id = 1"):
+        client.query(change)
+        client.same(wanted)
 
 
 def test_rows_of_several_keys_come_in_their_order(client: Client) -> None:
