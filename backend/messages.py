@@ -17,7 +17,7 @@ from backend.lock_messages import (
     RowLocked,
 )
 from backend.session_messages import AdapterAnswers, AdapterJoined, AskAdapters, LockAnswer, LockRequest
-from backend.sharded_view_messages import BundleSent, FoundAt, LookupAt
+from backend.sharded_view_messages import BundleSent, FoundAt, LookupAt, ViewsUsed
 from backend.view_messages import HostedViews
 from backend.view_range import EncodedRange
 from controller.account_changes import AccountStatement
@@ -306,6 +306,7 @@ Message = (
     | AskViews
     | HostedViews
     | LookupAt
+    | ViewsUsed
     | FoundAt
     | BundleSent
 )
@@ -369,6 +370,7 @@ MESSAGES: tuple[type[Message], ...] = (
     AskViews,
     HostedViews,
     LookupAt,
+    ViewsUsed,
     FoundAt,
     BundleSent,
 )

@@ -53,6 +53,13 @@ class BundleSent:
 
 
 @dataclass(frozen=True, slots=True)
+class ViewsUsed:
+    """A shard to shard 0: these views have been read there since it last said so."""
+
+    views: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
 class RemoveView:
     """A transition: the view is not kept any more."""
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from backend.messages import AddView, AskViews, SetTables
-from backend.sharded_view_messages import BundleSent, LookupAt
+from backend.sharded_view_messages import BundleSent, LookupAt, ViewsUsed
 from backend.shared_memory.segment import SegmentNames
 from backend.transport import Peer
 from backend.view_shard import ViewShard
@@ -41,7 +41,12 @@ class ShardedWorker(Worker):
         self.epochs = ShardEpochs(shard, store, store.prepared(), self._shard_views)
         self._versions: Mapping[int, int] = {}
         self._tables_held: SetTables | None = None
-        self._handlers |= {AddView: self._add_view, LookupAt: self._lookup_at, BundleSent: self._bundle_sent}
+        self._handlers |= {
+            AddView: self._add_view,
+            LookupAt: self._lookup_at,
+            BundleSent: self._bundle_sent,
+            ViewsUsed: self._views_used,
+        }
 
     def close(self) -> None:
         self._shard_views.close()
@@ -63,6 +68,12 @@ class ShardedWorker(Worker):
     def views_failed(self, generation: int, suspects: tuple[bytes, ...]) -> None:
         failed: list[ShardEffect] = [Report(ViewsFailed(self.shard, generation, suspects))]
         self._run(failed)
+
+    def views_used(self, views: list[bytes]) -> None:
+        if self.coordinator is not None:
+            self._shard_views.use.used(views)
+        elif self._coordinator_peer is not None:
+            self._coordinator_peer.send(ViewsUsed(views))
 
     def change_views(self, transition: bytes) -> bool:
         if self.coordinator is None or not self.coordinator.is_whole:
@@ -87,11 +98,17 @@ class ShardedWorker(Worker):
         else:
             self.send_bundle(message.to, message.bundle)
 
+    def _views_used(self, peer: Peer, request: int, message: ViewsUsed) -> None:
+        if peer in self._shard_of_peer:
+            self._shard_views.use.used(message.views)
+
     def _ask_views(self, peer: Peer, request: int, message: AskViews) -> None:
         peer.send(self._shard_views.status(), request)
 
     def enforce_limit(self) -> None:
         self._shard_views.enforce_limit()
+        if self.coordinator is not None:
+            self._shard_views.retire(self.views.idle_s)
 
     @property
     def _view_facts(self) -> tuple[int, int, bool]:

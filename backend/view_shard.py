@@ -29,6 +29,7 @@ from backend.transport import FRAME_BYTES_MAX, Peer
 from backend.view_definition import keys_decoder
 from backend.view_messages import HostedViews
 from backend.view_range import Range, RangeDecoder
+from backend.view_use import ViewUse
 from controller.catalog import decode_node, decode_table
 from dataflow import shard_messages
 from dataflow.arrangement import Hit
@@ -51,6 +52,8 @@ from dataflow.types import Row
 from persistence.shard_store import ShardStore
 
 FAILURES_MAX = 3
+ROUNDS_REMEMBERED = 10
+"""As in `view_host`."""
 
 log = logging.getLogger(__name__)
 _encode = msgspec.msgpack.Encoder().encode
@@ -68,6 +71,8 @@ class Outside(Protocol):
     def want_epoch(self) -> None: ...
 
     def views_failed(self, generation: int, suspects: tuple[bytes, ...]) -> None: ...
+
+    def views_used(self, views: list[bytes]) -> None: ...
 
     def change_views(self, transition: bytes) -> bool:
         """On shard 0: have all shards make a transition; False while one is missing."""
@@ -123,6 +128,8 @@ class ViewShard:
         self._adding: dict[bytes, tuple[dict[int, int], list[tuple[Peer, int]]]] = {}
         self._failures: dict[bytes, int] = {}
         self.memory = MemoryReport(0, 0, 0, False)
+        self.use = ViewUse()
+        self._rounds = 0
 
     @property
     def view_count(self) -> int:
@@ -332,8 +339,21 @@ class ViewShard:
 
         return read
 
+    def retire(self, idle_s: float) -> None:
+        """On shard 0: views that no shard has used for so long go, unless they read named ones."""
+        for name in self.use.idle([name for name, hosted in self._hosted.items() if not hosted.names], idle_s):
+            log.info("view %s retires", name.hex())
+            self._outside.change_views(_encode((RemoveView.__name__, name)))
+
+    def _tell_use(self) -> None:
+        uses = {name: hosted.hits + hosted.misses for name, hosted in self._hosted.items()}
+        read = [bytes(name) for name, view in self._views.views.items() if self._publisher.is_read(view)]
+        self._outside.views_used(self.use.newly_used(uses, read))
+
     def enforce_limit(self) -> None:
         """Have cold keys evicted in the next epoch if the views take too much memory."""
+        self._tell_use()
+        self._rounds += 1
         engine = self._views.worker.engine
         limit_bytes = self._memory_bytes - self._publisher.memory_bytes
         self.memory = engine.measure()
@@ -342,6 +362,8 @@ class ViewShard:
             self._carry_out(self._views.limit_memory(limit_bytes))
         else:
             engine.age()
+            if self._rounds % ROUNDS_REMEMBERED == 0:
+                self._publisher.forget_reads()
         self._publisher.compact(pressed=self.memory.total_bytes > limit_bytes)
 
     def status(self) -> HostedViews:

@@ -90,3 +90,23 @@ def test_what_was_maintained_is_maintained_again_after_any_restart(tmp_path: Pat
     [left] = maintained(server, 1).values()
     assert left[0] == "d.other"
     assert server.stop() == 0
+
+
+def test_views_of_several_workers_that_nobody_uses_retire_unless_they_are_named(tmp_path: Path) -> None:
+    server = MillraceServer(tmp_path / "data", "--workers=2", "--idle-view-s=1")
+    try:
+        with server.connect() as connection, connection.cursor() as cursor:
+            cursor.execute("CREATE DATABASE d")
+        rows(server, "CREATE TABLE votes (id INT AUTO_INCREMENT PRIMARY KEY, story INT, KEY (story))")
+        rows(server, "CREATE VIEW counts AS SELECT story, COUNT(*) AS votes FROM votes GROUP BY story")
+        rows(server, "INSERT INTO votes (story) VALUES (1), (1), (2)")
+        for sql, answer in ((COUNT, [(1, 2)]), (NAMED, [(2,)])) * 3:
+            assert rows(server, sql, 1) == answer
+        deadline = time.monotonic() + DEADLINE_S
+        while "retires" not in server.logs() and time.monotonic() < deadline:
+            rows(server, "DO 0")
+        [(_, named, _, _)] = maintained(server, 2).values()  # one on each shard
+        assert named == "d.counts" and "retires" in server.logs()
+        assert rows(server, COUNT, 1) == [(1, 2)]
+    finally:
+        server.kill()

@@ -376,12 +376,10 @@ class QueryGenerator:
         where = f" WHERE {self._condition(depth - 1, columns, outer)}" if random.random() < 0.85 else ""
         if random.random() < 0.7:
             value = self._aggregate(columns)
-            other = self._scalar(depth - 1, outer) if depth > 1 and random.random() < 0.3 else value
+            # Beside the aggregate, MariaDB takes a subquery for NULL if there are no rows.
+            other = self._scalar(depth - 1, outer) if depth > 1 and random.random() < 0.2 else value
             if other is not value and other.family == "int":
-                if random.random() < 0.5:
-                    where += f" HAVING COUNT(*) > {other.sql}"
-                elif value.family == "int":
-                    value = Item(f"{value.sql} + {other.sql}", "int")
+                where += f" HAVING COUNT(*) > {other.sql}"
             return Item(f"(SELECT {value.sql} FROM {source}{where})", value.family)
         shown = [each for each in columns if each.is_shown and each.family not in ("enum", "double")] or [Item("1", "int")]
         column = random.choice(shown)
