@@ -141,7 +141,8 @@ class SharedViewWriter:
         self.count -= 1
         if index[position + 2] == EMPTY:  # no search goes on from here: it may end here, and before
             while position >= 0 and index[position] == REMOVED:
-                index[position], index[position + 1] = self._edits[position] = (EMPTY, 0)
+                index[position], index[position + 1] = EMPTY, 0
+                self._edits.append(position)
                 self._used -= 1
                 position -= 2
 
