@@ -31,7 +31,6 @@ from dataflow.graph import Graph
 from dataflow.join_shape import is_unique
 from dataflow.key_tracing import traced
 from dataflow.loading import load, take_over
-from dataflow.merging import merged
 from dataflow.node import Base, Columns, Node, Order
 from dataflow.operator import Operator
 from dataflow.ordering import Bound, range_bound
@@ -99,8 +98,6 @@ class Engine:
         `prepared` has the view already, as of the same epoch: what it holds for it is taken over
         instead of computed. If something fails, the engine is as it was.
         """
-        if not self.graph.distributed:
-            node = merged(node)
         columns = tuple(sorted(set(key)))
         lookup = traced(node, columns)
         full = "" if lookup else COMPUTED_KEY if columns else NO_KEY

@@ -13,7 +13,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LoadPoint:
-    """What was offered and answered, in requests/s, and what each request cost in processor time."""
+    """What was offered and answered, in requests/s, and what each request cost in processor time.
+
+    `p95_ms` is that of reads or of votes, whichever is more.
+    """
 
     offered: float
     answered: float

@@ -1,8 +1,8 @@
 """`millrace bench vote`: the vote benchmark of the Noria paper (section 8.2), on millrace and on others.
 
 Every system gets the same load from the same processes (apps/vote): stories are read by id with
-their votes counted, and voted for. The figure is the throughput that keeps the 95th percentile
-of the sojourn times under a bound; beside it stands what the server's processes spend on a request.
+their votes counted, and voted for. The figure is the throughput that keeps the 95th percentile of the
+sojourn times, of reads and of votes, under a bound; beside it stands what the server's processes spend on a request.
 
 As in the paper nothing waits for the disk unless `--durable`: MariaDB's counted stories are in
 MEMORY tables then, and the others leave writing to the operating system. memcached and Redis keep no votes, only counts.
