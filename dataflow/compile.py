@@ -26,7 +26,7 @@ from dataflow.conversion import Domain, conversion
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Column, Expression, Literal, Parameter, columns_of, walk
 from dataflow.fragment import Fragment
-from dataflow.functions.registry import lookup
+from dataflow.functions.registry import is_volatile, lookup
 from dataflow.types import NUMBERS, TEMPORALS, Kind, Row, SqlType, Value
 
 Parameters = Sequence[Value]
@@ -360,4 +360,4 @@ def compile_row(expressions: Sequence[Expression], division_errors: bool = False
 
 def is_constant(expression: Expression) -> bool:
     """Whether the value depends on parameters at most, not on a row."""
-    return not any(isinstance(node, Column) for node in walk(expression))
+    return not any(isinstance(node, Column) for node in walk(expression)) and not is_volatile(expression)

@@ -5,9 +5,7 @@ The clock stands still within a statement: every fact of it sees the time it sta
 
 from __future__ import annotations
 
-import random
 import time
-import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -137,18 +135,6 @@ def _row_count(session: Session, _: str) -> int:
     return session.row_count
 
 
-def _rand(session: Session, _: str) -> float:
-    return random.random()
-
-
-def _uuid(session: Session, _: str) -> str:
-    return str(uuid.uuid1())
-
-
-def _uuid_short(session: Session, _: str) -> int:
-    return uuid.uuid4().int >> 65
-
-
 _FACTS: dict[str, Callable[[Session, str], Value]] = {
     "now": _now,
     "utc_now": _utc_now,
@@ -168,9 +154,6 @@ _FACTS: dict[str, Callable[[Session, str], Value]] = {
     "last_insert_id": _last_insert_id,
     "found_rows": _found_rows,
     "row_count": _row_count,
-    "rand": _rand,
-    "uuid": _uuid,
-    "uuid_short": _uuid_short,
     "user_variable": _user_variable,
     "user_variables": _user_variables,
     "system_variable": _system_variable,

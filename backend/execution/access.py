@@ -15,6 +15,7 @@ from backend.execution.lookup_value import UNUSABLE, Lookup, lookup_value
 from dataflow.comparison import basis
 from dataflow.compile import Parameters, compile_scalar
 from dataflow.expression import Call, Column, Expression, columns_of
+from dataflow.functions import is_volatile
 from dataflow.schema import Index, Table
 from dataflow.types import Row, Value
 from persistence.key_range import Operator
@@ -158,7 +159,7 @@ def terms(where: Expression) -> Iterator[Term]:
 
 def _equality(column: Column, operator: str, constants: Sequence[Expression]) -> Iterator[Term]:
     lookups = [lookup_value(column, constant, equality=True) for constant in constants]
-    if any(lookup is None for lookup in lookups) or any(columns_of(constant) for constant in constants):
+    if any(lookup is None for lookup in lookups) or not all(map(_is_constant, constants)):
         return
     first = lookups[0]
     assert first is not None
@@ -168,5 +169,10 @@ def _equality(column: Column, operator: str, constants: Sequence[Expression]) ->
 
 def _comparison(column: Column, operator: str, constant: Expression) -> Iterator[Term]:
     lookup = lookup_value(column, constant, equality=False)
-    if lookup is not None and not columns_of(constant):
+    if lookup is not None and _is_constant(constant):
         yield Term(column.index, operator, (compile_scalar(constant),), lookup)
+
+
+def _is_constant(expression: Expression) -> bool:
+    """Whether it is the same for all rows."""
+    return not columns_of(expression) and not is_volatile(expression)

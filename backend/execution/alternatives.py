@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from controller.sql.plan import Query
 from controller.sql.query.keys import key_equality
 from dataflow.compile import compile_predicate, compile_scalar
-from dataflow.expression import Call, Column, Expression, Literal, walk
-from dataflow.functions import lookup
+from dataflow.expression import Call, Column, Expression, Literal
+from dataflow.functions import is_deterministic
 from dataflow.join_shape import conjuncts
 from dataflow.node import Join, Node, Union
 from dataflow.source import key_function
@@ -71,7 +71,7 @@ def alternatives_of(query: Query, filter_: Expression | None) -> Alternatives | 
     """The first condition of the filter that is a choice of keys, if there is one."""
     for condition in conjuncts(filter_):
         disjuncts = _disjuncts(condition)
-        if not 1 < len(disjuncts) <= ALTERNATIVES_MAX or not _is_deterministic(condition):
+        if not 1 < len(disjuncts) <= ALTERNATIVES_MAX or not is_deterministic(condition):
             continue
         found = [_first_key(each) for each in disjuncts]
         if all(found) and len({_family(each[0].type) for each in found if each is not None}) == 1:
@@ -99,7 +99,3 @@ def _family(kind: SqlType) -> object:
     if kind.kind in DATES:
         return "date"
     return "bytes" if kind.kind in BLOBS else kind
-
-
-def _is_deterministic(condition: Expression) -> bool:
-    return all(lookup(each.function).deterministic for each in walk(condition) if isinstance(each, Call))

@@ -60,7 +60,7 @@ class _Cluster:
 
 
 _FLEETING = frozenset(
-    {"now", "utc_now", "sysdate", "time", "utc_time", "unix_timestamp", "rand", "uuid", "uuid_short"}
+    {"now", "utc_now", "sysdate", "time", "utc_time", "unix_timestamp"}
 )
 """Facts that are another value each time."""
 

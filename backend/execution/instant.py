@@ -22,6 +22,7 @@ from backend.shared_view import SharedViews
 from backend.view_definition import ViewDefinition
 from controller.sql.plan import OutputColumn
 from dataflow.expression import Parameter
+from dataflow.functions import is_volatile
 from dataflow.types import BIGINT, Row, Value
 
 Parameters = tuple[Value, ...]
@@ -117,6 +118,8 @@ class InstantQuery:
 def instant_query(query: CompiledQuery, shared: SharedViews | None) -> InstantQuery | None:
     """None if the query always has to be executed."""
     if shared is None or not query.views.possible or query.query.locking or query.query.prior:
+        return None
+    if any(map(is_volatile, query.query.outputs)):
         return None
     return InstantQuery(query, shared)
 

@@ -20,9 +20,11 @@ from backend.execution.reader import (
     conditions_of,
     moved,
     predicate_of,
+    reads_only,
 )
 from dataflow.compile import compile_row
 from dataflow.expression import Call, Column, Expression, columns_of
+from dataflow.functions import is_volatile
 from dataflow.join_shape import JoinShape, shape_of
 from dataflow.node import Columns, Join, source_column
 from dataflow.source import key_function
@@ -49,8 +51,9 @@ class JoinReader:
         types = node.input_types
         for left, right in node.equalities:
             conditions.append(Call("=", (Column(left, types[left]), Column(right, types[right])), BOOLEAN))
-        self._constant = predicate_of(each for each in conditions if not columns_of(each))
-        pending = [each for each in conditions if columns_of(each)]
+        self._constant = predicate_of(each for each in conditions if not columns_of(each) and not is_volatile(each))
+        pending = [each for each in conditions if columns_of(each) or is_volatile(each)]
+        self._width = len(types)
         own = [_own_conditions(shape, number, pending) for number in range(len(node.inputs))]
         local = {each for conditions_own in own for each in conditions_own}
         pending = [each for each in pending if each not in local]
@@ -124,6 +127,8 @@ class JoinReader:
     def _ready(self, pending: list[Expression]) -> list[Expression]:
         """The conditions that can be applied now, taken off the list."""
         found = [each for each in pending if columns_of(each) <= self._places.keys()]
+        if len(self._places) < self._width:
+            found = [each for each in found if columns_of(each) or not is_volatile(each)]
         for each in found:
             pending.remove(each)
         return [moved(each, self._places) for each in found]
@@ -216,7 +221,7 @@ class JoinReader:
 def _own_conditions(shape: JoinShape, number: int, conditions: Sequence[Expression]) -> Conditions:
     low = shape.offsets[number]
     high = low + shape.width(number)
-    return tuple(each for each in conditions if all(low <= column < high for column in columns_of(each)))
+    return tuple(each for each in conditions if reads_only(each, low, high))
 
 
 def _looked_up(links: Sequence[Expression], known: frozenset[int], there: frozenset[int], offset: int) -> Columns:

@@ -24,7 +24,7 @@ from controller.sql.plan import Query
 from dataflow.collation.keys import collation_key
 from dataflow.compile import compile_scalar
 from dataflow.expression import Call, Column, Expression, Literal, columns_of, walk
-from dataflow.functions import call, lookup
+from dataflow.functions import call, is_deterministic
 from dataflow.functions.comparisons import is_row
 from dataflow.functions.patterns import like_parts
 from dataflow.join_shape import conjuncts
@@ -179,7 +179,7 @@ def is_orderable(kind: SqlType) -> bool:
 
 def _comparisons(condition: Expression) -> list[Comparison]:
     found: list[Comparison]
-    if not all(lookup(each.function).deterministic for each in walk(condition) if isinstance(each, Call)):
+    if not is_deterministic(condition):
         return []
     match condition:
         case Call("like", (Column() as column, pattern, *escape)) if column.type.kind in TEXTS:

@@ -30,8 +30,8 @@ from backend.view_definition import ViewDefinition
 from backend.view_range import Range
 from controller.sql.plan import Query
 from dataflow.compile import compile_predicate, compile_scalar
-from dataflow.expression import Call, Expression, Literal, Parameter, parameters_of, walk
-from dataflow.functions import lookup
+from dataflow.expression import Call, Expression, Literal, Parameter, parameters_of
+from dataflow.functions import is_deterministic, is_volatile
 from dataflow.node import AggregateFunction, Base, Join, Node, Order, TopK, inputs_of
 from dataflow.types import NULL, Row, Value
 
@@ -335,8 +335,8 @@ def _obstacle(query: Query) -> str:
         return "parts of it depend on the results of others"
     if not _has_inputs(query.node):
         return "it has rows that come from no table"
-    ordered = all(_is_deterministic_expression(item.expression) for item in query.order_by)
-    if not ordered or not _is_deterministic(query.node):
+    inside = [*_expressions(query.node), *(item.expression for item in query.order_by)]
+    if not all(map(is_deterministic, inside)) or (query.filter is not None and is_volatile(query.filter)):
         return "its result changes while the tables do not"
     return ""
 
@@ -364,11 +364,3 @@ def _expressions(value: Any) -> Iterator[Expression]:
     elif isinstance(value, Node | Order | AggregateFunction):
         for field in fields(value):
             yield from _expressions(getattr(value, field.name))
-
-
-def _is_deterministic(node: Node) -> bool:
-    return all(_is_deterministic_expression(each) for each in _expressions(node))
-
-
-def _is_deterministic_expression(expression: Expression) -> bool:
-    return all(lookup(each.function).deterministic for each in walk(expression) if isinstance(each, Call))

@@ -11,7 +11,6 @@ plan gives its value. The clock stands still within a statement, as in MySQL.
 | unix_timestamp                | int                                                       |
 | user, current_user, database, version, charset… | str, or None                            |
 | connection_id, last_insert_id, found_rows, row_count | int                                |
-| rand, uuid, uuid_short        | float, str, int: one for the statement, until there are functions |
 | user_variable:NAME            | a value of the class that `Settings.variables` says, or None |
 | user_variables                | `UserVariables`, for statements that assign to some       |
 | system_variable:SCOPE.NAME    | int for those in `NUMERIC_VARIABLES`, else str; SCOPE is session or global |
@@ -19,10 +18,11 @@ plan gives its value. The clock stands still within a statement, as in MySQL.
 
 from __future__ import annotations
 
+from controller.sql import chance as chance  # so that its functions are known
 from controller.sql.parameter_types import type_of
 from controller.sql.settings import Settings
 from dataflow.functions import is_function, lookup
-from dataflow.types import BIGINT, BIGINT_UNSIGNED, DATE, DOUBLE, Kind, SqlType, text
+from dataflow.types import BIGINT, BIGINT_UNSIGNED, DATE, Kind, SqlType, text
 
 _CLOCKS = {
     "now": ("now", Kind.DATETIME),
@@ -52,9 +52,6 @@ _PLAIN = {
     "last_insert_id": ("last_insert_id", BIGINT_UNSIGNED),
     "found_rows": ("found_rows", BIGINT),
     "row_count": ("row_count", BIGINT),
-    "rand": ("rand", DOUBLE),
-    "uuid": ("uuid", text(36)),
-    "uuid_short": ("uuid_short", BIGINT_UNSIGNED),
 }
 WITHOUT_PARENTHESES = frozenset(
     {

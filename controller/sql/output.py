@@ -12,7 +12,7 @@ from controller.sql.scope import Scope
 from dataflow import expression
 from dataflow.expression import Expression
 from dataflow.schema import Column, Index, Table
-from dataflow.types import BLOBS, NUMBERS, TEMPORALS, TEXTS, Kind, SqlType
+from dataflow.types import BLOBS, BOOLEAN, NUMBERS, TEMPORALS, TEXTS, Kind, SqlType
 
 NOT_NULL = 1
 PRIMARY_KEY = 2
@@ -33,6 +33,9 @@ PART_OF_KEY = 16384
 _LONG = frozenset(
     {kind for kind in TEXTS if kind.value.endswith("text")} | {kind for kind in BLOBS if kind.value.endswith("blob")} | {Kind.JSON}
 )
+
+CONDITION = SqlType(Kind.BIGINT, length=1)
+_CHOICES = frozenset({"if", "ifnull", "nullif", "coalesce", "case", "greatest", "least", "cast"})
 
 
 def type_flags(found: SqlType) -> int:
@@ -105,7 +108,13 @@ def output_column(scope: Scope, node: Any, value: Expression) -> OutputColumn:
     flags = type_flags(value.type) | (0 if nullable else NOT_NULL)
     if value.type.kind in NUMBERS:
         flags |= BINARY
-    return OutputColumn(name, value.type, nullable, flags=flags)
+    return OutputColumn(name, shown_type(value), nullable, flags=flags)
+
+
+def shown_type(value: Expression) -> SqlType:
+    """The type that a client is told: MySQL's conditions are BIGINT, unlike a column that is BOOLEAN."""
+    is_condition = isinstance(value, expression.Call) and value.type == BOOLEAN and value.function not in _CHOICES
+    return CONDITION if is_condition else value.type
 
 
 def default_name(node: Any) -> str:

@@ -50,7 +50,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dataflow.collation.coercion import merged_collation
 from dataflow.conversion import Domain
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expression import Call, Expression
+from dataflow.expression import Call, Expression, walk
 from dataflow.fragment import Fragment
 from dataflow.inference import merged_length
 from dataflow.types import BLOBS, STRINGS, SqlType, text
@@ -58,7 +58,19 @@ from dataflow.types import BLOBS, STRINGS, SqlType, text
 if TYPE_CHECKING:
     from dataflow.compile import Emitter
 
-__all__ = ["Domain", "Fragment", "Function", "call", "function", "is_function", "lookup", "special", "text_like"]
+__all__ = [
+    "Domain",
+    "Fragment",
+    "Function",
+    "call",
+    "function",
+    "is_deterministic",
+    "is_function",
+    "is_volatile",
+    "lookup",
+    "special",
+    "text_like",
+]
 
 
 Arguments = tuple[Expression, ...]
@@ -82,6 +94,7 @@ class Function:
 
 
 _functions: dict[str, Function] = {}
+VOLATILE = frozenset({"rand", "uuid", "uuid_short"})
 
 
 def is_function(name: str) -> bool:
@@ -93,6 +106,16 @@ def lookup(name: str) -> Function:
     if found is None:
         raise InvalidStatement(Condition.UNKNOWN_FUNCTION, name)
     return found
+
+
+def is_deterministic(expression: Expression) -> bool:
+    """Whether the same columns and parameters always give the same value."""
+    return all(lookup(each.function).deterministic for each in walk(expression) if isinstance(each, Call))
+
+
+def is_volatile(expression: Expression) -> bool:
+    """Whether it has another value for each row, even if it reads none."""
+    return any(each.function in VOLATILE for each in walk(expression) if isinstance(each, Call))
 
 
 def call(name: str, *arguments: Expression) -> Call:

@@ -57,7 +57,7 @@ def test_queries_are_answered_like_mariadb(peers: tuple[Peer, Peer], name: str) 
     problems = []
     for line in statements(name):
         theirs, sql = asked(line)
-        is_ordered = " ORDER BY " in sql.upper().rsplit(")", 1)[-1]
+        is_ordered = any(clause in sql.upper().rsplit(")", 1)[-1] for clause in (" ORDER BY ", " WITH ROLLUP"))
         difference = differences(Generated(sql, ordered=is_ordered), expected.run(theirs), found.run(sql))
         if difference:
             problems.append(f"{sql}\n  expected {difference}")

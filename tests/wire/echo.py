@@ -29,7 +29,7 @@ TEXT_LENGTH = 100
 class EchoTransaction:
     """Remembers what was done to it."""
 
-    is_empty = True
+    may_use_views = True
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self._note = note
@@ -114,6 +114,6 @@ class EchoDatabase:
         self.note(sql)
         return Done()
 
-    def begin(self) -> EchoTransaction:
+    def begin(self, repeatable: bool = False) -> EchoTransaction:
         self.note("begin")
         return EchoTransaction(self.note)

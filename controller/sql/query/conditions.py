@@ -6,8 +6,8 @@ tables or be looked up in an index.
 
 from __future__ import annotations
 
-from dataflow.expression import Call, Expression, walk
-from dataflow.functions import call, lookup
+from dataflow.expression import Call, Expression
+from dataflow.functions import call, is_deterministic
 from dataflow.join_shape import conjuncts
 
 
@@ -25,7 +25,7 @@ def _factored(condition: Expression) -> list[Expression]:
     shared = [
         each
         for each in dict.fromkeys(branches[0])
-        if all(each in branch for branch in branches[1:]) and _is_deterministic(each)
+        if all(each in branch for branch in branches[1:]) and is_deterministic(each)
     ]
     if not shared:
         return [condition]
@@ -40,7 +40,3 @@ def _alternatives(condition: Call) -> list[Expression]:
     for each in condition.arguments:
         found += _alternatives(each) if isinstance(each, Call) and each.function == "or" else [each]
     return found
-
-
-def _is_deterministic(expression: Expression) -> bool:
-    return all(lookup(each.function).deterministic for each in walk(expression) if isinstance(each, Call))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from controller.sql.output import NOT_NULL, type_flags
+from controller.sql.output import NOT_NULL, shown_type, type_flags
 from controller.sql.plan import OutputColumn
 from dataflow.expression import Call, Column, Expression, Literal, columns_of
 from dataflow.node import Node
@@ -128,4 +128,5 @@ def renamed_output(output: OutputColumn, name: str, alias: str) -> OutputColumn:
 
 def computed_output(name: str, value: Expression, nullable: bool = True) -> OutputColumn:
     """A result column that is no table's."""
-    return OutputColumn(name, value.type, nullable, flags=type_flags(value.type) | (0 if nullable else NOT_NULL))
+    found = shown_type(value)
+    return OutputColumn(name, found, nullable, flags=type_flags(found) | (0 if nullable else NOT_NULL))

@@ -19,8 +19,8 @@ from controller.sql.query.product import Product, close, close_exactly, conjunct
 from controller.sql.query.subqueries import OF_NOTHING, attach_condition
 from dataflow.collation.coercion import merged_collation
 from dataflow.errors import MillraceError
-from dataflow.expression import Call, Column, Expression, Parameter, columns_of, walk
-from dataflow.functions import lookup
+from dataflow.expression import Call, Column, Expression, Parameter, columns_of, parameters_of, walk
+from dataflow.functions import is_deterministic, is_volatile
 from dataflow.node import Aggregate, Join, LeftJoin, Node, SemiJoin, TopK, distinct, inputs_of
 from dataflow.schema import Table
 from dataflow.types import STRINGS, TEXTS, Row
@@ -229,7 +229,7 @@ def key_equality(condition: Expression) -> tuple[Column, tuple[Expression, ...]]
 
 
 def _is_value(column: Column, value: Expression) -> bool:
-    if columns_of(value):
+    if columns_of(value) or is_volatile(value):
         return False
     if column.type.kind in STRINGS and value.type.kind in TEXTS and column.type.kind.value != "json":
         try:
@@ -242,9 +242,8 @@ def _is_value(column: Column, value: Expression) -> bool:
 def is_shareable(node: Node) -> bool:
     """Whether the node's rows depend on the base tables alone."""
     for expression in expressions_in(node):
-        for each in walk(expression):
-            if isinstance(each, Parameter) or (isinstance(each, Call) and not lookup(each.function).deterministic):
-                return False
+        if parameters_of(expression) or not is_deterministic(expression):
+            return False
     return all(is_shareable(each) for each in inputs_of(node))
 
 

@@ -21,6 +21,7 @@ from controller.sql.scope import FIELD_LIST, GROUP_CLAUSE, HAVING_CLAUSE, ORDER_
 from controller.sql.select import limits, order_items
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Column, Expression, columns_of
+from dataflow.functions import is_volatile
 
 if TYPE_CHECKING:
     from controller.sql.query.resolve import Resolver
@@ -177,7 +178,7 @@ class SelectResolver:
         outputs = [value for _, value in block.outputs]
         for item in order_items(self._node):
             value = positional(item.this, outputs, ORDER_CLAUSE) or translator.translate(item.this)
-            if columns_of(value) or self._subqueries.keys() & columns_of(value):
+            if columns_of(value) or is_volatile(value):
                 block.order_by.append(OrderItem(value, bool(item.args.get("desc"))))
 
     def _over_groups(self, block: Block, before: set[int]) -> None:
@@ -208,6 +209,9 @@ class SelectResolver:
                 self._grouped.need(outer_ids(subquery.block), (1, "SELECT list"))
         if not block.grouping.explicit:
             block.order_by = []  # one row needs no order
+        elif block.grouping.rollup and not block.order_by and not block.distinct:
+            for column, known in block.grouping.keys:  # a sum comes after what it is the sum of
+                block.order_by += [OrderItem(self._grouped.level(known)), OrderItem(column)]
 
     def _order_over_outputs(self, block: Block, strict: bool) -> None:
         """ORDER BY of a DISTINCT reads what is selected, nothing else."""
