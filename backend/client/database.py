@@ -116,7 +116,6 @@ class View:
     def __init__(self, loop: _Loop, inner: AsyncView) -> None:
         self._loop = loop
         self._inner = inner
-        self._try_lookup = inner.try_lookup
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -129,10 +128,11 @@ class View:
     def lookup(self, key: Any, block: bool) -> Rows | None: ...
     def lookup(self, key: Any, block: bool = True) -> Rows | None:
         """The key's rows. A key that is not at hand is asked for, or None unless `block`."""
-        found = self._try_lookup(key)
-        if found is not None or not block:
+        found = self._inner.quick(key)
+        if found is not None:
             return found
-        return self._loop.run(self._inner.lookup(key))
+        found = self._inner.try_lookup(key)
+        return found if found is not None or not block else self._loop.run(self._inner.lookup(key))
 
     @overload
     def lookup_many(self, keys: Iterable[Any], block: Literal[True] = True) -> list[Rows]: ...

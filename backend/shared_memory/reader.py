@@ -84,31 +84,13 @@ class SharedViewReader:
         self._buffer = pa.py_buffer(segment.memory)
         self._shift = segment.shift
         self._words = segment.words
+        self.get_number: Callable[[int], bytes | None] = _number_getter(segment, self.get)
+        """The encoded rows of a key that is an integer of 64 bits: the shortest way. Not to be kept, it changes."""
 
     def leave(self) -> None:
         """Read here no more: what is here may be out of date without saying so."""
         self._words = _CLOSED_WORDS
-
-    def get_number(self, key: int) -> bytes | None:
-        """The encoded rows of a key that is an integer of 64 bits. The shortest way there is."""
-        tag = (key * MULTIPLIER + ADDEND) & WORD_MASK
-        words = self._words
-        epoch = words[EPOCH]
-        index = self._odd if epoch & 1 else self._even
-        position = tag >> self._shift << 1
-        found = index[position]
-        while found != tag:
-            if found == EMPTY:
-                return self.get(key)
-            position += 2
-            found = index[position]
-        location = index[position + 1]
-        start = location >> LENGTH_BITS << 3
-        rows = self._memory[start : start + (location & LENGTH_MASK)]
-        self._touched[position] = 1
-        if words[WRITING] > epoch + 1 or not rows:  # the tags of two numbers mean an empty slot
-            return self.get(key)
-        return rows
+        self.get_number = self.get
 
     def get_many(self, keys: Sequence[SharedKey]) -> list[bytes | None] | None:
         """The encoded rows of each key, all as of one epoch; None if writers leave no time for that."""
@@ -226,3 +208,30 @@ class SharedViewReader:
             else:
                 self._map(segment)
         return False
+
+
+def _number_getter(segment: Segment, get: Callable[[int], bytes | None]) -> Callable[[int], bytes | None]:
+    """A function for one file, which has all that it needs at hand; `get` goes on where it cannot."""
+    even, odd = segment.pairs
+    words, memory, touched, shift = segment.words, segment.memory, segment.touched, segment.shift
+
+    def get_number(key: int) -> bytes | None:
+        tag = (key * MULTIPLIER + ADDEND) & WORD_MASK
+        epoch = words[EPOCH]
+        index = odd if epoch & 1 else even
+        position = tag >> shift << 1
+        found = index[position]
+        while found != tag:
+            if found == EMPTY:
+                return get(key)
+            position += 2
+            found = index[position]
+        location = index[position + 1]
+        start = location >> LENGTH_BITS << 3
+        rows = memory[start : start + (location & LENGTH_MASK)]
+        touched[position] = 1
+        if words[WRITING] > epoch + 1 or not rows:  # the tags of two numbers mean an empty slot
+            return get(key)
+        return rows
+
+    return get_number
