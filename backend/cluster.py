@@ -194,6 +194,10 @@ class Cluster(Connections):
         answer = await self.ask(self.shard_of(counter), Allocate(counter, count, floor))
         return int(answer.first)
 
+    async def lower(self, counter: bytes, expected: int, number: int) -> int:
+        answer = await self.ask(self.shard_of(counter), Allocate(counter, 0, number, expected))
+        return int(answer.first)
+
     def lock_owner(self) -> Owner:
         self._lock_owners += 1
         return self._client, -self._lock_owners

@@ -102,9 +102,12 @@ class EndScan:
 
 @dataclass(frozen=True, slots=True)
 class Allocate:
+    """With `expected`, the counter is lowered to `floor` instead, if that is what it would hand out next."""
+
     counter: bytes
     count: int
     floor: int
+    expected: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,6 +167,10 @@ class Store(Protocol):
         """
         ...
 
+    async def lower(self, counter: bytes, expected: int, number: int) -> int:
+        """Hand out `number` next if it is `expected` now, which the caller knows to be safe; what is next then."""
+        ...
+
     def lock_owner(self) -> Owner:
         """A name for somebody who is going to lock keys."""
         ...

@@ -216,7 +216,7 @@ class Worker:
         self._run(self.epochs.inquire(message))
 
     def _allocate(self, peer: Peer, request: int, message: Allocate) -> None:
-        peer.send(Allocated(self.store.allocate(message.counter, message.count, message.floor)), request)
+        peer.send(Allocated(self.store.allocate(message.counter, message.count, message.floor, message.expected)), request)
 
     @property
     def _tables_in_force(self) -> bool:

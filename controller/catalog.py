@@ -35,7 +35,8 @@ class Database:
 class View:
     """A SELECT under a name. `columns` are names given to its columns, empty if they keep their own.
 
-    Names in it are resolved in `default_database`, and its literals have `collation`.
+    Names in it are resolved in `default_database`, and its literals have `collation`. Whoever reads it needs rights
+    on its tables only if `invoker`.
     """
 
     database: str
@@ -44,6 +45,8 @@ class View:
     columns: tuple[str, ...] = ()
     default_database: str = ""
     collation: str = DEFAULT_COLLATION
+    definer: tuple[str, str] = ("root", "localhost")
+    invoker: bool = False
 
 
 ViewName = tuple[str, str]
@@ -82,7 +85,8 @@ class CatalogChange:
 
     `tables_dropped` holds ids. `builds` are (table id, index id) of indexes to be filled from
     stored rows; until then they are marked `building`. `checks` are (table id, name) of foreign
-    keys that stored rows must be found to fulfil.
+    keys that stored rows must be found to fulfil. `counters` are the ids of tables whose next AUTO_INCREMENT number
+    is to be what they say now, as far as the stored rows allow.
     """
 
     databases_put: tuple[Database, ...] = ()
@@ -91,6 +95,7 @@ class CatalogChange:
     tables_dropped: tuple[int, ...] = ()
     builds: tuple[tuple[int, int], ...] = ()
     checks: tuple[tuple[int, str], ...] = ()
+    counters: tuple[int, ...] = ()
     copies: tuple[Copy, ...] = ()
     notes: tuple[Note, ...] = ()
     views_put: tuple[View, ...] = ()

@@ -14,7 +14,7 @@ from controller.catalog import Catalog
 from controller.sql.cursor import Cursor
 from controller.sql.lexer import TokenKind
 from controller.sql.plan import Plan
-from controller.sql.planner import tables_of
+from controller.sql.planner import tables_of, views_of
 from controller.sql.references import Need, needs_of
 from controller.sql.settings import Settings
 from controller.sql.temporary import temporary_tables
@@ -69,6 +69,9 @@ _PLANS = PlanNeeds()
 def check_plan(session: Session, plan: Plan, sql: str) -> None:
     if not session.rights.everything:
         check_needs(session, _PLANS.of(plan, sql, session))
+        for view in views_of(plan):
+            if view.invoker:
+                check_needs(session, needs_of(view.select, view.default_database or None, session.settings))
 
 
 def check_text(session: Session, sql: str) -> None:

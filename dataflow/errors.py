@@ -70,6 +70,7 @@ class Condition(Enum):
     WRONG_TABLE_NAME = (1103, "42000", "Incorrect table name '{}'")
     QUERY_INTERRUPTED = (1317, "70100", "Query execution was interrupted")
     TRUNCATED_WRONG_VALUE = (1292, "22007", "Incorrect {} value: '{}' for column '{}' at row {}")
+    INCORRECT_MOMENT = (1292, "22007", "Incorrect {} value: '{}'")
     TRUNCATED_VALUE = (1292, "22007", "Truncated incorrect {} value: '{}'")
     SAVEPOINT_MISSING = (1305, "42000", "SAVEPOINT {} does not exist")
     NO_DEFAULT = (1364, "HY000", "Field '{}' doesn't have a default value")

@@ -11,10 +11,15 @@ import re
 import struct
 from decimal import ROUND_HALF_UP, Context, Decimal
 
+from dataflow.errors import Condition
+from dataflow.notices import say
+
 EXACT = Context(prec=100, rounding=ROUND_HALF_UP, Emin=-999999, Emax=999999)
 """The context of all DECIMAL arithmetic; the default one would round at 28 digits."""
 
 INT64_MIN, INT64_MAX, UINT64_MAX = -(1 << 63), (1 << 63) - 1, (1 << 64) - 1
+SHOWN_MAX = 128
+"""As many characters of a wrong value are in a message."""
 REAL_MAX = 1.7976931348623157e308
 
 _REAL = re.compile(r"[ \t\n\v\f\r]*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)")
@@ -65,7 +70,10 @@ def read_real(text: str) -> float:
     """The number `text` starts with, 0 if none."""
     found = _REAL.match(text)
     if found is None:
+        cut("DOUBLE", text, 0)
         return 0.0
+    if found.end() < len(text):
+        cut("DOUBLE", text, found.end())
     value = float(found[1])
     if value in (math.inf, -math.inf):
         return math.copysign(REAL_MAX, value)
@@ -74,13 +82,21 @@ def read_real(text: str) -> float:
 
 def read_decimal(text: str) -> Decimal:
     found = _REAL.match(text)
+    cut("DECIMAL", text, 0 if found is None else found.end())
     return Decimal(found[1]) if found is not None else Decimal(0)
 
 
 def read_integer(text: str) -> int:
     """The integer `text` starts with; a fraction or exponent after it is not looked at."""
     found = _INTEGER.match(text)
+    cut("INTEGER", text, 0 if found is None else found.end())
     return max(INT64_MIN, min(int(found[1]), UINT64_MAX)) if found is not None else 0
+
+
+def cut(kind: str, text: str, end: int) -> None:
+    """A warning, if what follows the number is more than spaces."""
+    if end == 0 or text[end:].strip(" \t\n\v\f\r"):
+        say(Condition.TRUNCATED_VALUE, kind, text[:SHOWN_MAX])
 
 
 def is_number(text: str) -> bool:

@@ -10,6 +10,9 @@ from collections.abc import Mapping
 
 from dataflow.types import Value
 
+LAST_INSERT_ID = "last_insert_id()"
+"""What LAST_INSERT_ID(value) assigns to."""
+
 
 class UserVariables:
     __slots__ = ("_before", "_first", "changed")

@@ -15,6 +15,7 @@ from mysql_adapter.statements import (
     definition,
     describe,
     load,
+    maintenance,
     transactions,
 )
 from mysql_adapter.statements.cursor import TokenCursor
@@ -51,11 +52,11 @@ _HANDLERS: dict[str, Handler] = {
     "PREPARE": administration.prepare,
     "EXECUTE": administration.execute,
     "DEALLOCATE": administration.deallocate,
-    "CHECK": administration.maintain,
-    "ANALYZE": administration.maintain,
-    "OPTIMIZE": administration.maintain,
-    "REPAIR": administration.maintain,
-    "FLUSH": administration.flush,
+    "CHECK": maintenance.maintain,
+    "ANALYZE": maintenance.maintain,
+    "OPTIMIZE": maintenance.maintain,
+    "REPAIR": maintenance.maintain,
+    "FLUSH": maintenance.flush,
     "CREATE": definition.define,
     "ALTER": definition.define,
     "DROP": definition.define,
@@ -76,9 +77,9 @@ _HANDLERS: dict[str, Handler] = {
     "SIGNAL": administration.unsupported,
     "GET": administration.unsupported,
     "IMPORT": administration.unsupported,
-    "CHECKSUM": administration.unsupported,
+    "CHECKSUM": maintenance.checksum,
     "BINLOG": administration.unsupported,
-    "HELP": administration.unsupported,
+    "HELP": administration.help_,
 }
 
 

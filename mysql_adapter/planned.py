@@ -10,16 +10,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backend.execution.outcome import Answer, Done, ResultSet
+from backend.execution.outcome import Answer, Done, ResultSet, RowStream, Warning
 from controller.catalog import Catalog
 from controller.privileges import check_plan, check_text
 from controller.sql.parameter_types import code_of
 from controller.sql.plan import Plan, Query, Select
 from controller.sql.planner import tables_of
 from controller.sql.settings import Settings
-from dataflow.errors import InvalidStatement
+from dataflow.errors import Condition, InvalidStatement
+from dataflow.notices import Said, ignore, listen
 from dataflow.types import TEMPORALS, Row, Value
-from dataflow.user_variables import UserVariables
+from dataflow.user_variables import LAST_INSERT_ID, UserVariables
 from mysql_adapter.cells import value_text
 from mysql_adapter.facts import fact
 from mysql_adapter.parameters import Typed
@@ -46,7 +47,12 @@ async def run_planned(session: Session, sql: str, stream: bool = False) -> Answe
 
 
 async def execute_plan(session: Session, plan: Plan, values: Sequence[Value], stream: bool = False) -> Answer:
-    answer = await _execute_plan(session, plan, values, stream)
+    if isinstance(plan.statement, Select | Query):
+        heard = listen()
+        answer = _with_warnings(await _execute_plan(session, plan, values, stream), heard, session)
+    else:
+        ignore()
+        answer = await _execute_plan(session, plan, values, stream)
     return answer if session.select_limit is None else limited(answer, plan, session.select_limit)
 
 
@@ -72,8 +78,29 @@ async def _execute_plan(session: Session, plan: Plan, values: Sequence[Value], s
     execute = database.stream if stream else database.execute
     answer = await execute(plan, values, transaction, session.modes, memory, session.lock_timeout_s)
     for each in variables:
+        number = each.changed.pop(LAST_INSERT_ID, None)
         session.user_variables.update(each.changed)
+        if isinstance(number, int):
+            session.last_insert_id = number
+            if isinstance(answer, Done):
+                answer = replace(answer, last_insert_id=number, generated_id=number)
     return answer
+
+
+def _with_warnings(answer: Answer, heard: list[Said], session: Session) -> Answer:
+    """What was said while the SELECT was evaluated, after what it says itself."""
+    if isinstance(answer, RowStream):
+        before = answer.warnings
+        answer.warnings = lambda: (*before(), *_warnings(heard, session))
+    elif heard and isinstance(answer, ResultSet):
+        return replace(answer, warnings=(*answer.warnings, *_warnings(heard, session)))
+    return answer
+
+
+def _warnings(heard: list[Said], session: Session) -> list[Warning]:
+    zero = Condition.DIVISION_BY_ZERO
+    wanted = [each for each in heard if each[0] is not zero or session.modes.error_for_division_by_zero]
+    return [Warning("Warning", condition.code, condition.template.format(*values)) for condition, values in wanted]
 
 
 def evaluate_plan(session: Session, plan: Plan, values: Sequence[Value], rows: list[Row]) -> ResultSet:

@@ -8,6 +8,7 @@ are answered in `statements`.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
     from mysql_adapter.environment import Environment
 
 T = TypeVar("T")
+
+_COUNTS = re.compile(r"@@(?:(?:session|local)\.)?(?:warning|error)_count\b", re.IGNORECASE)
+"""Who asks for these wants to know of the statement before."""
 
 _ending: set[asyncio.Task[Done]] = set()
 
@@ -194,7 +198,8 @@ class Session:
             handler = dispatch.handler_of(words)
             if handler is not None and dispatch.keeps_warnings(words):
                 return self.ran(await handler(self, TokenCursor(sql, self.settings)))
-        self.warnings = ()
+        if "_count" not in sql or _COUNTS.search(sql) is None:
+            self.warnings = ()
         if handler is not None:
             return self.ran(await handler(self, TokenCursor(sql, self.settings)))
         if may_select_into(sql):

@@ -35,6 +35,13 @@ class Counters:
         self._next[name] = after
         return first
 
+    def lower(self, name: bytes, expected: int, number: int) -> int:
+        """Hand out `number` next, if it is `expected` now: whoever asks knows that those in between are not used."""
+        if self._next.get(name, 1) == expected:
+            self._persist(name, number)
+            self._reserves[name] = self._next[name] = number
+        return self._next.get(name, 1)
+
     def peek(self, name: bytes) -> int:
         """The number that would be handed out next."""
         return self._next.get(name, 1)

@@ -217,8 +217,10 @@ class ShardStore:
 
     # --- counters ------------------------------------------------------------------------------
 
-    def allocate(self, counter: bytes, count: int, floor: int = 0) -> int:
-        """See `Counters.allocate`. Durable when it returns."""
+    def allocate(self, counter: bytes, count: int, floor: int = 0, expected: int = 0) -> int:
+        """See `Counters.allocate`, and with `expected` `Counters.lower`. Durable when it returns."""
+        if expected:
+            return self._counters.lower(counter, expected, floor)
         return self._counters.allocate(counter, count, floor)
 
     def counter_next(self, counter: bytes) -> int:

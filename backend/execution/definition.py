@@ -23,6 +23,7 @@ from typing import Protocol
 from backend.execution.access import Bound, Path
 from backend.execution.alteration import carry_out_copy
 from backend.execution.duplicates import duplicate_entry
+from backend.execution.numbers import lower_counter
 from backend.execution.reading import Found, find_bound, row_address, row_decoder
 from backend.execution.references import Reference, Values
 from backend.execution.transaction import Transaction
@@ -71,6 +72,8 @@ async def carry_out(change: CatalogChange, before: Catalog, catalog_store: Catal
     try:
         if change.builds:
             catalog = await finish_builds(change.builds, catalog_store, store)
+        for table_id in change.counters:
+            await lower_counter(store, catalog.tables[table_id])
         for table_id, name in change.checks:
             await check_foreign_key(store, catalog, table_id, name)
         return await _checked(change.checks, catalog_store) if change.checks else catalog

@@ -134,6 +134,9 @@ class LocalStore:
     async def allocate(self, counter: bytes, count: int, floor: int = 0) -> int:
         return self.shards[self.shard_of(counter)].allocate(counter, count, floor)
 
+    async def lower(self, counter: bytes, expected: int, number: int) -> int:
+        return self.shards[self.shard_of(counter)].allocate(counter, 0, number, expected)
+
     def lock_owner(self) -> Owner:
         self._lock_owners += 1
         return b"", -self._lock_owners

@@ -7,12 +7,16 @@ statement has rows at the first one needed, and twice as many each time these do
 
 from __future__ import annotations
 
+from backend.execution.access import Bound, Path
+from backend.execution.reading import find_bound, row_decoder
+from backend.execution.transaction import Transaction
 from backend.store import Store
 from dataflow.schema import Table
 from persistence.layout import auto_increment_counter, row_id_counter
 
 ROW_ID_BLOCK = 10_000
 RESERVATION_MAX = 1 << 16
+TRIES_MAX = 10
 
 
 class Numbers:
@@ -21,7 +25,8 @@ class Numbers:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._row_ids: dict[int, tuple[int, int]] = {}
-        self._raised: dict[int, int] = {}
+        self._raised: dict[tuple[int, int], int] = {}
+        """By table and its version: ALTER TABLE may lower the counter."""
 
     async def row_ids(self, table_id: int, count: int) -> range:
         """`count` numbers that no other row of the table has."""
@@ -37,7 +42,7 @@ class Numbers:
         """The first of `count` consecutive AUTO_INCREMENT values from `floor` up."""
         floor = max(floor, table.auto_increment_start)
         first = await self._store.allocate(auto_increment_counter(table.id), count, floor)
-        self._raised[table.id] = first + count
+        self._raised[table.id, table.version] = first + count
         return first
 
     async def next_auto_increment(self, table: Table) -> int:
@@ -46,13 +51,43 @@ class Numbers:
 
     def is_above(self, table: Table, value: int) -> bool:
         """Whether all values up to this one are known to be used up."""
-        return value < self._raised.get(table.id, 1)
+        return value < self._raised.get((table.id, table.version), 1)
 
     async def raise_above(self, table: Table, value: int) -> None:
         """An explicit value was stored: hand out only larger ones from now on."""
         if not self.is_above(table, value):
             await self._store.allocate(auto_increment_counter(table.id), 0, value + 1)
-            self._raised[table.id] = value + 1
+            self._raised[table.id, table.version] = value + 1
+
+
+async def lower_counter(store: Store, table: Table) -> None:
+    """ALTER TABLE … AUTO_INCREMENT = n: the next number is n, or the first one above all that are stored."""
+    place = next((place for place, column in enumerate(table.columns) if column.auto_increment), None)
+    if place is None:
+        return
+    counter = auto_increment_counter(table.id)
+    for _ in range(TRIES_MAX):
+        expected = await store.allocate(counter, 0)
+        wanted = max(table.auto_increment_start, await _largest(store, table, place) + 1)
+        if wanted >= expected:
+            return
+        if await store.lower(counter, expected, wanted) == wanted:
+            # for who has stored a number that was handed out before
+            await store.allocate(counter, 0, await _largest(store, table, place) + 1)
+            return
+
+
+async def _largest(store: Store, table: Table, place: int) -> int:
+    decode, largest = row_decoder(table), 0
+    first = table.primary_key.parts[0]
+    is_key = first.column_id == table.columns[place].id and not first.descending
+    chunks = find_bound(Transaction(store), table, Bound(Path(table.primary_key), [()], []), reverse=is_key)
+    async for chunk in chunks:
+        largest = max(largest, *[int(decode(value)[place] or 0) for _, _, value in chunk], 0)
+        if is_key:
+            break
+    await chunks.aclose()  # type: ignore[attr-defined]
+    return largest
 
 
 class AutoIncrement:

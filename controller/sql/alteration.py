@@ -71,7 +71,8 @@ class _Alteration:
             change = copied(self.old, table, self.catalog, self.settings)
             new_id = change.copies[0].table.id
             return replace(change, tables_put=tuple(changed.values()), checks=tuple((new_id, name) for _, name in checks))
-        return CatalogChange(tables_put=(table, *changed.values()), builds=builds, checks=checks)
+        counters = () if self.options.auto_increment is None else (table.id,)
+        return CatalogChange(tables_put=(table, *changed.values()), builds=builds, checks=checks, counters=counters)
 
     def _children(self, table: Table) -> list[Table]:
         """Other tables whose foreign keys follow new names of this one and its columns."""

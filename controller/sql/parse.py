@@ -273,29 +273,49 @@ def _call(name: str, *arguments: Any) -> exp.Anonymous:
     return exp.Anonymous(this=name, expressions=list(arguments))
 
 
+class _ConcatParser(_Parser):
+    """`||` joins texts, and binds more tightly than all other operators of two operands."""
+
+    DISJUNCTION: ClassVar[dict[Any, Any]] = {
+        kind: node for kind, node in _Parser.DISJUNCTION.items() if kind != TokenType.DPIPE
+    }
+
+    def _parse_unary(self) -> Any:
+        this = super()._parse_unary()
+        while this is not None and self._match(TokenType.DPIPE):
+            this = _call("CONCAT", this, super()._parse_unary())
+        return this
+
+
+class _ConcatDialect(_Dialect):
+    Parser = _ConcatParser
+
+
 _DIALECT = _Dialect()
+_CONCAT_DIALECT = _ConcatDialect()
 VIEWS_KEPT_MAX = 500
 
 
-def _parsed(sql: str) -> Any:
+def _parsed(sql: str, dialect: _Dialect) -> Any:
     short = _with_short_lists(sql)
     try:
-        return _DIALECT.parse(short)
+        return dialect.parse(short)
     except ParseError:
         if short == sql:
             raise
-        return _DIALECT.parse(sql)  # for the place of the error
+        return dialect.parse(sql)  # for the place of the error
 
 
-def parse(sql: str) -> Any:
+def parse(sql: str, pipes_as_concat: bool = False) -> Any:
     """The tree of one statement; error 1064 where MySQL has it, or close to it."""
+    dialect = _CONCAT_DIALECT if pipes_as_concat else _DIALECT
     if "\0" in sql:
         sql = sql.removesuffix("\0")  # some clients send the end of their string
         zero = next((token.start for token in tokens(sql) if token.text == "\0"), None)
         if zero is not None:
             raise syntax_error(sql[:zero], zero)
     try:
-        found = deeply(lambda: _parsed(sql))
+        found = deeply(lambda: _parsed(sql, dialect))
     except ParseError as error:
         raise syntax_error(sql, error.errors[0].get("offset", 0)) from None
     except TokenError:

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from controller.catalog import Catalog
+from controller.catalog import Catalog, View
 from controller.sql import parameter_types
 from controller.sql.depth import deeply
 from controller.sql.parameters import Parameters
@@ -25,7 +25,7 @@ from controller.sql.template import canonical_text, reader
 from controller.sql.temporary import with_temporary
 from controller.sql.user_variables import assignments_of
 from controller.sql.writes import WritePlanner
-from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.schema import Table
 from dataflow.types import SqlType, Value, text
 
@@ -51,7 +51,7 @@ def plan(
     from where each parameter stands.
     """
     catalog = with_temporary(catalog, settings.owner)
-    tree = parse_statement(sql)
+    tree = parse_statement(sql, "PIPES_AS_CONCAT" in settings.sql_mode)
     count = sum(map(parameter_count, tree.find_all(exp.Placeholder)))
     if types is not None and len(types) != count:
         raise syntax_error(sql, sql.find("?"))  # a `?` in a text statement
@@ -71,12 +71,12 @@ def plan(
         return deeply(planned)
 
 
-def parse_statement(sql: str) -> Any:
+def parse_statement(sql: str, pipes_as_concat: bool = False) -> Any:
     """The tree of a statement that is planned; others are a syntax error here."""
     words = sql.split(None, 1)
     if words and words[0].isalpha() and words[0].upper() not in _VERBS:
         raise syntax_error(sql, 0)
-    return parse(sql)
+    return parse(sql, pipes_as_concat)
 
 
 def _statement(
@@ -93,7 +93,7 @@ def _statement(
         case exp.Query():
             return plan_select(tree, catalog, database, settings, parameters)
         case _:
-            raise Unsupported(f"{type(tree).__name__} statements")
+            raise syntax_error(tree.sql("mysql"), 0)
 
 
 def tables_of(found: Plan) -> tuple[Table, ...]:
@@ -112,6 +112,14 @@ def tables_of(found: Plan) -> tuple[Table, ...]:
             return (*tables, *select.tables)
         return tables if select.table is None else (*tables, select.table)
     return tables
+
+
+def views_of(found: Plan) -> tuple[View, ...]:
+    """The named views that the plan reads."""
+    statement = found.statement
+    query = statement.select if isinstance(statement, Insert) else statement
+    query = query.query if isinstance(query, Directed) else query
+    return query.views if isinstance(query, Query) else ()
 
 
 class PlanCache:
@@ -180,8 +188,4 @@ def _is_valid(found: Plan, catalog: Catalog) -> bool:
         now = catalog.tables.get(table.id)
         if now is not table and (now is None or now.version != table.version):
             return False
-    statement = found.statement
-    query = statement.select if isinstance(statement, Insert) else statement
-    query = query.query if isinstance(query, Directed) else query
-    views = query.views if isinstance(query, Query) else ()
-    return all(catalog.views.get((view.database, view.name)) == view for view in views)
+    return all(catalog.views.get((view.database, view.name)) == view for view in views_of(found))

@@ -30,7 +30,7 @@ def plan_program(
     if len(statements) == 1:
         return plan_definition(statements[0], catalog, database, settings)
     after, notes = catalog, list[Note]()
-    builds, checks = set[tuple[int, int]](), set[tuple[int, str]]()
+    builds, checks, counters = set[tuple[int, int]](), set[tuple[int, str]](), set[int]()
     for sql in statements:
         change = plan_definition(sql, after, database, settings)
         if change.copies:
@@ -39,6 +39,7 @@ def plan_program(
         notes += change.notes
         builds.update(change.builds)
         checks.update(change.checks)
+        counters.update(change.counters)
     together = _difference(catalog, after)
     stored = {table.id: table for table in together.tables_put if table.id in catalog.tables}
     together = replace(
@@ -46,6 +47,7 @@ def plan_program(
         tables_put=tuple(table if table.id in stored else _built(table) for table in together.tables_put),
         builds=tuple(sorted(each for each in builds if _has_index(stored.get(each[0]), each[1]))),
         checks=tuple(sorted(each for each in checks if _has_key(stored.get(each[0]), each[1]))),
+        counters=tuple(sorted(each for each in counters if each in stored)),
         notes=tuple(notes),
     )
     if together.tables_dropped and (together.builds or together.checks):

@@ -362,7 +362,7 @@ class Translator:
         if name in _UNIT_FIRST and arguments:
             return call(name, unit(arguments[0].name), *(self.translate(each) for each in arguments[1:]))
         if name == "last_insert_id":
-            raise Unsupported("LAST_INSERT_ID(expression)")
+            return user_variables.last_insert_id([self.operand(each) for each in arguments], self.parameters)
         for argument in arguments:
             if isinstance(argument, exp.Distinct | exp.Star):
                 raise syntax_error(argument.sql("mysql"), 0)

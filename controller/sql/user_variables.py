@@ -11,13 +11,17 @@ from typing import Any
 from sqlglot import exp
 
 from controller.sql import facts
+from controller.sql.constants import as_number
 from controller.sql.parameters import Parameters
 from controller.sql.parse import syntax_error
 from controller.sql.settings import Settings
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Expression, Literal
 from dataflow.functions import call
+from dataflow.functions.casts import cast
 from dataflow.functions.user_variables import ASSIGN, VARIABLE
-from dataflow.types import BIGINT, TEMPORALS, text
+from dataflow.types import BIGINT, BIGINT_UNSIGNED, TEMPORALS, text
+from dataflow.user_variables import LAST_INSERT_ID
 
 
 def read(node: Any, parameters: Parameters, settings: Settings) -> Expression:
@@ -36,6 +40,14 @@ def assigned(node: Any, value: Expression, parameters: Parameters) -> Expression
     if value.type.kind in TEMPORALS:
         value = call("concat", value)
     return call(ASSIGN, _variables(parameters), Literal(node.this.this.name.lower(), text()), value)
+
+
+def last_insert_id(arguments: list[Expression], parameters: Parameters) -> Expression:
+    """LAST_INSERT_ID(value): what LAST_INSERT_ID() is from then on, and what the client is told."""
+    if len(arguments) != 1:
+        raise InvalidStatement(Condition.WRONG_ARGUMENT_COUNT, "last_insert_id")
+    value = cast(as_number(arguments[0]), BIGINT_UNSIGNED)
+    return call(ASSIGN, _variables(parameters), Literal(LAST_INSERT_ID, text()), value)
 
 
 def _variables(parameters: Parameters) -> Expression:

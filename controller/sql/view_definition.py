@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from controller.catalog import Catalog, CatalogChange, Note, View
 from controller.sql.cursor import Cursor
+from controller.sql.lexer import TokenKind
 from controller.sql.parameters import Parameters
 from controller.sql.parse import parse_view
 from controller.sql.plan import OutputColumn
@@ -30,8 +31,14 @@ def at_view(cursor: Cursor) -> bool:
 
 def define_view(cursor: Cursor, catalog: Catalog, database: str | None, settings: Settings, alter: bool) -> CatalogChange:
     replaces = cursor.accept("OR", "REPLACE") or alter
+    definer, invoker = ("root", "localhost"), False
     while not cursor.accept("VIEW"):
-        cursor.next()  # ALGORITHM, DEFINER and SQL SECURITY change nothing here
+        if cursor.accept("DEFINER", "="):
+            definer = _definer(cursor)
+        elif cursor.accept("SQL", "SECURITY"):
+            invoker = cursor.next().upper == "INVOKER"
+        else:
+            cursor.next()  # ALGORITHM changes nothing here
     given, name = cursor.qualified_name()
     owner = given or database
     catalog.database(owner)
@@ -53,9 +60,48 @@ def define_view(cursor: Cursor, catalog: Catalog, database: str | None, settings
         raise InvalidStatement(Condition.TABLE_EXISTS, name)
     if known is None and alter:
         raise InvalidStatement(Condition.UNKNOWN_TABLE, f"{owner}.{name}")
-    view = View(owner, name, select, tuple(columns), database or "", settings.collation)
+    view = View(owner, name, select, tuple(columns), database or "", settings.collation, definer, invoker)
     _check(view, catalog, settings)
     return CatalogChange(views_put=(view,))
+
+
+def with_definer(cursor: Cursor, definer: tuple[str, str]) -> tuple[str, tuple[str, str]]:
+    """The statement with a DEFINER in it, and who that is: `definer`, unless it names another.
+
+    The cursor is at what follows CREATE or ALTER, and stays there.
+    """
+    mark = cursor.mark()
+    start = stop = cursor.token.start
+    while not cursor.at_any("VIEW", "SQL"):
+        stop = cursor.token.start
+        if cursor.accept("DEFINER", "="):
+            start = stop
+            if not cursor.at("CURRENT_USER"):
+                definer = _definer(cursor)
+            else:
+                cursor.next()
+                if cursor.accept("("):
+                    cursor.expect(")")
+            stop = cursor.token.start
+            break
+        cursor.next()
+        start = stop = cursor.token.start
+    quoted = "@".join("`" + each.replace("`", "``") + "`" for each in definer)
+    sql = f"{cursor.sql[:start]}DEFINER={quoted} {cursor.sql[stop:]}"
+    cursor.back_to(mark)
+    return sql, definer
+
+
+def _definer(cursor: Cursor) -> tuple[str, str]:
+    user = cursor.word_or_string()
+    token = cursor.token
+    host = "%"
+    if token.kind is TokenKind.VARIABLE and token.text.startswith("@"):
+        cursor.next()
+        host = token.text[1:].strip("`'\"")
+    elif cursor.accept("@"):
+        host = cursor.word_or_string()
+    return user, host
 
 
 def drop_views(cursor: Cursor, catalog: Catalog, database: str | None) -> CatalogChange:

@@ -9,6 +9,9 @@ from typing import Any
 from dataflow import temporal
 from dataflow.conversion.json import json_text
 from dataflow.conversion.texts import decode, text_of
+from dataflow.errors import Condition
+from dataflow.notices import say
+from dataflow.numerals import SHOWN_MAX
 from dataflow.types import BLOBS, DATES, INTEGERS, REALS, Kind, SqlType, Value
 
 Convert = Callable[[Any], Any]
@@ -19,19 +22,19 @@ def to_datetime(source: SqlType) -> Convert | None:
         case kind if kind in DATES:
             return None
         case kind if kind in INTEGERS:
-            return lambda value: temporal.read_number(value)[0]
+            return lambda value: _said("datetime", temporal.read_number(value)[0], value)
         case kind if kind in REALS or kind is Kind.DECIMAL:
-            return lambda value: temporal.read_decimal(value)[0]
+            return lambda value: _said("datetime", temporal.read_decimal(value)[0], value)
         case Kind.NULL:
             return datetime_of
         case Kind.TIME | Kind.YEAR | Kind.BIT:
             return lambda value: None
         case kind if kind in BLOBS:
-            return lambda value: temporal.read_datetime(decode(value))[0]
+            return lambda value: _said("datetime", temporal.read_datetime(decode(value))[0], decode(value))
         case Kind.JSON:
-            return lambda value: temporal.read_datetime(json_text(value))[0]
+            return lambda value: _said("datetime", temporal.read_datetime(json_text(value))[0], json_text(value))
         case _:
-            return lambda value: temporal.read_datetime(value)[0]
+            return lambda value: _said("datetime", temporal.read_datetime(value)[0], value)
 
 
 def datetime_of(value: Value) -> int | None:
@@ -39,11 +42,11 @@ def datetime_of(value: Value) -> int | None:
         case None:
             return None
         case int():
-            return temporal.read_number(value)[0]
+            return _said("datetime", temporal.read_number(value)[0], value)
         case float() | Decimal():
-            return temporal.read_decimal(value)[0]
+            return _said("datetime", temporal.read_decimal(value)[0], value)
         case _:
-            return temporal.read_datetime(text_of(value))[0]
+            return _said("datetime", temporal.read_datetime(text_of(value))[0], text_of(value))
 
 
 def to_time(source: SqlType) -> Convert | None:
@@ -55,17 +58,17 @@ def to_time(source: SqlType) -> Convert | None:
         case Kind.DATETIME | Kind.TIMESTAMP:
             return temporal.time_part
         case kind if kind in INTEGERS:
-            return lambda value: temporal.read_time_number(value)[0]
+            return lambda value: _said("time", temporal.read_time_number(value)[0], value)
         case kind if kind in REALS or kind is Kind.DECIMAL:
-            return lambda value: temporal.read_time_decimal(value)[0]
+            return lambda value: _said("time", temporal.read_time_decimal(value)[0], value)
         case Kind.NULL:
             return time_of
         case Kind.YEAR | Kind.BIT:
-            return lambda value: temporal.read_time_number(value)[0]
+            return lambda value: _said("time", temporal.read_time_number(value)[0], value)
         case kind if kind in BLOBS:
-            return lambda value: temporal.read_time(decode(value))[0]
+            return lambda value: _said("time", temporal.read_time(decode(value))[0], decode(value))
         case _:
-            return lambda value: temporal.read_time(value)[0]
+            return lambda value: _said("time", temporal.read_time(value)[0], value)
 
 
 def time_of(value: Value) -> int | None:
@@ -73,8 +76,15 @@ def time_of(value: Value) -> int | None:
         case None:
             return None
         case int():
-            return temporal.read_time_number(value)[0]
+            return _said("time", temporal.read_time_number(value)[0], value)
         case float() | Decimal():
-            return temporal.read_time_decimal(value)[0]
+            return _said("time", temporal.read_time_decimal(value)[0], value)
         case _:
-            return temporal.read_time(text_of(value))[0]
+            return _said("time", temporal.read_time(text_of(value))[0], text_of(value))
+
+
+def _said(kind: str, moment: int | None, value: Value) -> int | None:
+    """`moment`, with a warning if there is none."""
+    if moment is None:
+        say(Condition.INCORRECT_MOMENT, kind, text_of(value)[:SHOWN_MAX])
+    return moment

@@ -15,6 +15,7 @@ from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Expression, Literal
 from dataflow.functions.registry import Arguments, Fragment, Infer, special
 from dataflow.inference import DECIMAL_DIGITS_MAX, DECIMAL_SCALE_MAX, integer_digits, literal_value
+from dataflow.notices import say
 from dataflow.numerals import EXACT, INT64_MAX, INT64_MIN, UINT64_MAX
 from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, INTEGER_BYTES, INTEGERS, Kind, SqlType, decimal
 
@@ -179,6 +180,7 @@ def _digits(value: int | Decimal) -> int:
 def divide_decimal(left: int | Decimal, right: int | Decimal) -> Decimal | None:
     """MySQL computes in words of nine digits and cuts the rest."""
     if not right:
+        say(Condition.DIVISION_BY_ZERO)
         return None
     one, two = _digits(left), _digits(right)
     padded_one, padded_two = -(-one // 9) * 9, -(-two // 9) * 9
@@ -189,6 +191,7 @@ def divide_decimal(left: int | Decimal, right: int | Decimal) -> Decimal | None:
 
 def divide_real(left: float, right: float) -> float | None:
     if not right:
+        say(Condition.DIVISION_BY_ZERO)
         return None
     value = left / right
     if not math.isfinite(value):
@@ -226,6 +229,7 @@ def _whole_division(unsigned: bool) -> object:
 
     def divide_whole(left: int | float | Decimal, right: int | float | Decimal) -> int | None:
         if not right:
+            say(Condition.DIVISION_BY_ZERO)
             return None
         if isinstance(left, int) and isinstance(right, int):
             value = abs(left) // abs(right)
@@ -262,17 +266,22 @@ def _modulo_type(arguments: Arguments) -> SqlType:
 
 def modulo_integer(left: int, right: int) -> int | None:
     if not right:
+        say(Condition.DIVISION_BY_ZERO)
         return None
     rest = abs(left) % abs(right)
     return -rest if left < 0 else rest
 
 
 def modulo_real(left: float, right: float) -> float | None:
-    return math.fmod(left, right) if right else None
+    if not right:
+        say(Condition.DIVISION_BY_ZERO)
+        return None
+    return math.fmod(left, right)
 
 
 def modulo_decimal(left: int | Decimal, right: int | Decimal) -> Decimal | None:
     if not right:
+        say(Condition.DIVISION_BY_ZERO)
         return None
     rest = EXACT.remainder(Decimal(left), Decimal(right))
     return rest if rest else rest.copy_abs()

@@ -125,6 +125,8 @@ def _whole_number(source: SqlType) -> Callable[[Any], int]:
 
 def _integer_text(value: str) -> int:
     found = _INTEGER_TEXT.match(value)
+    if found is None or found.end() < len(value):
+        numerals.cut("INTEGER", value, found.end() if found else 0)
     return int(found[1] + found[2]) if found else 0
 
 

@@ -19,6 +19,8 @@ from dataflow.expression import Call, Expression, Literal
 from dataflow.functions.date_parts import datetime_type, fraction_digits, seconds_digits, time_type, unit_name
 from dataflow.functions.numeric import Number
 from dataflow.functions.registry import Domain, Fragment, function, special
+from dataflow.notices import say
+from dataflow.numerals import SHOWN_MAX
 from dataflow.temporal import (
     DAY,
     HOUR,
@@ -111,7 +113,10 @@ def add_interval(moment: int, interval: Interval) -> int | None:
 
 def add_to_text(value: str, interval: Interval, date_unit: bool) -> str | None:
     """Text that is a date alone stays one if it can."""
-    return _written_sum(read_datetime(value)[0], interval, date_unit and _DATE_ONLY.match(value) is not None)
+    moment = read_datetime(value)[0]
+    if moment is None:
+        say(Condition.INCORRECT_MOMENT, "datetime", value[:SHOWN_MAX])
+    return _written_sum(moment, interval, date_unit and _DATE_ONLY.match(value) is not None)
 
 
 def add_to_number(value: Number, interval: Interval, date_unit: bool) -> str | None:

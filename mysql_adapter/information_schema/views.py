@@ -54,8 +54,9 @@ def find_view(catalog: Catalog, database: str | None, name: str) -> View:
 
 def show_create_view(view: View) -> str:
     columns = f" ({','.join(f'`{name}`' for name in view.columns)})" if view.columns else ""
+    definer = "@".join(f"`{each}`" for each in view.definer)
     return (
-        "CREATE ALGORITHM=UNDEFINED DEFINER=`root`@`localhost` SQL SECURITY DEFINER"
+        f"CREATE ALGORITHM=UNDEFINED DEFINER={definer} SQL SECURITY {_security(view)}"
         f" VIEW `{view.name}`{columns} AS {view.select}"
     )
 
@@ -74,4 +75,12 @@ def show_create_view(view: View) -> str:
 """)
 def views(session: Session) -> Iterator[Row]:
     for _, view in sorted(session.environment.visible_catalog(session).views.items()):
-        yield ("def", view.database, view.name, view.select, "NONE", "NO", "root@localhost", "DEFINER", "utf8mb4", view.collation)
+        definer = "@".join(view.definer)
+        yield (
+            "def", view.database, view.name, view.select, "NONE", "NO",
+            definer, _security(view), "utf8mb4", view.collation,
+        )  # fmt: skip
+
+
+def _security(view: View) -> str:
+    return "INVOKER" if view.invoker else "DEFINER"

@@ -1,15 +1,14 @@
-"""USE, KILL, DO, PREPARE/EXECUTE/DEALLOCATE, and the table maintenance that has nothing to maintain."""
+"""USE, KILL, DO, HELP, PREPARE/EXECUTE/DEALLOCATE, and what is refused."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Answer, Done, Outcome, ResultSet
-from controller.privileges import check_global, check_sees_table
 from controller.sql.lexer import TokenKind
 from controller.sql.plan import OutputColumn
-from dataflow.errors import Condition, InvalidStatement, MillraceError, Unsupported
-from dataflow.types import Row, text
+from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.types import text
 from mysql_adapter import neighbours, preparing
 from mysql_adapter.planned import evaluate, evaluate_list, evaluate_typed
 from mysql_adapter.statements.cursor import TokenCursor
@@ -18,9 +17,7 @@ from mysql_adapter.statements.waiting import is_waiting_function, waiting_statem
 if TYPE_CHECKING:
     from mysql_adapter.session import Session
 
-_MAINTENANCE = tuple(
-    OutputColumn(name, text(length)) for name, length in (("Table", 128), ("Op", 10), ("Msg_type", 10), ("Msg_text", 393216))
-)
+_HELP = (OutputColumn("name", text(64)), OutputColumn("is_it_category", text(1)))
 
 
 async def use(session: Session, cursor: TokenCursor) -> Done:
@@ -53,32 +50,6 @@ async def do(session: Session, cursor: TokenCursor) -> Done:
         if await waiting_statement(session, cursor) is None:
             raise
     return Done()
-
-
-async def maintain(session: Session, cursor: TokenCursor) -> ResultSet:
-    """CHECK, ANALYZE, OPTIMIZE, REPAIR TABLE: every table is fine."""
-    operation = cursor.next().text.lower()
-    cursor.accept_any("NO_WRITE_TO_BINLOG", "LOCAL")
-    if not cursor.accept_any("TABLE", "TABLES"):
-        raise cursor.error()
-    rows: list[Row] = []
-    while True:
-        database, name = cursor.qualified_name()
-        database = database or session.database
-        shown = f"{database}.{name}"
-        try:
-            check_sees_table(session, database, name)
-            await session.environment.with_catalog(lambda catalog: catalog.table(database, name))  # noqa: B023
-            if operation == "optimize":
-                note = "Table does not support optimize, doing recreate + analyze instead"
-                rows.append((shown, operation, "note", note))
-            rows.append((shown, operation, "status", "OK"))
-        except MillraceError as error:
-            rows.append((shown, operation, "Error", str(error)))
-            rows.append((shown, operation, "status", "Operation failed"))
-        if not cursor.accept(","):
-            break
-    return ResultSet(_MAINTENANCE, rows)
 
 
 async def prepare(session: Session, cursor: TokenCursor) -> Done:
@@ -131,10 +102,12 @@ async def deallocate(session: Session, cursor: TokenCursor) -> Done:
     return Done()
 
 
-async def flush(session: Session, cursor: TokenCursor) -> Done:
-    """FLUSH TABLES, STATUS, PRIVILEGES, …: nothing is held back that could be flushed."""
-    check_global(session, "RELOAD")
-    return Done()
+async def help_(session: Session, cursor: TokenCursor) -> ResultSet:
+    """There are no help tables, as on a MySQL server where nobody has filled them."""
+    cursor.expect("HELP")
+    cursor.word_or_string()
+    cursor.expect_end()
+    return ResultSet(_HELP, [])
 
 
 async def unsupported(session: Session, cursor: TokenCursor) -> Outcome:

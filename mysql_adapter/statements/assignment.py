@@ -115,6 +115,8 @@ def _assign(session: Session, name: str, scope: str, value: Value) -> Change:
     checked = variables.checked(variable, value)
     if variable.shape is variables.Shape.TIME_ZONE and temporal.zone(str(checked)) is None:
         raise InvalidStatement(Condition.UNKNOWN_TIME_ZONE, checked)
+    if name == "character_set_client" and str(checked).lower() in NOT_FOR_CLIENTS:
+        raise InvalidStatement(Condition.WRONG_VALUE_FOR_VARIABLE, name, checked)
     if scope == "global":
         check_global(session, "SUPER", "SYSTEM_VARIABLES_ADMIN")
         return lambda: set_global(session, name, checked)

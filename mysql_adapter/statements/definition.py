@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done
-from controller.privileges import check_definition
+from controller.privileges import check_definition, check_global
+from controller.sql.lexer import tokens
+from controller.sql.view_definition import at_view, with_definer
 from dataflow.errors import Unsupported
 from mysql_adapter.statements.create_select import create_select, run_create_select
 from mysql_adapter.statements.cursor import TokenCursor
@@ -23,10 +25,17 @@ async def define(session: Session, cursor: TokenCursor) -> Done:
     verb = cursor.next().upper
     if cursor.token.upper in _UNSUPPORTED:
         raise Unsupported(f"{verb} {cursor.token.upper}")
+    if "PIPES_AS_CONCAT" in session.settings.sql_mode and any(each.text == "||" for each in tokens(cursor.sql)):
+        raise Unsupported("|| for CONCAT in what is stored")  # others would read it as OR
     parts = create_select(cursor) if verb == "CREATE" else None
     if parts is not None:
         return await run_create_select(session, parts)
-    done = await session.define(cursor.sql)
+    sql = cursor.sql
+    if verb in ("CREATE", "ALTER") and at_view(cursor):
+        sql, definer = with_definer(cursor, session.account.name)
+        if definer != session.account.name:
+            check_global(session, "SUPER", "SET_USER_ID")
+    done = await session.define(sql)
     database = session.database
     if verb == "DROP" and database is not None and database not in session.environment.catalog().databases:
         session.database = None

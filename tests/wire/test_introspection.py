@@ -193,7 +193,9 @@ def test_warnings_are_kept_until_the_next_statement(ask: Any, connection: Any) -
     assert connection.cursor()._query is not None
     assert ask("SHOW WARNINGS") == [("Note", 1051, "Unknown table 'shop.never_was'")]
     assert ask("SHOW COUNT(*) WARNINGS") == [(1,)]
-    assert ask("SELECT @@warning_count") == [(0,)]
+    assert ask("SELECT @@warning_count") == [(1,)]
+    assert ask("SELECT 1") == [(1,)]
+    assert ask("SHOW WARNINGS") == []
     with pytest.raises(pymysql.err.MySQLError):
         ask("SELECT nonsense")
     assert ask("SHOW ERRORS") == [("Error", 1054, "Unknown column 'nonsense' in 'field list'")]

@@ -1,0 +1,98 @@
+"""CHECK, ANALYZE, OPTIMIZE, REPAIR and CHECKSUM TABLE, FLUSH: there is little to maintain."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+from backend.execution.outcome import Done, ResultSet, RowStream, Warning
+from controller.privileges import check_global, check_sees_table
+from controller.sql.plan import OutputColumn
+from dataflow.errors import Condition, InvalidStatement, MillraceError
+from dataflow.types import BIGINT, Row, text
+from mysql_adapter.planned import run_planned
+from mysql_adapter.statements.cursor import TokenCursor
+
+if TYPE_CHECKING:
+    from mysql_adapter.session import Session
+
+_MAINTENANCE = tuple(
+    OutputColumn(name, text(length)) for name, length in (("Table", 128), ("Op", 10), ("Msg_type", 10), ("Msg_text", 393216))
+)
+_CHECKSUM = (OutputColumn("Table", text(128)), OutputColumn("Checksum", BIGINT))
+
+
+async def maintain(session: Session, cursor: TokenCursor) -> ResultSet:
+    """CHECK, ANALYZE, OPTIMIZE, REPAIR TABLE: every table is fine."""
+    operation = cursor.next().text.lower()
+    cursor.accept_any("NO_WRITE_TO_BINLOG", "LOCAL")
+    if not cursor.accept_any("TABLE", "TABLES"):
+        raise cursor.error()
+    rows: list[Row] = []
+    while True:
+        database, name = cursor.qualified_name()
+        database = database or session.database
+        shown = f"{database}.{name}"
+        try:
+            check_sees_table(session, database, name)
+            await session.environment.with_catalog(lambda catalog: catalog.table(database, name))  # noqa: B023
+            if operation == "optimize":
+                note = "Table does not support optimize, doing recreate + analyze instead"
+                rows.append((shown, operation, "note", note))
+            rows.append((shown, operation, "status", "OK"))
+        except MillraceError as error:
+            rows.append((shown, operation, "Error", str(error)))
+            rows.append((shown, operation, "status", "Operation failed"))
+        if not cursor.accept(","):
+            break
+    return ResultSet(_MAINTENANCE, rows)
+
+
+async def checksum(session: Session, cursor: TokenCursor) -> ResultSet:
+    """CHECKSUM TABLE: the same for the same rows, whatever their order; not the number that MySQL has."""
+    cursor.expect("CHECKSUM")
+    if not cursor.accept_any("TABLE", "TABLES"):
+        raise cursor.error()
+    names: list[tuple[str, str]] = []
+    while True:
+        database, name = cursor.qualified_name()
+        owner = database or session.database
+        if not owner:
+            raise InvalidStatement(Condition.NO_DB_SELECTED)
+        names.append((owner, name))
+        if not cursor.accept(","):
+            break
+    quick = cursor.accept_any("QUICK", "EXTENDED") == "QUICK"
+    cursor.expect_end()
+    rows: list[Row] = []
+    warnings: list[Warning] = []
+    for owner, name in names:
+        try:
+            found = None if quick else await _checksum(session, owner, name)
+        except MillraceError as error:
+            found = None
+            warnings.append(Warning("Error", error.condition.code, str(error)))
+        rows.append((f"{owner}.{name}", found))
+    return ResultSet(_CHECKSUM, rows, tuple(warnings))
+
+
+async def _checksum(session: Session, database: str, name: str) -> int:
+    quoted = ".".join("`" + each.replace("`", "``") + "`" for each in (database, name))
+    answer = await run_planned(session, f"SELECT * FROM {quoted}", stream=True)
+    assert not isinstance(answer, Done)
+    if not isinstance(answer, RowStream):
+        return _sum(answer.rows)
+    total = 0
+    while (chunk := await answer.next()) is not None:
+        total = (total + _sum(chunk)) & 0xFFFF_FFFF
+    return total
+
+
+def _sum(rows: list[Row]) -> int:
+    return sum(zlib.crc32(repr(row).encode("utf-8", "surrogateescape")) for row in rows) & 0xFFFF_FFFF
+
+
+async def flush(session: Session, cursor: TokenCursor) -> Done:
+    """FLUSH TABLES, STATUS, PRIVILEGES, …: nothing is held back that could be flushed."""
+    check_global(session, "RELOAD")
+    return Done()
