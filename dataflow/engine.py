@@ -323,6 +323,14 @@ class Engine:
             return [value] if value else []
         return list(rows_of(arrangement.bag(value)))
 
+    def all_rows(self, view: View, keys: Iterable[Key]) -> list[list[Row] | None]:
+        """As `rows`, of many keys."""
+        arrangement = view.arrangement
+        if arrangement.kind is Kind.UNIQUE and not arrangement.full:
+            find = arrangement.index.get
+            return [[value] if value else value if value is None else [] for value in map(find, keys)]
+        return [self.rows(view, key) for key in keys]
+
     # -- versions
 
     def open_handle(self, view: View) -> Handle:

@@ -25,6 +25,7 @@ from dataflow.types import BLOBS, REALS, STRINGS, Kind, Row, Value
 
 FORMAT_BYTES = 2
 _SURROGATES = 0x8000
+_LIST = b"\xdd"
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -36,7 +37,7 @@ class LaterFormat(CorruptState):
 class RowCodec:
     """The compiled encoding and decoding of one version of a table."""
 
-    __slots__ = ("_decoders", "_format", "_format_surrogates", "_stored", "encode")
+    __slots__ = ("_decode_list", "_decoders", "_format", "_format_surrogates", "_stored", "encode")
 
     def __init__(self, table: Table) -> None:
         columns = {column.id: column for column in table.columns}
@@ -49,6 +50,7 @@ class RowCodec:
         as_it_is = stored == list(range(len(table.columns)))
         self._stored: Callable[[Row], Row] | None = None if as_it_is else _selection(stored)
         self.encode: Callable[[Row], bytes] = self._encode_plain if as_it_is else self._encode_selected
+        self._decode_list = _list_decoder(table.columns) if as_it_is else None
         self._decoders: dict[bytes, Callable[[bytes], Row]] = {}
         for number, column_ids in enumerate(table.formats):
             present = [columns.get(column_id) for column_id in column_ids]
@@ -91,6 +93,13 @@ class RowCodec:
             raise LaterFormat(f"row {data[:40].hex()}: unknown format") from None
 
     def decode_rows(self, rows: Sequence[bytes]) -> list[Row]:
+        """As `decode`, of many rows."""
+        if len(rows) > 1 and {data[:FORMAT_BYTES] for data in rows} == {self._format} and self._decode_list is not None:
+            together = b"".join([_LIST + len(rows).to_bytes(4, "big"), *[data[FORMAT_BYTES:] for data in rows]])
+            try:
+                return self._decode_list(together)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                pass  # find out which row it is
         decode = self.decode
         return [decode(data) for data in rows]
 
@@ -103,6 +112,12 @@ def _array_decoder(columns: Sequence[Column | None], surrogates: bool) -> Callab
         return decode
     texts = [column is not None and column.type.kind in STRINGS for column in columns]
     return _then(decode, lambda row: tuple(_as_text(v) if t else v for v, t in zip(row, texts)))
+
+
+def _list_decoder(columns: Sequence[Column]) -> Callable[[bytes], list[Row]]:
+    """Decodes an array of arrays of the last format."""
+    types: list[Any] = [_stored_type(column, False) for column in columns]
+    return msgspec.msgpack.Decoder(list[tuple[*types]]).decode  # type: ignore[valid-type]
 
 
 def _stored_type(column: Column, surrogates: bool) -> Any:

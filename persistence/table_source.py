@@ -98,9 +98,9 @@ class TableSource:
         table = self._tables.get(table_id)
         return None if table is None else table.version
 
-    def decoder(self, table_id: int) -> Callable[[bytes], Row]:
+    def decoder(self, table_id: int) -> Callable[[Sequence[bytes]], list[Row]]:
         """What turns stored rows of the table, by the definition that was learnt, into rows."""
-        return self._writers[table_id].decode
+        return self._writers[table_id].codec.decode_rows
 
     # --- what the dataflow asks
 

@@ -6,7 +6,12 @@ the blocks of its predecessors. Places are counted from the start of the heap.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
 
 STEP_BYTES_MIN = 1 << 14
 
@@ -17,11 +22,19 @@ def _rounded(size: int) -> int:
 
 
 _SMALL = tuple(map(_rounded, range(4096)))
+_SMALL_ARRAY = np.array(_SMALL)
 
 
 def block_size(size: int) -> int:
     """`size`, rounded up to that of a block."""
     return _SMALL[size] if size < 4096 else _rounded(size)
+
+
+def block_sizes(sizes: Array) -> Array:
+    if len(sizes) and sizes.max() >= 4096:
+        return np.array([block_size(size) for size in sizes.tolist()])
+    blocks: Array = _SMALL_ARRAY[sizes]
+    return blocks
 
 
 class Heap:
@@ -32,6 +45,7 @@ class Heap:
         self._reserve = reserve
         self._free: dict[int, list[int]] = {}
         self._freed: list[tuple[int, int]] = []
+        self._freed_at_once: list[tuple[list[int], int]] = []
         self.top = 0
         self.reserved_bytes = 0
         self.live_bytes = 0
@@ -54,22 +68,42 @@ class Heap:
         self.live_bytes += size
         return place
 
+    def allocate_many(self, sizes: Array) -> Array:
+        """The places of many blocks, -1 for one that is none left for."""
+        blocks = block_sizes(sizes)
+        places = np.full(len(sizes), -1)
+        for size in np.unique(blocks).tolist():
+            wanted = np.flatnonzero(blocks == size)
+            free = self._free.get(size, [])
+            taken = free[-len(wanted) :]
+            del free[-len(wanted) :]
+            self.live_bytes += size * len(taken)
+            for _ in range(len(wanted) - len(taken)):
+                place = self.allocate(size)
+                taken.append(-1 if place is None else place)
+            places[wanted] = taken
+        return places
+
     def free(self, place: int, size: int) -> None:
         """Give a block back, for use after the next `release`."""
         size = block_size(size)
         self.live_bytes -= size
         self._freed.append((place, size))
 
-    def free_many(self, places: Iterable[int], sizes: Iterable[int]) -> None:
-        blocks = list(map(block_size, sizes))
-        self.live_bytes -= sum(blocks)
-        self._freed += zip(places, blocks)
+    def free_many(self, places: Array, sizes: Array) -> None:
+        blocks = block_sizes(sizes)
+        self.live_bytes -= int(blocks.sum())
+        for size in np.unique(blocks).tolist():
+            self._freed_at_once.append((places[blocks == size].tolist(), size))
 
     def release(self) -> None:
         """No reader that could see what was freed would believe it any more."""
         for place, size in self._freed:
             self._free.setdefault(size, []).append(place)
         self._freed.clear()
+        for places, size in self._freed_at_once:
+            self._free.setdefault(size, []).extend(places)
+        self._freed_at_once.clear()
 
     def moved(self, reserve: Callable[[int, int], None]) -> Heap:
         """The same blocks in another file, which has reserved as much."""

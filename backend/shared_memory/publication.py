@@ -112,21 +112,17 @@ class Publication:
             slots, lengths = self.writer.find_many(np.array(keys, np.int64))
         except OverflowError:
             return keys
-        view, places, left = self.view, [], []
-        changed: list[list[Row]] = []
-        for place, (key, length) in enumerate(zip(keys, lengths.tolist())):
-            if not length:
-                continue
-            rows = engine.rows(view, key)
-            if rows is None or length > LARGE_BYTES:
-                left.append(key)
-            else:
-                places.append(place)
-                changed.append(rows)
-        if places:
-            unplaced = self.writer.replace_many(slots[places], changed, list(map(_encode, changed)))
-            left += [keys[places[number]] for number in unplaced]
-        return left
+        shown = np.flatnonzero(lengths)
+        if len(shown) < len(keys):
+            keys, slots, lengths = [keys[place] for place in shown], slots[shown], lengths[shown]
+        rows, left = engine.all_rows(self.view, keys), list[Key]()
+        if None in rows or (len(keys) and lengths.max() > LARGE_BYTES):
+            is_small = [some is not None and length <= LARGE_BYTES for some, length in zip(rows, lengths.tolist())]
+            left = [key for key, small in zip(keys, is_small) if not small]
+            keys, slots = [key for key, small in zip(keys, is_small) if small], slots[is_small]
+            rows = [some for some, small in zip(rows, is_small) if small]
+        unplaced = self.writer.replace_many(slots, rows, list(map(_encode, rows)))  # type: ignore[arg-type]
+        return left + [keys[number] for number in unplaced]
 
     def read_keys(self) -> list[Key]:
         """The keys that were read here since last asked."""

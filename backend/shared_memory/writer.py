@@ -166,28 +166,27 @@ class SharedViewWriter:
     def replace_many(self, slots: Array, rows: Sequence[Sequence[Row]], payloads: Sequence[bytes]) -> Sequence[int]:
         """The keys in these slots, as `find_many` tells them, get these rows; which of them have found no place."""
         self._begin()
-        segment, head, allocate = self._segment, self._layout.head, self._heap.allocate
+        segment = self._segment
         memory, heap_start = segment.memory, segment.heap_start
-        locations, left = [], []
-        for number, (some, payload) in enumerate(zip(rows, payloads)):
-            entry = head(some, payload, 0)
-            start = heap_start + len(entry)
-            entry += payload
-            place = allocate(len(entry))
-            if place is None:
-                left.append(number)
-                locations.append(0)
-                continue
-            memory[heap_start + place : heap_start + place + len(entry)] = entry
-            locations.append((start + place) >> 3 << LENGTH_BITS | len(payload))
-        index = segment.index_array((self._epoch + 1) & 1)
-        if left:
-            slots, locations = slots[np.flatnonzero(locations)], [each for each in locations if each]
-        places = 2 * slots + 1
-        starts, sizes = entry_extents(segment.array(np.uint32), self._layout.width, index[places])
-        self._heap.free_many((starts - heap_start).tolist(), sizes.tolist())
-        index[places] = np.array(locations, np.uint64)
-        self._edits_at_once.append(places)
+        heads = self._layout.heads(rows, payloads)
+        entries = [head + payload for head, payload in zip(heads, payloads)]
+        sizes = np.array(list(map(len, entries)), np.int64)
+        places = self._heap.allocate_many(sizes)
+        left: list[int] = []
+        if len(places) and places.min() < 0:
+            left, kept = np.flatnonzero(places < 0).tolist(), np.flatnonzero(places >= 0)
+            slots, sizes, places = slots[kept], sizes[kept], places[kept]
+            heads, entries = [heads[number] for number in kept], [entries[number] for number in kept]
+        starts = places + heap_start
+        for start, stop, entry in zip(starts.tolist(), (starts + sizes).tolist(), entries):
+            memory[start:stop] = entry
+        before = np.array(list(map(len, heads)), np.int64)
+        locations = (starts + before) >> 3 << LENGTH_BITS | (sizes - before)
+        index, at = segment.index_array((self._epoch + 1) & 1), 2 * slots + 1
+        old_starts, old_sizes = entry_extents(segment.array(np.uint32), self._layout.width, index[at])
+        self._heap.free_many(old_starts - heap_start, old_sizes)
+        index[at] = locations.view(np.uint64)
+        self._edits_at_once.append(at)
         return left
 
     def give_up_completeness(self) -> None:
