@@ -19,7 +19,7 @@ from controller.sql.parameter_types import codes_of
 from controller.sql.template import reader as template_reader
 from mysql_adapter.answers import Answer
 from mysql_adapter.packets import Reader
-from mysql_adapter.parameters import INTEGERS, TEXTS, WireType
+from mysql_adapter.parameters import INTEGERS, TEXTS, WireType, read_parameters, type_code
 from mysql_adapter.prepared import Prepared
 from mysql_adapter.shortcuts import Context, Parameters, Shortcut, Shortcuts
 
@@ -41,12 +41,12 @@ Decode = Callable[[bytes, int], Parameters | None]
 
 
 class PreparedShortcut:
-    """How packets that begin like one seen before are to be read."""
+    """How packets that begin like one seen before are to be read; without a shortcut, they are executed."""
 
     __slots__ = ("context", "decode", "head", "shortcut", "start", "wire_types")
 
     def __init__(
-        self, context: Context, shortcut: Shortcut, head: bytes, start: int, wire_types: object, decode: Decode
+        self, context: Context, shortcut: Shortcut | None, head: bytes, start: int, wire_types: object, decode: Decode
     ) -> None:
         self.context = context
         self.shortcut = shortcut
@@ -145,23 +145,49 @@ class ShortcutCommands:
             or known.head != data[FLAGS_AT : known.start]
         ):
             known = self._learnt(prepared, data, context)
-            if known is None:
-                return None
-        parameters = known.decode(data, known.start)
-        found = None if parameters is None else known.shortcut.answer(parameters)
+        if known is None:
+            found = self._execute_unusual(prepared, data, context)
+        elif known.shortcut is None:
+            return None
+        else:
+            parameters = known.decode(data, known.start)
+            found = None if parameters is None else known.shortcut.answer(parameters)
         if found is not None:
             prepared.cursor = None
         return found
 
-    def _learnt(self, prepared: Prepared, data: bytes, context: Context) -> PreparedShortcut | None:
-        """Look at a packet closely, and remember how to read others like it."""
+    def _execute_unusual(self, prepared: Prepared, data: bytes, context: Context) -> Answer | None:
+        """With parameters of all kinds, which are read one by one."""
+        reader = self._parameters(prepared, data, context)
+        if reader is None:
+            return None
+        session = self._session
+        typed, wire_types = read_parameters(
+            reader, prepared.parameter_count, prepared.wire_types, {}, session.client_codec, context.query_attributes
+        )
+        codes = tuple([type_code(each) for each in typed])
+        shortcut = context.shortcut((prepared.sql, codes, True), session, prepared.sql)
+        found = None if shortcut is None else shortcut.answer(tuple([value for value, _ in typed]))
+        if found is not None:
+            prepared.wire_types = wire_types
+        return found
+
+    def _parameters(self, prepared: Prepared, data: bytes, context: Context) -> Reader | None:
+        """Where the parameters begin in a packet that asks for nothing but rows; None if it does."""
         count, flags = prepared.parameter_count, data[FLAGS_AT]
         if not prepared.planned or flags & ~(COUNT_AVAILABLE if context.query_attributes else 0):
             return None
         reader = Reader(data, PARAMETERS_AT)
-        wire_types = prepared.wire_types
         if context.query_attributes and (count or flags) and reader.length() != count:
             return None
+        return reader
+
+    def _learnt(self, prepared: Prepared, data: bytes, context: Context) -> PreparedShortcut | None:
+        """Look at a packet closely, and remember how to read others like it; None if it has unusual parameters."""
+        reader = self._parameters(prepared, data, context)
+        if reader is None:
+            return None
+        count, wire_types = prepared.parameter_count, prepared.wire_types
         if count:
             if any(reader.fixed((count + 7) // 8)):
                 return None
@@ -181,12 +207,11 @@ class ShortcutCommands:
             return None
         decode, codes = decoder
         shortcut = context.shortcut((prepared.sql, codes, True), session, prepared.sql)
-        if shortcut is None:
-            return None
-        prepared.wire_types = wire_types
         head = data[FLAGS_AT : reader.position]
-        prepared.shortcut = PreparedShortcut(context, shortcut, head, reader.position, wire_types, decode)
-        return prepared.shortcut
+        learnt = PreparedShortcut(context, shortcut, head, reader.position, wire_types, decode)
+        if shortcut is not None:
+            prepared.wire_types, prepared.shortcut = wire_types, learnt
+        return learnt
 
 
 _LETTERS = {1: "b", 2: "h", 4: "i", 8: "q"}

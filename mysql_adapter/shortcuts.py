@@ -43,6 +43,8 @@ CONTEXTS_MAX = 1000
 KEYS_APART_MIN = 8
 """Of so many keys, the rows of each are kept, not those of all together."""
 SEEN_MAX = 100_000
+LOOK_ALIKE = ("i", "s", "n", "date", "time")
+"""The codes of types of which equal values look the same."""
 
 Parameters = tuple[Value, ...]
 Statement = tuple[str, tuple[str, ...], bool]
@@ -62,7 +64,7 @@ class Shortcut:
         self._encode = format.whole(context.status, context.deprecate_eof, binary)
         self._places = query.places_read
         # Of other types than these, equal values may look different.
-        self._is_kept = all(codes[place][0] in "is" for place in self._places)
+        self._is_kept = all(codes[place].startswith(LOOK_ALIKE) for place in self._places)
         self._packets = partial(format.row_packets, binary=binary)
         self._assemble = format.assembled(context.status, context.deprecate_eof) if query.is_row_by_row else None
 

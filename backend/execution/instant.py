@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import itemgetter
 
+import msgspec
+
 from backend.execution.query import CompiledQuery
 from backend.sharded_views import ShardedReader
 from backend.shared_memory.reader import SharedViewReader
@@ -28,6 +30,8 @@ from dataflow.types import BIGINT, Row, Value
 Parameters = tuple[Value, ...]
 Found = bytes | tuple[bytes, ...]
 """The encoded rows of one key, or of each key if they are several, or none."""
+
+_encode_keys = msgspec.msgpack.Encoder().encode
 
 BYTES_MAX = 1 << 18
 """More than this is not answered at once: it would keep others waiting."""
@@ -71,29 +75,47 @@ class InstantQuery:
     def _found(self, parameters: Parameters) -> Found | None:
         query = self._query
         names: Sequence[SharedKey] | None = None
-        wanted: Sequence[Row] = ()
+        wanted: list[Row] = []
         if self._pick is not None:
             names = list(dict.fromkeys(self._pick(parameters)))
         else:
-            wanted = list(query.wanted(parameters).values()) if query.key_columns else [()]
+            wanted = query.views.keys(query.wanted(parameters) if query.key_columns else None, parameters)
             if not wanted:
                 return ()
         definition = query.views.known(parameters)
+        if definition is not None and definition.order:
+            return self._found_range(definition, wanted, parameters)
         reader = None if definition is None else self._shared.keys(definition.name)
         if definition is None or reader is None:
             return None
-        for values in wanted:
-            for value in values:
-                if type(value) is not int and type(value) is not str:
-                    return None
         if names is None:
-            names = definition.naming.names(wanted)
+            names = definition.naming.names(_as_they_travel(definition, wanted))
         found = None if names is None else reader.get_many(names)
         if found is None or None in found or sum(map(len, found)) > BYTES_MAX:  # type: ignore[arg-type]
             self._shared.misses += 1
             return None
         self._shared.hits += 1
         return found[0] if len(found) == 1 else tuple(found)  # type: ignore[arg-type]
+
+    def _found_range(
+        self, definition: ViewDefinition, wanted: list[Row], parameters: Parameters
+    ) -> Found | None:
+        """The rows of an ordered view that are in the range which the parameters make."""
+        views = self._query.views
+        part = views.part(definition, parameters)
+        if part is None:
+            return None
+        if part.is_empty:
+            return ()
+        keys = _encode_keys(wanted)
+        while True:
+            found = self._shared.lookup(definition, keys, part)
+            if found is None or sum(map(len, found)) > BYTES_MAX:
+                return None
+            more = views.more(definition, found, part, parameters)
+            if more is None:
+                return found[0] if len(found) == 1 else tuple(found)
+            part = more
 
     @property
     def is_row_by_row(self) -> bool:
@@ -122,6 +144,15 @@ def instant_query(query: CompiledQuery, shared: SharedViews | None) -> InstantQu
     if any(map(is_volatile, query.query.outputs)):
         return None
     return InstantQuery(query, shared)
+
+
+def _as_they_travel(definition: ViewDefinition, keys: list[Row]) -> list[Row]:
+    """Keys as a worker would see them."""
+    for values in keys:
+        for value in values:
+            if type(value) is not int and type(value) is not str:
+                return definition.decode_keys(_encode_keys(keys))
+    return keys
 
 
 def _numbers(query: CompiledQuery) -> tuple[int, ...]:

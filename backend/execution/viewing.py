@@ -87,8 +87,8 @@ class QueryViews:
         self._rows_max = KEYLESS_ROWS_MAX if self._range is None else ORDERED_ROWS_MAX
         self._seconds_taken = 0.0
         self._refused = 0
-        self.is_one = not self._inside and not self._ends and bool(key_columns)
-        """The same view serves all parameters."""
+        self.is_one = not self._inside and not self._ends and bool(key_columns) and self._range is None
+        """The same view serves all parameters, by nothing but a key."""
         self.obstacle = _obstacle(query)
         self.possible = not self.obstacle
 
@@ -121,43 +121,49 @@ class QueryViews:
         definition = self._definition(run.parameters, transaction.store.inherited)
         if definition is None:
             return None
-        if self._alternatives is not None:
-            wanted = self._alternatives.keys(run.parameters)
-        else:
-            wanted = [()] if keys is None else list(keys.values())
+        wanted = self.keys(keys, run.parameters)
         if not wanted:
             return []
-        part = None
-        if definition.order and self._range is not None:
-            part = self._range.bind(run.parameters)
-            if part is None and keys is None:
-                return None
-            if part is not None and part.is_empty:
-                return []
+        part = self.part(definition, run.parameters)
+        if definition.order and part is None and keys is None:
+            return None
+        if part is not None and part.is_empty:
+            return []
         while True:
             found = await transaction.store.lookup_view(definition, _encode_keys(wanted), part)
             if found is None:
                 self._refused = REFUSED_USES if definition.order else 0
                 return None
-            if part is None or self._has_all(definition, found, part, run.parameters):
+            more = self.more(definition, found, part, run.parameters)
+            if more is None:
                 return self.decoded(definition, found, run.parameters)
-            assert part.limit is not None
-            part = replace(part, limit=part.limit * 8)
+            part = more
 
-    def _has_all(
-        self, definition: ViewDefinition, found: Sequence[bytes], part: Range, parameters: tuple[Value, ...]
-    ) -> bool:
-        """Whether enough of the first rows of each key pass the filter, or there are no more."""
+    def keys(self, keys: Keys | None, parameters: tuple[Value, ...]) -> list[Row]:
+        """The keys to look up in the view, where `keys` are those of the query."""
+        if self._alternatives is not None:
+            return self._alternatives.keys(parameters)
+        return [()] if keys is None else list(keys.values())
+
+    def part(self, definition: ViewDefinition, parameters: tuple[Value, ...]) -> Range | None:
+        """The range of an ordered view that is to be read; None for all of a key's rows."""
+        return self._range.bind(parameters) if definition.order and self._range is not None else None
+
+    def more(
+        self, definition: ViewDefinition, found: Sequence[bytes], part: Range | None, parameters: tuple[Value, ...]
+    ) -> Range | None:
+        """The range to read if too few of the first rows of some key pass the filter, and there may be more."""
+        if part is None or part.limit is None:
+            return None
         assert self._range is not None
-        if part.limit is None or self._range.exact:
-            return True
         enough = self._range.wanted(parameters)
-        assert enough is not None
+        if self._range.exact or enough is None:
+            return None
         for each in found:
             is_cut = len(definition.decode(each)) >= part.limit
             if is_cut and len(self.decoded(definition, (each,), parameters)) < enough:
-                return False
-        return True
+                return replace(part, limit=part.limit * 8)
+        return None
 
     def decoded(
         self, definition: ViewDefinition, found: Sequence[bytes], parameters: tuple[Value, ...]
@@ -208,8 +214,7 @@ class QueryViews:
         if constants is None or binding is None:
             return None
         self._bindings.move_to_end(constants)
-        found = binding.definition
-        return None if found is None or found.order or self._alternatives is not None else found
+        return binding.definition
 
     def _constants(self, parameters: tuple[Value, ...]) -> tuple[Any, ...] | None:
         """What tells the view for these parameters from others; None if there is to be none."""

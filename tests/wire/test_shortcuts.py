@@ -8,6 +8,8 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Callable, Iterator
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from tests.wire.server import ServerThread
 PING = b"\x0e"
 QUERY_ATTRIBUTES = 1 << 27
 LONG, LONGLONG, DOUBLE, VAR_STRING, NULL_TYPE = 3, 8, 5, 253, 6
+DATE, TIME, DATETIME, NEWDECIMAL, BLOB = 10, 11, 12, 246, 252
 WARM = 8
 """So often a statement comes before it is expected to be answered as it arrives."""
 
@@ -106,7 +109,7 @@ def text(sql: str) -> bytes:
 
 
 def execute(statement: int, *values: Any, types: bool = True, flags: int = 0) -> bytes:
-    """An EXECUTE with int, str and float parameters and None."""
+    """An EXECUTE with parameters of all kinds."""
     nulls, kinds, body = 0, b"", b""
     for place, value in enumerate(values):
         match value:
@@ -118,6 +121,20 @@ def execute(statement: int, *values: Any, types: bool = True, flags: int = 0) ->
             case str():
                 data = value.encode()
                 kinds, body = kinds + bytes((VAR_STRING, 0)), body + bytes((len(data),)) + data
+            case bytes() | Decimal():
+                data = value if isinstance(value, bytes) else str(value).encode()
+                kind = BLOB if isinstance(value, bytes) else NEWDECIMAL
+                kinds, body = kinds + bytes((kind, 0)), body + bytes((len(data),)) + data
+            case datetime():
+                data = struct.pack("<HBBBBB", *value.timetuple()[:6])
+                data += struct.pack("<I", value.microsecond) if value.microsecond else b""
+                kinds, body = kinds + bytes((DATETIME, 0)), body + bytes((len(data),)) + data
+            case date():
+                kinds, body = kinds + bytes((DATE, 0)), body + b"\4" + struct.pack("<HBB", *value.timetuple()[:3])
+            case timedelta():
+                minutes, seconds = divmod(value.seconds, 60)
+                data = struct.pack("<BIBBB", 0, value.days, *divmod(minutes, 60), seconds)
+                kinds, body = kinds + bytes((TIME, 0)), body + b"\x08" + data
             case _ if value >= 1 << 63:
                 kinds, body = kinds + bytes((LONGLONG, 0x80)), body + struct.pack("<Q", value)
             case _:
@@ -269,6 +286,75 @@ def test_unusual_parameters_are_executed_and_right(client: Client, sql: str) -> 
         for types in (True, False):
             payload = execute(statement, value, types=types)
             assert client.run(payload) == client.executed(payload)
+
+
+EVENTS = """CREATE TABLE events (id INT PRIMARY KEY, room INT NOT NULL, day DATE, starts DATETIME(6), takes TIME,
+    price DECIMAL(10, 2), code VARBINARY(20), weight DOUBLE, KEY (room), KEY (day), KEY (starts), KEY (takes), KEY (price), KEY (code))"""
+MOMENT = datetime(2024, 2, 29, 12, 30)
+BY_COLUMN = "SELECT {0}, COUNT(*), MAX(starts), MIN(price), MIN(code) FROM events WHERE {0} = ? GROUP BY {0}"
+
+
+def fill_events(client: Client) -> None:
+    client.query(EVENTS)
+    rows = [
+        f"({n}, {n % 3}, '2024-02-{n % 28 + 1:02}', '2024-02-29 12:{n % 60:02}:00.{n % 2 * 25:06}', '0{n % 9}:00:00', {n % 7}.50, 'c{n % 5}', {n / 4})"
+        for n in range(100)
+    ]
+    client.query("INSERT INTO events VALUES " + ", ".join(rows) + ", (100, 0, NULL, NULL, NULL, NULL, NULL, NULL)")
+
+
+@pytest.mark.parametrize(
+    ("sql", "parameters"),
+    [
+        (BY_COLUMN.format("day"), [(date(2024, 2, 5),), (date(2024, 2, 6),), (MOMENT,), (None,), ("2024-02-05",)]),
+        (BY_COLUMN.format("starts"), [(MOMENT,), (MOMENT.replace(microsecond=25, minute=31),), (date(2024, 2, 29),), (None,)]),
+        (BY_COLUMN.format("takes"), [(timedelta(hours=3),), (timedelta(hours=4),), (None,)]),
+        (BY_COLUMN.format("price"), [(Decimal("3.50"),), (Decimal("3.5"),), (Decimal("3.51"),), (3.5,), (None,), (Decimal("-0.00"),)]),
+        (BY_COLUMN.format("code"), [(b"c1",), (b"\xff",), ("c2",), (None,)]),
+        (BY_COLUMN.format("id"), [(Decimal("7.0"),), (Decimal("7.5"),), (1 << 63,), (None,), (7,)]),
+        ("SELECT ?, ?, ?, id FROM events WHERE id = ?", [(None, MOMENT, Decimal("1.50"), 3), (1, date(2024, 1, 1), Decimal("1.5"), 3)]),
+        ("SELECT id FROM events WHERE room = ? AND starts > ? AND price < ? ORDER BY starts LIMIT 5", [(1, MOMENT, Decimal("4")), (1, MOMENT, Decimal("2")), (2, None, 1)]),
+    ],
+)
+def test_parameters_of_any_type_are_the_same_both_ways(client: Client, sql: str, parameters: list[tuple[Any, ...]]) -> None:
+    fill_events(client)
+    statement = client.prepare(sql)
+    for _ in range(WARM):
+        for values in parameters:
+            payload = execute(statement, *values)
+            assert client.run(payload) == client.executed(payload)
+    for values in parameters:
+        at_once = client.is_answered_at_once(execute(statement, *values))
+        assert at_once or values in [(Decimal("7.5"),), (1 << 63,)], "only what is no key of the column is asked for"
+
+
+@pytest.mark.parametrize(
+    ("sql", "parameters"),
+    [
+        ("SELECT id, price FROM events WHERE room = ? AND id < ? ORDER BY id DESC LIMIT 5", [(1, 50), (2, 50), (1, 20), (1, -1), (9, 50)]),
+        ("SELECT id FROM events WHERE room = ? AND id >= ? ORDER BY id LIMIT ?", [(1, 50, 3), (1, 50, 4), (0, 98, 10), (0, 98, 0)]),
+        ("SELECT id FROM events WHERE room = ? AND starts BETWEEN ? AND ? ORDER BY starts LIMIT 9", [(1, MOMENT, MOMENT.replace(minute=50)), (1, MOMENT, None)]),
+        ("SELECT id, weight FROM events WHERE room = ? AND id > ? AND weight > ? ORDER BY id LIMIT 3", [(1, 5, 0.5), (1, 5, 20.0), (2, 5, 24.9)]),
+        ("SELECT room, COUNT(*) FROM events WHERE id = ? OR day = ? GROUP BY room", [(3, "2024-02-05")]),
+        ("SELECT id FROM events WHERE room IN (?, ?) AND id < ? ORDER BY id DESC LIMIT 4", [(1, 2, 60), (0, 2, 30)]),
+    ],
+)
+def test_ranges_of_ordered_views_follow_each_change(client: Client, sql: str, parameters: list[tuple[Any, ...]]) -> None:
+    fill_events(client)
+    statement = client.prepare(sql)
+    changes = ["DELETE FROM events WHERE id = 49", "UPDATE events SET weight = 100 WHERE id = 7", "INSERT INTO events SELECT 49, 1, day, starts, takes, price, code, 9 FROM events WHERE id = 1", "SELECT 1"]
+    answered = 0
+    for change in changes:
+        for values in parameters:
+            payload = execute(statement, *values)
+            for _ in range(WARM):
+                assert client.run(payload) == client.executed(payload)
+            answered += client.is_answered_at_once(payload)
+        client.query(change)
+        for values in parameters:
+            payload = execute(statement, *values)
+            assert client.run(payload) == client.executed(payload)
+    assert answered == len(changes) * len(parameters)
 
 
 def test_types_sent_before_hold_until_others_are_sent(client: Client) -> None:
