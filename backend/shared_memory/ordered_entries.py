@@ -25,6 +25,7 @@ from dataflow.types import Row, SqlType
 DIRECTORY = -1
 VERSION_BYTES = 8
 DIRECTORIES_MAX = 64
+BLOCKS_MAX = 256
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_name = msgspec.msgpack.Decoder(tuple[int | bytes, int]).decode
@@ -56,6 +57,7 @@ class RangeReader:
         keys: Any = tuple[*(key_type(types[each]) for each in order)]  # type: ignore[misc]
         self._decode_directory = msgspec.msgpack.Decoder(tuple[list[int], list[keys]]).decode
         self._directories: dict[SharedKey, tuple[bytes, list[int], list[Any]]] = {}
+        self._blocks: dict[bytes, list[Row]] = {}
 
     def read(self, look: Look, key: SharedKey, part: Range) -> list[Row] | None:
         """The key's rows in the range; None if the key is not here."""
@@ -72,7 +74,7 @@ class RangeReader:
             payload = look(entry_name(key, numbers[place]))
             if payload is None:
                 return None
-            block = self._decode(payload)
+            block = self._blocks.get(payload) or self._block(payload)
             start = bisect_left(block, low, key=self._entry_of) if place == first and low is not None else 0
             stop = bisect_left(block, high, key=self._entry_of) if place == last and high is not None else len(block)
             chosen = block[start:stop]
@@ -82,6 +84,13 @@ class RangeReader:
             if part.limit is not None and len(rows) >= part.limit:
                 return rows[: part.limit]
         return rows
+
+    def _block(self, payload: bytes) -> list[Row]:
+        """Its rows, not to be changed: they are kept, as long as there are few."""
+        if len(self._blocks) >= BLOCKS_MAX:
+            self._blocks.clear()
+        found = self._blocks[payload] = self._decode(payload)
+        return found
 
     def _directory(self, key: SharedKey, payload: bytes) -> tuple[list[int], list[Any]]:
         version = payload[:VERSION_BYTES]
