@@ -140,6 +140,7 @@ class Condition(Enum):
     TOO_MANY_ROWS = (1172, "42000", "Result consisted of more than one row")
     NO_DATA = (1329, "02000", "No data - zero rows fetched, selected, or processed")
     SECURE_FILES = (1290, "HY000", "The MySQL server is running with the --secure-file-priv option so it cannot execute this statement")
+    NO_FULL_TEXT_INDEX = (1191, "HY000", "Can't find FULLTEXT index matching the column list")
     SET_COLUMN_COUNT = (1222, "21000", "The used SELECT statements have a different number of columns")
     CTE_NEEDS_UNION = (3573, "HY000", "Recursive Common Table Expression '{}' should contain a UNION")
     CTE_NEEDS_FIRST = (3574, "HY000", "Recursive Common Table Expression '{}' should have one or more non-recursive query blocks followed by one or more recursive ones")

@@ -76,7 +76,11 @@ def parse_statement(sql: str, pipes_as_concat: bool = False) -> Any:
     words = sql.split(None, 1)
     if words and words[0].isalpha() and words[0].upper() not in _VERBS:
         raise syntax_error(sql, 0)
-    return parse(sql, pipes_as_concat)
+    tree = parse(sql, pipes_as_concat)
+    if isinstance(tree, exp.Values):  # VALUES ROW(1), ROW(2)
+        tree.set("alias", exp.TableAlias(this=exp.to_identifier("rows")))
+        tree = exp.select("*").from_(tree)
+    return tree
 
 
 def _statement(

@@ -1,0 +1,23 @@
+-- Full-text search: which rows match. How well they do is each server's own.
+CREATE TABLE articles (id INT PRIMARY KEY, title VARCHAR(100), body TEXT, FULLTEXT KEY both_columns (title, body), FULLTEXT KEY only_title (title)) ENGINE=InnoDB;
+INSERT INTO articles VALUES (1, 'MySQL Tutorial', 'This database tutorial walks through the basics'), (2, 'How To Use MySQL Well', 'After you went through a tutorial you can optimise'), (3, 'Optimizing', 'In this text we show how to optimise queries'), (4, 'Security', 'When configured properly, the server is secure'), (5, 'Données', 'Déjà vu: une base de données'), (6, NULL, 'database database server');
+SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('tutorial') ORDER BY id;
+SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('database tutorial' IN NATURAL LANGUAGE MODE) ORDER BY id;
+SELECT id FROM articles WHERE MATCH (title) AGAINST ('mysql') ORDER BY id;
+SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('deja') ORDER BY id;
+SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('the') ORDER BY id;
+SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('nothing here') ORDER BY id;
+SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('+mysql -well' IN BOOLEAN MODE) ORDER BY id;
+SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('+mysql +well' IN BOOLEAN MODE) ORDER BY id;
+SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('optim*' IN BOOLEAN MODE) ORDER BY id;
+SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('"went through"' IN BOOLEAN MODE) ORDER BY id;
+SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('+mysql +(basics optimise)' IN BOOLEAN MODE) ORDER BY id;
+SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('server secure' IN BOOLEAN MODE) ORDER BY id;
+SELECT COUNT(*) FROM articles WHERE MATCH (title, body) AGAINST ('database') > 0;
+SELECT id FROM articles WHERE NOT MATCH (title, body) AGAINST ('tutorial' IN BOOLEAN MODE) ORDER BY id;
+SELECT id FROM articles WHERE MATCH (body) AGAINST ('database');
+SELECT id, MATCH (title, body) AGAINST ('database') > 0 AS matches FROM articles ORDER BY id;
+UPDATE articles SET body = 'now about sailing' WHERE id = 4;
+SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('sailing') ORDER BY id;
+DELETE FROM articles WHERE MATCH (title, body) AGAINST ('sailing');
+SELECT COUNT(*) FROM articles;
