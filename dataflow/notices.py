@@ -29,6 +29,11 @@ def ignore() -> None:
     _heard.set(None)
 
 
+def is_silent() -> bool:
+    """Whether nothing was said since this task listens."""
+    return not _heard.get()
+
+
 def say(condition: Condition, *arguments: object) -> None:
     heard = _heard.get()
     if heard is not None and len(heard) < HEARD_MAX:

@@ -7,7 +7,8 @@ another catalog (a definition, or an account, has changed) everything is forgott
 
 Invariants:
 - A shortcut exists only for statements that its context's account may execute.
-- Packets are kept by the encoded rows that they were made of, so none is ever out of date.
+- Packets are kept by the encoded rows that they were made of, so none is ever out of date. What was made with warnings
+  is not kept: the statement is executed, each time.
 - Whatever is unusual has no shortcut: the statement is then executed as any other.
 """
 
@@ -23,6 +24,7 @@ from controller.privileges import check_plan
 from controller.sql.plan import Plan
 from controller.sql.settings import Settings
 from dataflow.errors import MillraceError
+from dataflow.notices import is_silent
 from dataflow.types import Value
 from mysql_adapter import packets
 from mysql_adapter.answers import Answer, ResultFormat, RowPackets
@@ -89,13 +91,14 @@ class Shortcut:
             kept = cache.young.get(name) or cache.get(name)
             if kept is None:
                 kept = self._packets(self._rows(each, parameters)[0])
-                cache.put(name, kept)
+                if is_silent():
+                    cache.put(name, kept)
             yield kept
 
     def _made(self, name: tuple[object, ...], found: Found, parameters: Parameters) -> Answer:
         rows, count = self._rows(found, parameters)
         made = (self._encode(rows), count)
-        if self._is_kept and len(made[0]) <= ANSWER_BYTES_MAX:
+        if self._is_kept and len(made[0]) <= ANSWER_BYTES_MAX and is_silent():
             self._shortcuts.packets.put(name, made)
         return made
 

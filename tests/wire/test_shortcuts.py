@@ -357,6 +357,27 @@ def test_ranges_of_ordered_views_follow_each_change(client: Client, sql: str, pa
     assert answered == len(changes) * len(parameters)
 
 
+@pytest.mark.parametrize(
+    ("sql", "keys"),
+    [
+        ("SELECT id, 10 / (id - 2) FROM stories WHERE id = ?", (1, 2, 3)),
+        ("SELECT id, 10 / (id - 2) FROM stories WHERE id IN (?, 3, 2, 1, 4, 5, 6, 7, 8, 9)", (1, 2)),
+        ("SELECT title, COUNT(*), title + 0 FROM stories WHERE title = ? GROUP BY title", ("one", "two")),
+        ("SELECT id, COUNT(*) FROM stories WHERE id = CAST(? AS SIGNED) GROUP BY id", ("1", "2x", "x")),
+    ],
+)
+def test_what_has_warnings_is_executed_each_time(client: Client, sql: str, keys: tuple[Any, ...]) -> None:
+    statement = client.prepare(sql)
+    for _ in range(WARM):
+        for key in keys:
+            payload = execute(statement, key)
+            client.executed(payload)
+            expected = client.query("SHOW WARNINGS")
+            client.run(payload)
+            assert client.query("SHOW WARNINGS") == expected
+            assert client.run(payload) == client.executed(payload)
+
+
 def test_types_sent_before_hold_until_others_are_sent(client: Client) -> None:
     statement = client.prepare("SELECT id FROM stories WHERE id = ?")
     for number in (1, 2):
