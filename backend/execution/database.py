@@ -24,8 +24,7 @@ from backend.execution.insert import CompiledInsert
 from backend.execution.instant import InstantQuery, instant_query
 from backend.execution.numbers import Numbers
 from backend.execution.outcome import Answer, Done, Outcome, ResultSet, RowStream
-from backend.execution.point import point_query
-from backend.execution.query import CompiledQuery, compile_select
+from backend.execution.query import CompiledQuery, compile_scan, compile_select
 from backend.execution.select import CompiledSelect
 from backend.execution.statement_run import Compiled, StatementRun, utc_now
 from backend.execution.transaction import SchemaChanged, TableAltering, Transaction
@@ -304,10 +303,10 @@ def compile_statement(plan: Plan) -> Compiled:
 
 def _compiled(plan: Plan) -> Compiled:
     match plan.statement:
-        case Select() as select if (point := point_query(select)) is not None:
-            return compile_select(point)
-        case Select() | Query() as select:
-            return compile_select(select)
+        case Select() as select:
+            return compile_scan(select)
+        case Query() as query:
+            return compile_select(query)
         case Insert() as insert:
             return CompiledInsert(insert)
         case Update() as update:

@@ -75,6 +75,10 @@ def explain(
     )
     where = _Cluster(shard_count, fleeting)
     match plan.statement:
+        case Select() as select if compiled is not None:
+            viewed = _query(compiled.query, parameters, where, compiled)
+            (use,) = _select(select, parameters).tables
+            return replace(viewed, tables=(replace(use, extra=_joined(use.extra, viewed.tables[0].extra)),))
         case Select() as select:
             return _select(select, parameters)
         case Query() as query:

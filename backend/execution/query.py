@@ -13,7 +13,8 @@ from typing import Any
 
 from backend.execution.execution import Execution
 from backend.execution.grouping import row_key
-from backend.execution.outcome import ResultSet
+from backend.execution.outcome import ResultSet, RowStream
+from backend.execution.point import point_query, scanned_query
 from backend.execution.reader import Keys, Run, conditions_of
 from backend.execution.readers import Readers
 from backend.execution.recursion import CompiledRecursion
@@ -28,15 +29,30 @@ from dataflow.node import Base, Node, inputs_of
 from dataflow.source import key_function
 from dataflow.types import Row, Value
 
+SCANNED_ROWS_MAX = 2_000
+"""A result of one table with more rows than this is read from it, not kept in a view."""
+SCANS_BEFORE_VIEW = 5
+"""So many times all rows of a table are read for a range of them, before they are kept in order."""
+SCANS_AFTER_LARGE = 50
+"""So many times a query is evaluated after such a result, before a view is tried again."""
+
 
 class CompiledQuery:
     def __init__(
-        self, query: Query, readers: Readers | None = None, division_errors: bool = False, parts: Sequence[int] = ()
+        self,
+        query: Query,
+        readers: Readers | None = None,
+        division_errors: bool = False,
+        parts: Sequence[int] = (),
+        scan: CompiledSelect | None = None,
     ) -> None:
         """`division_errors`: what is selected may not come from a division by zero.
 
-        `parts` are how many stored tables each part of the statement reads, if this is one of several.
+        `parts` are how many stored tables each part of the statement reads, if this is one of several. `scan` is
+        what evaluates the query where no view does: it can give a large result while it is read.
         """
+        self._scan = scan
+        self._scans_only = 0
         self.query = query
         self.columns = query.columns
         if readers is None:
@@ -98,8 +114,33 @@ class CompiledQuery:
         return self.views.explained(parameters, shard_count, fleeting)
 
     async def run(self, execution: Execution) -> ResultSet:
-        rows, count = await self.rows(execution, execution.memory)
+        found = await self.stream(execution, False)
+        assert isinstance(found, ResultSet)
+        return found
+
+    async def stream(self, execution: Execution, may_stream: bool = True) -> ResultSet | RowStream:
+        """As `run`, but a large result may come while it is read."""
+        if self._scan is None:
+            rows, count = await self.rows(execution, execution.memory)
+        else:
+            found = await self._viewed(Run(execution, execution.memory, (), self._alone))
+            if found is None:
+                return await self._scanned(self._scan, execution, may_stream)
+            rows, count = self.finished(found, execution.parameters)
         return ResultSet(self.columns, rows, execution.warnings(), count if self.query.count_found_rows else None)
+
+    async def _viewed(self, run: Run) -> list[Row] | None:
+        """The rows from a view, unless the last result was so large that it is better not kept."""
+        if self._scans_only:
+            self._scans_only -= 1
+            return None
+        return await self.views.rows(run, self.wanted(run.parameters) if self._key_columns else None)
+
+    async def _scanned(self, scan: CompiledSelect, execution: Execution, may_stream: bool) -> ResultSet | RowStream:
+        found = await scan.stream(execution, may_stream)
+        if not isinstance(found, ResultSet) or len(found.rows) > SCANNED_ROWS_MAX:
+            self._scans_only = SCANS_AFTER_LARGE
+        return found
 
     async def rows(self, execution: Execution, memory: Mapping[int, Sequence[Row]]) -> tuple[list[Row], int]:
         """The result, and how many rows it would have without LIMIT; `memory` are tables that exist only now."""
@@ -189,3 +230,18 @@ def compile_select(select: Select | Query, division_errors: bool = False) -> Com
     if isinstance(select, Query):
         return CompiledQuery(select, division_errors=division_errors)
     return CompiledSelect(select, division_errors)
+
+
+def compile_scan(select: Select) -> CompiledSelect | CompiledQuery:
+    """A SELECT over one table, from a view where one pays: by key, or by a range that no index finds."""
+    point = point_query(select)
+    if point is not None:
+        return CompiledQuery(point)
+    scan = CompiledSelect(select)
+    query = scanned_query(select)
+    if query is None:
+        return scan
+    compiled = CompiledQuery(query, scan=scan)
+    if not query.keys:
+        compiled.views.uses_before_view = SCANS_BEFORE_VIEW
+    return compiled if query.keys or compiled.views.is_ranged else scan

@@ -112,7 +112,7 @@ class StatementRun:
             if self._numbering is None:
                 self._numbering = self._compiled.numbering(self._numbers, self._vectors)
             return await self._compiled.run(execution, self._vectors, self._numbering)
-        if self._streams and isinstance(self._compiled, CompiledSelect):
+        if self._streams and isinstance(self._compiled, CompiledSelect | CompiledQuery):
             return await self._compiled.stream(execution)
         return await self._compiled.run(execution)
 

@@ -87,6 +87,7 @@ class QueryViews:
         self._rows_max = KEYLESS_ROWS_MAX if self._range is None else ORDERED_ROWS_MAX
         self._seconds_taken = 0.0
         self._refused = 0
+        self.uses_before_view = USES_BEFORE_VIEW
         self.is_one = not self._inside and not self._ends and bool(key_columns) and self._range is None
         """The same view serves all parameters, by nothing but a key."""
         self.obstacle = _obstacle(query)
@@ -96,6 +97,11 @@ class QueryViews:
     def choices(self) -> tuple[int, ...]:
         """The columns of which one has to have its key, where that is how the view is looked up."""
         return () if self._alternatives is None else self._alternatives.columns
+
+    @property
+    def is_ranged(self) -> bool:
+        """Whether the view is ordered, and only a range of it is read."""
+        return self._range is not None
 
     def _may_end(self, filter_parameters: set[int]) -> bool:
         """Whether ORDER BY … LIMIT can be part of the view."""
@@ -241,13 +247,14 @@ class QueryViews:
         else:
             self._bindings.move_to_end(constants)
         binding.uses += 1
-        if binding.uses < USES_BEFORE_VIEW and not inherited:
+        is_new = binding.uses < self.uses_before_view
+        if is_new and not inherited:
             return None
         if binding.definition is None:
             node = self._node(parameters, constants[0])
             order = self._order(constants[0])
             found = ViewDefinition(node, self._key_columns, self._query.tables, order, self._names)
-            if binding.uses < USES_BEFORE_VIEW and found.name not in inherited:
+            if is_new and found.name not in inherited:
                 return None
             inherited.discard(found.name)
             binding.definition = found

@@ -91,7 +91,13 @@ def test_the_tree_says_what_is_kept_and_why(run: Run) -> None:
     ((tree,),) = run("EXPLAIN FORMAT=TREE SELECT s.id FROM stories s JOIN votes v ON v.story = s.id WHERE RAND() < 2")
     assert "Evaluated on each read: " in tree and "it depends on the moment it is asked" in tree
     ((tree,),) = run("EXPLAIN FORMAT=TREE SELECT * FROM stories WHERE id = 1")
-    assert tree.splitlines()[-1].strip() == "-> Single-row lookup on stories using PRIMARY"
+    assert "Maintained view (partial by stories.id), looked up by stories.id" in tree
+    ((tree,),) = run("EXPLAIN FORMAT=TREE SELECT * FROM stories WHERE author = 1 AND title = 'a'")
+    assert "Filter: " in tree and "Maintained view (partial by stories.author), looked up by stories.author" in tree
+    ((tree,),) = run("EXPLAIN FORMAT=TREE SELECT * FROM stories WHERE title BETWEEN 'a' AND 'b'")
+    assert "Maintained view (full: it is read without a key), ordered by stories.title" in tree
+    ((tree,),) = run("EXPLAIN FORMAT=TREE SELECT * FROM stories WHERE id > 1")
+    assert "Evaluated on each read: " in tree and "using PRIMARY" in tree
 
 
 def test_the_tree_says_by_what_a_view_is_ordered_for_ranges(run: Run) -> None:
