@@ -165,7 +165,7 @@ def _select(select: Select, parameters: Parameters) -> Explained:
     step = _ended(step, select, names, parameters)
     if select.order_by:
         use = TableUse(use.table, use.access, use.key, use.reference, _joined(use.extra, "Using filesort"))
-    reason = "read from the base table directly"
+    reason = "its rows are locked" if select.locking else "read from the base table directly"
     return Explained(Step(f"Evaluated on each read: {reason}", (step,)), (use,))
 
 

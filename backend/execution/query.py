@@ -76,6 +76,7 @@ class CompiledQuery:
             tuple(range(len(self._key_columns))), [types[each] for each in self._key_columns]
         )
         self.views = QueryViews(query, self._key_columns)
+        self.views.is_scan = scan is not None
         # Whether there is a row at all decides on the default, before the filter does.
         conditions = conditions_of(query.filter) if query.default is None else ()
         self._reader = readers.reader(query.node, self._key_columns, conditions)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from dataflow.conversion import Domain, convert
 from dataflow.expression import Call, Column, Expression, Literal, Parameter
 from dataflow.node import Aggregate, AggregateFunction, Base, Join, LeftJoin, Node, SemiJoin, TopK, Union
 from dataflow.schema import Table
-from dataflow.types import Value
+from dataflow.types import DATES, Kind, SqlType, Value
 
 Names = list[str]
 
@@ -20,10 +21,10 @@ def expression_text(expression: Expression, names: Sequence[str], parameters: Se
     match expression:
         case Column(index=index):
             return names[index] if index < len(names) else f"column {index + 1}"
-        case Literal(value=value):
-            return value_text(value)
-        case Parameter(index=index):
-            return value_text(parameters[index]) if index < len(parameters) else "?"
+        case Literal(value=value, type=kind):
+            return value_text(value, kind)
+        case Parameter(index=index, type=kind):
+            return value_text(parameters[index], kind) if index < len(parameters) else "?"
         case Call(function=function, arguments=arguments):
             shown = [expression_text(each, names, parameters) for each in arguments]
             if function in _INFIX and len(shown) > 1:
@@ -33,9 +34,11 @@ def expression_text(expression: Expression, names: Sequence[str], parameters: Se
             return f"{function}({', '.join(shown)})"
 
 
-def value_text(value: Value) -> str:
+def value_text(value: Value, kind: SqlType) -> str:
     if value is None:
         return "NULL"
+    if isinstance(value, int) and (kind.kind in DATES or kind.kind is Kind.TIME):
+        return f"'{convert(value, kind, Domain.TEXT)}'"
     if isinstance(value, bytes):
         return f"x'{value.hex()}'"
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)

@@ -88,6 +88,8 @@ class QueryViews:
         self._seconds_taken = 0.0
         self._refused = 0
         self.uses_before_view = USES_BEFORE_VIEW
+        self.is_scan = False
+        """Of one table by an index, or in its own order: where there are several shards, reading the table costs less."""
         self.is_one = not self._inside and not self._ends and bool(key_columns) and self._range is None
         """The same view serves all parameters, by nothing but a key."""
         self.obstacle = _obstacle(query)
@@ -122,7 +124,7 @@ class QueryViews:
         Rows that ORDER BY and LIMIT would cut off may be missing.
         """
         transaction = run.execution.transaction
-        if not transaction.may_use_views:
+        if not transaction.may_use_views or (self.is_scan and transaction.store.shard_count > 1):
             return None
         definition = self._definition(run.parameters, transaction.store.inherited)
         if definition is None:
@@ -201,6 +203,8 @@ class QueryViews:
         if not obstacle and not fleeting.isdisjoint(self._inside):
             obstacle = "it depends on the moment it is asked"
         end = self._end(parameters)
+        if not obstacle and shard_count != 1 and self.is_scan:
+            obstacle = "reading its table costs less, as there are several shards"
         if not obstacle and shard_count != 1 and self._order(end) and not self._key_columns:
             obstacle = "it needs an ordered view without a key, and there are several shards"
         if not obstacle and not self._key_columns:
@@ -339,8 +343,10 @@ def _bound_fields(value: Any, values: Mapping[int, Value]) -> Any:
 
 def _obstacle(query: Query) -> str:
     """Why no view can answer the query, in words; empty if one can."""
+    if query.locking:
+        return "its rows are locked"
     if not query.tables:
-        return "it reads no table"
+        return "it is a part of another query" if any(_bases(query.node)) else "it reads no table"
     if any(table.id < 0 for table in query.tables):
         return "it reads computed tables"
     if query.prior or any(base.table < 0 for base in _bases(query.node)):

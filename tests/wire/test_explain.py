@@ -96,6 +96,16 @@ def test_the_tree_says_what_is_kept_and_why(run: Run) -> None:
     assert "Filter: " in tree and "Maintained view (partial by stories.author), looked up by stories.author" in tree
     ((tree,),) = run("EXPLAIN FORMAT=TREE SELECT * FROM stories WHERE title BETWEEN 'a' AND 'b'")
     assert "Maintained view (full: it is read without a key), ordered by stories.title" in tree
+    for reason, sql in (
+        ("its rows are locked", "SELECT id FROM stories WHERE id = 1 FOR UPDATE"),
+        ("its rows are locked", VOTES.format(1) + " FOR SHARE"),
+        ("it is a part of another query", "SELECT * FROM (SELECT id, RANK() OVER (ORDER BY id) AS r FROM stories) x WHERE r = 1"),
+        ("it reads no table", "WITH RECURSIVE r AS (SELECT 1 AS n UNION SELECT n + 1 FROM r WHERE n < 3) SELECT * FROM r"),
+        ("parts of it depend on the results of others", "SELECT id FROM stories INTERSECT ALL SELECT story FROM votes"),
+        ("it depends on the moment it is asked", "SELECT COUNT(*) FROM votes WHERE story > NOW()"),
+    ):
+        ((tree,),) = run("EXPLAIN FORMAT=TREE " + sql)
+        assert f"Evaluated on each read: {reason}\n" in tree, tree
     ((tree,),) = run("EXPLAIN FORMAT=TREE SELECT * FROM stories WHERE id > 1")
     assert "Evaluated on each read: " in tree and "using PRIMARY" in tree
 
