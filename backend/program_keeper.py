@@ -1,8 +1,9 @@
 """The leading controller's care for the program: what it says is maintained is what workers maintain.
 
 Whenever a worker has come or moved, the queries of the program are handed to shard 0 again; so
-they are there after any restart without anybody asking. What a change of tables has ended is
-forgotten at once, and so is, after a while, what workers have let go because nobody used it. What
+they are there after any restart without anybody asking. A change of tables ends the queries over
+them; those whose tables have kept their columns, as with a new index, are handed over again, the
+others are forgotten. So is, after a while, what workers have let go because nobody used it. What
 reads a named view stays as long as its tables do.
 """
 
@@ -11,12 +12,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from dataclasses import replace
 
 from backend.messages import AddView, Done, Message
 from backend.node import Node
-from controller.catalog import Catalog, encode_table
+from backend.view_definition import view_name
+from controller.catalog import Catalog, decode_node, encode_table
 from controller.program import MaintainedQuery
 from dataflow.errors import MillraceError
+from dataflow.node import bases_of
 
 LOOK_S = 0.5
 CHECK_S = 30.0
@@ -32,6 +36,7 @@ class ProgramKeeper:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._workers: object = None
+        self._catalog_version = 0
         self._waiting: list[MaintainedQuery] = []
         self._tries = 0
         self._absences: dict[bytes, int] = {}
@@ -47,6 +52,8 @@ class ProgramKeeper:
             if self._waiting:
                 log.info("%d queries are to be maintained again", len(self._waiting))
         try:
+            if self._catalog_version != self._node.database.catalog.version:
+                await self._follow(self._node.database.catalog)
             if self._waiting:
                 await self._hand_over()
             elif time.monotonic() - self._checked > CHECK_S:
@@ -54,6 +61,17 @@ class ProgramKeeper:
                 await self._check()
         except MillraceError as error:
             log.info("the program waits: %s", error)
+
+    async def _follow(self, catalog: Catalog) -> None:
+        """Definitions have changed."""
+        program = await asyncio.to_thread(self._node.program.load)
+        moved = [each for query in program if (each := moved_query(query, catalog)) is not None]
+        for query in moved:
+            await asyncio.to_thread(self._node.program.record, query)
+        self._catalog_version = catalog.version
+        if moved:
+            log.info("%d queries are maintained over tables that have changed", len(moved))
+            self._waiting, self._tries = [*self._waiting, *moved], 0
 
     async def _hand_over(self) -> None:
         self._tries += 1
@@ -79,6 +97,22 @@ class ProgramKeeper:
         if gone:
             await asyncio.to_thread(self._node.program.forget, gone)
             log.info("%d queries are not maintained any more", len(gone))
+
+
+def moved_query(query: MaintainedQuery, catalog: Catalog) -> MaintainedQuery | None:
+    """The same query over its tables as they are now; None if it is, or its tables have other columns."""
+    tables = {table_id: catalog.tables.get(table_id) for table_id, _ in query.tables}
+    if query.is_current(catalog) or None in tables.values():
+        return None
+    for base in bases_of(decode_node(query.node)):
+        table = tables[base.table]
+        assert table is not None
+        places = {column.id: place for place, column in enumerate(table.columns)}
+        key = tuple([places[part.column_id] for part in table.primary_key.parts])
+        if base.types != tuple([column.type for column in table.columns]) or base.primary_key != key:
+            return None
+    versions = tuple(sorted((table.id, table.version) for table in tables.values() if table is not None))
+    return replace(query, name=view_name(query.node, query.key, versions, query.order), tables=versions)
 
 
 def _request(query: MaintainedQuery, catalog: Catalog) -> AddView:

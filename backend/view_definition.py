@@ -51,10 +51,7 @@ class ViewDefinition:
         self.names = names
         self.table_versions = tuple(sorted((table.id, table.version) for table in tables))
         self.tables = [encode_table(table) for table in tables]
-        named = msgspec.msgpack.encode(
-            (self.node, key, self.table_versions, order)
-        )
-        self.name = blake2b(named, digest_size=16).digest()
+        self.name = view_name(self.node, key, self.table_versions, order)
         self.types = node.types
         self.decode: Callable[[bytes], list[Row]] = rows_decoder(node.types).decode
         self.decode_all: Callable[[bytes], list[list[Row]]] = _decoder(
@@ -64,6 +61,11 @@ class ViewDefinition:
             tuple([node.types[column] for column in key])
         ).decode
         self.naming = KeyNaming(node.types, key)
+
+
+def view_name(node: bytes, key: tuple[int, ...], tables: tuple[tuple[int, int], ...], order: tuple[int, ...]) -> bytes:
+    """`tables` are (id, version) of all that the query reads."""
+    return blake2b(msgspec.msgpack.encode((node, key, tables, order)), digest_size=16).digest()
 
 
 def rows_decoder(types: tuple[SqlType, ...]) -> msgspec.msgpack.Decoder[list[Row]]:

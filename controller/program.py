@@ -53,6 +53,7 @@ class Program:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._path = registry.path("program")
+        self._loaded: dict[str, MaintainedQuery] = {}
 
     @answered
     def names(self) -> set[bytes]:
@@ -60,22 +61,24 @@ class Program:
 
     @answered
     def load(self) -> list[MaintainedQuery]:
+        """All of it. What a name stands for never changes, so only what is new is read."""
         client = self._registry.client
         heads = [name for name in self._children() if "." not in name]
-        requests = [client.get_async(f"{self._path}/{name}") for name in heads]
-        found = []
-        for name, request in zip(heads, requests):
+        requests = [(name, client.get_async(f"{self._path}/{name}")) for name in heads if name not in self._loaded]
+        found = {name: self._loaded[name] for name in heads if name in self._loaded}
+        for name, request in requests:
             try:
                 data = request.get()[0]
                 more = int.from_bytes(data[:4], "big")
                 for number in range(1, more + 1):
                     data += client.get(f"{self._path}/{name}.{number}")[0]
-                found.append(_decode_query(data[4:]))
+                found[name] = _decode_query(data[4:])
             except NoNodeError:  # forgotten meanwhile
                 continue
             except msgspec.DecodeError as error:
                 log.error("query %s of the program cannot be read: %s", name, error)
-        return found
+        self._loaded = found
+        return list(found.values())
 
     @answered
     def record(self, query: MaintainedQuery) -> None:

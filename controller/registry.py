@@ -310,13 +310,18 @@ class Registry:
             (transaction.set_data if exists else transaction.create)(f"{path}/{name}", data)
         for name in dropped:
             transaction.delete(f"{path}/{name}")
-        for result in transaction.commit():
+        results = transaction.commit()
+        for result in results:
             if isinstance(result, BadVersionError):
                 raise Retryable(Condition.DEADLOCK)
             if isinstance(result, Exception):
-                raise InvalidStatement(
-                    Condition.UNKNOWN_ERROR, f"the catalog was not changed: {type(result).__name__}"
-                )
+                raise InvalidStatement(Condition.UNKNOWN_ERROR, f"the catalog was not changed: {type(result).__name__}")
+        with self._loading:  # what is known now need not be read
+            if self._seen[0] == catalog.version:
+                nodes = {name: node for name, node in self._seen[1].items() if name not in dropped}
+                nodes |= {name: _decode_node(name, data) for name, (data, _) in put.items()}
+                self._seen, self._head = (after.version, nodes), (new_head, results[0].version)
+                self._catalog = _catalog_of(new_head, nodes)
         return after
 
     def watch_catalog(self, callback: Callable[[], None]) -> None:

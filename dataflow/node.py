@@ -8,6 +8,7 @@ several inputs read the rows of all inputs, one after the other.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 
@@ -185,11 +186,17 @@ class Union:
 Node = Base | Join | LeftJoin | SemiJoin | Aggregate | TopK | Union
 
 
+def bases_of(node: Node) -> Iterator[Base]:
+    """The leaves of the node, some of which may be equal."""
+    if isinstance(node, Base):
+        yield node
+    for each in inputs_of(node):
+        yield from bases_of(each)
+
+
 def tables_of(node: Node) -> frozenset[int]:
     """The base tables that the node is made of."""
-    if isinstance(node, Base):
-        return frozenset((node.table,))
-    return frozenset(table for each in inputs_of(node) for table in tables_of(each))
+    return frozenset(base.table for base in bases_of(node))
 
 
 def inputs_of(node: Node) -> tuple[Node, ...]:

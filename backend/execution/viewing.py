@@ -32,7 +32,7 @@ from controller.sql.plan import Query
 from dataflow.compile import compile_predicate, compile_scalar
 from dataflow.expression import Call, Expression, Literal, Parameter, parameters_of
 from dataflow.functions import is_deterministic, is_volatile
-from dataflow.node import AggregateFunction, Base, Join, Node, Order, TopK, inputs_of
+from dataflow.node import AggregateFunction, Base, Join, Node, Order, TopK, bases_of, inputs_of
 from dataflow.types import NULL, Row, Value
 
 USES_BEFORE_VIEW = 2
@@ -346,10 +346,10 @@ def _obstacle(query: Query) -> str:
     if query.locking:
         return "its rows are locked"
     if not query.tables:
-        return "it is a part of another query" if any(_bases(query.node)) else "it reads no table"
+        return "it is a part of another query" if any(bases_of(query.node)) else "it reads no table"
     if any(table.id < 0 for table in query.tables):
         return "it reads computed tables"
-    if query.prior or any(base.table < 0 for base in _bases(query.node)):
+    if query.prior or any(base.table < 0 for base in bases_of(query.node)):
         return "parts of it depend on the results of others"
     if not _has_inputs(query.node):
         return "it has rows that come from no table"
@@ -357,13 +357,6 @@ def _obstacle(query: Query) -> str:
     if not all(map(is_deterministic, inside)) or (query.filter is not None and is_volatile(query.filter)):
         return "its result changes while the tables do not"
     return ""
-
-
-def _bases(node: Node) -> Iterator[Base]:
-    if isinstance(node, Base):
-        yield node
-    for each in inputs_of(node):
-        yield from _bases(each)
 
 
 def _has_inputs(node: Node) -> bool:

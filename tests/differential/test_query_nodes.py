@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from random import Random
 
@@ -23,7 +23,7 @@ from controller.sql.planner import plan
 from controller.sql.settings import Settings
 from dataflow.engine import Engine
 from dataflow.modes import DEFAULT_MODES
-from dataflow.node import Base, Columns, Node, inputs_of
+from dataflow.node import Base, Columns, bases_of
 from dataflow.source import Key, key_function
 from dataflow.types import Row
 from tests.differential.queries import QueryGenerator
@@ -49,13 +49,6 @@ class RowSource:
 
     def is_indexed(self, table: int, columns: Columns) -> bool:
         return True
-
-
-def bases_of(node: Node) -> Iterator[Base]:
-    if isinstance(node, Base):
-        yield node
-    for each in inputs_of(node):
-        yield from bases_of(each)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
