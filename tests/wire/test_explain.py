@@ -89,7 +89,7 @@ def test_the_tree_says_what_is_kept_and_why(run: Run) -> None:
     ((tree,),) = run("EXPLAIN FORMAT=TREE SELECT author, COUNT(*) FROM stories GROUP BY author HAVING COUNT(*) > 1")
     assert "full: it is read without a key" in tree
     ((tree,),) = run("EXPLAIN FORMAT=TREE SELECT s.id FROM stories s JOIN votes v ON v.story = s.id WHERE RAND() < 2")
-    assert "Evaluated on each read: " in tree and "it depends on the moment it is asked" in tree
+    assert "Evaluated on each read: its result changes while the tables do not" in tree
     ((tree,),) = run("EXPLAIN FORMAT=TREE SELECT * FROM stories WHERE id = 1")
     assert "Maintained view (partial by stories.id), looked up by stories.id" in tree
     ((tree,),) = run("EXPLAIN FORMAT=TREE SELECT * FROM stories WHERE author = 1 AND title = 'a'")
