@@ -66,6 +66,9 @@ def run(advance: Advance, options: Options) -> Iterator[Measurement]:
             peers = tcp["single" if metric.startswith("single") else "batch"]
             yield Measurement("reads", metric, figures[metric], "keys/s", peers)
             yield Measurement("reads", f"{metric}_cpu", figures[f"{metric}_cpu"], "keys/s of CPU")
+        metric = f"tcp_batch_{distribution}"
+        yield Measurement("reads", metric, figures[metric], "keys/s")
+        yield Measurement("reads", f"{metric}_cpu", figures[f"{metric}_cpu"], "keys/s of the client's CPU")
     yield Measurement("reads", "written_meanwhile", figures["written"], "rows/s")
     yield Measurement("reads", "rows_checked", figures["checked"], "rows")
     yield Measurement("reads", "rows_torn", figures["torn"], "rows")
@@ -170,8 +173,8 @@ def _read(deployment: str, options: Options) -> None:
         _tell("checked", 0.75, checked)
         _tell("torn", 0.75, torn)
         for number, (name, keys) in enumerate(_distributions(count)):
-            _tell(f"tcp_single_{name}", 0.8 + 0.1 * number, _over_tcp(database, keys, (1, 1), seconds))
-            _tell(f"tcp_batch_{name}", 0.85 + 0.1 * number, _over_tcp(database, keys, (TCP_BATCH_KEYS, TCP_AT_ONCE), seconds))
+            _over_tcp(f"tcp_single_{name}", 0.8 + 0.1 * number, database, keys, (1, 1), seconds)
+            _over_tcp(f"tcp_batch_{name}", 0.85 + 0.1 * number, database, keys, (TCP_BATCH_KEYS, TCP_AT_ONCE), seconds)
 
 
 def _tell(what: str, done: float, value: float | None = None) -> None:
@@ -229,7 +232,7 @@ def _check(view: View, count: int, seconds: float) -> tuple[int, int]:
     return checked, torn
 
 
-def _over_tcp(database: Database, keys: Any, size: tuple[int, int], seconds: float) -> float:
+def _over_tcp(what: str, done: float, database: Database, keys: Any, size: tuple[int, int], seconds: float) -> None:
     """As from another machine: every lookup is a request to the worker; `size` is keys in each, and how many at once."""
     batch_keys, at_once = size
     node = database._inner._node
@@ -237,9 +240,9 @@ def _over_tcp(database: Database, keys: Any, size: tuple[int, int], seconds: flo
     elsewhere = AsyncDatabase(node.database, "bench", shared=None)
     batches = keys[: len(keys) // batch_keys * batch_keys].reshape(-1, batch_keys).tolist()
 
-    async def measure() -> float:
+    async def measure() -> None:
         view = await elsewhere.view(VIEW)
-        count, started = 0, time.perf_counter()
+        count, started, started_cpu = 0, time.perf_counter(), time.process_time()
 
         async def ask() -> None:
             nonlocal count
@@ -249,9 +252,10 @@ def _over_tcp(database: Database, keys: Any, size: tuple[int, int], seconds: flo
                 assert len(found) == batch_keys
 
         await asyncio.gather(*(ask() for _ in range(at_once)))
-        return count * batch_keys / (time.perf_counter() - started)
+        _tell(what, done, count * batch_keys / (time.perf_counter() - started))
+        _tell(f"{what}_cpu", done, count * batch_keys / (time.process_time() - started_cpu))
 
-    return database._loop.run(measure())
+    database._loop.run(measure())
 
 
 if __name__ == "__main__":
