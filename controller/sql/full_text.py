@@ -1,37 +1,80 @@
-"""MATCH (columns) AGAINST (words …): which function it is, and whether there is an index for it."""
+"""MATCH … AGAINST as calls of `dataflow.functions.full_text`.
+
+Where only whether a row matches counts, as a condition, that is one call. Elsewhere it is the
+score, which reads beside the row a subquery with the words of all rows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from controller.sql.scope import Scope
+from sqlglot import exp
+
+from controller.catalog import Catalog
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.expression import Column, Expression
-from dataflow.functions import call
+from dataflow.schema import Table
 
 
-def match_against(node: Any, translate: Callable[[Any], Expression], scope: Scope) -> Expression:
-    modifier = str(node.args.get("modifier") or "").upper()
+def with_matches(tree: Any, catalog: Catalog, database: str | None) -> Any:
+    """`tree`, or a copy of it without MATCH … AGAINST."""
+    if tree.find(exp.MatchAgainst) is None:
+        return tree
+    tree = tree.copy()
+    for node in list(tree.find_all(exp.MatchAgainst)):
+        made = _call(node, catalog, database)
+        made.meta.update(node.meta)  # it is called by its text
+        node.replace(made)
+    return tree
+
+
+def _call(node: Any, catalog: Catalog, database: str | None) -> Any:
+    modifier = str(node.args.get("modifier") or "")
     if "EXPANSION" in modifier:
         raise Unsupported("WITH QUERY EXPANSION")
-    columns = [translate(each) for each in node.expressions]
-    if not all(isinstance(each, Column) for each in columns):
-        raise InvalidStatement(Condition.WRONG_ARGUMENTS, "MATCH")
-    _check_index(columns, scope)
-    function = "match_boolean" if "BOOLEAN" in modifier else "match_natural"
-    return call(function, translate(node.this), *columns)
+    source, table = _source(node, catalog, database)
+    _check_index(table, {each.name.lower() for each in node.expressions})
+    mode = exp.Literal.string("boolean" if "BOOLEAN" in modifier else "natural")
+    given = [mode, node.this]
+    if _is_condition(node):
+        return _anonymous("fulltext matches", *given, *node.expressions)
+    columns = [exp.column(each.this.copy()) for each in node.expressions]
+    words = _anonymous("fulltext words", *(each.copy() for each in given), *columns)
+    counted = _anonymous("JSON_ARRAY", _anonymous("COUNT", exp.Star()), _anonymous("JSON_ARRAYAGG", words))
+    statistics = exp.Select(expressions=[counted], from_=exp.From(this=exp.Table(this=source.this.copy(), db=source.args.get("db"))))
+    return _anonymous("fulltext score", *given, exp.Subquery(this=statistics), *node.expressions)
 
 
-def _check_index(columns: list[Expression], scope: Scope) -> None:
-    """1191 unless one index has exactly these columns; not where they come from a derived table."""
-    found = [scope.column_at(each.index) for each in columns if isinstance(each, Column)]
-    known = [each for each in found if each is not None]
-    if not scope.sources or len(known) < len(columns):
-        return
-    table = known[0][0].table
-    wanted = {column.id for _, column in known}
+def _anonymous(name: str, *arguments: Any) -> Any:
+    return exp.Anonymous(this=name, expressions=list(arguments))
+
+
+def _is_condition(node: Any) -> bool:
+    """Whether nothing but the truth of the match counts."""
+    inner, parent = node, node.parent
+    while isinstance(parent, exp.And | exp.Or | exp.Not | exp.Paren):
+        inner, parent = parent, parent.parent
+    return isinstance(parent, exp.Where) or (isinstance(parent, exp.Join) and parent.args.get("on") is inner)
+
+
+def _source(node: Any, catalog: Catalog, database: str | None) -> tuple[Any, Table]:
+    """The table of the columns: one that the SELECT names."""
+    select = node.find_ancestor(exp.Select, exp.Update, exp.Delete)
+    qualifier = node.expressions[0].table.lower()
+    first = node.expressions[0].name.lower()
+    for source in [] if select is None else select.find_all(exp.Table):
+        if source.find_ancestor(exp.Select, exp.Update, exp.Delete) is not select:
+            continue
+        if (source.text("db") or database or "", source.name) in catalog.views:
+            continue
+        table = catalog.table(source.text("db") or database, source.name)
+        if source.alias_or_name.lower() == qualifier if qualifier else first in {each.name.lower() for each in table.columns}:
+            return source, table
+    raise InvalidStatement(Condition.NO_FULL_TEXT_INDEX)
+
+
+def _check_index(table: Table, columns: set[str]) -> None:
+    names = {column.id: column.name.lower() for column in table.columns}
     for index in table.indexes:
-        if index.kind == "FULLTEXT" and {part.column_id for part in index.parts} == wanted:
+        if index.kind == "FULLTEXT" and {names[part.column_id] for part in index.parts} == columns:
             return
     raise InvalidStatement(Condition.NO_FULL_TEXT_INDEX)

@@ -15,6 +15,7 @@ from sqlglot import exp
 from controller.catalog import Catalog, View
 from controller.sql import parameter_types
 from controller.sql.depth import deeply
+from controller.sql.full_text import with_matches
 from controller.sql.parameters import Parameters
 from controller.sql.parse import parameter_count, parse, syntax_error
 from controller.sql.plan import Directed, Insert, Plan, Query, Select, Statement
@@ -61,7 +62,7 @@ def plan(
         parameters = Parameters(types if types is not None else [None] * count)
         parameters.assigned = assigned
         first = tuple([SelectPlanner(catalog, database, settings, parameters).plan(each) for each in initial])
-        statement = _statement(tree, catalog, database, settings, parameters)
+        statement = _statement(with_matches(tree, catalog, database), catalog, database, settings, parameters)
         known = tuple([each or text() for each in parameters.types])
         return Plan(statement, known, tuple(parameters.facts), batch, first)
 

@@ -15,7 +15,6 @@ from sqlglot import exp
 from controller.sql import facts, user_variables
 from controller.sql.column_types import type_of_text
 from controller.sql.constants import as_number, binary, digits, number, unit
-from controller.sql.full_text import match_against
 from controller.sql.operands import as_numbers_beside, each_alone, flattened, with_fitting_literals
 from controller.sql.operators import BINARY, COMPARISONS, NO_PARENTHESES, OF_NUMBERS, UNARY
 from controller.sql.parameters import Parameters
@@ -324,7 +323,7 @@ class Translator:
         return call("locate", self.translate(node.args["substr"]), self.translate(node.this))
 
     def visit_matchagainst(self, node: Any, hint: SqlType | None) -> Expression:
-        return match_against(node, self.translate, self.scope)
+        raise Unsupported("MATCH … AGAINST here")
 
     def visit_groupconcat(self, node: Any, hint: SqlType | None) -> Expression:
         return self._aggregate("group_concat", node)

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from controller.catalog import Catalog, CatalogChange, Note, View
 from controller.sql.cursor import Cursor
+from controller.sql.full_text import with_matches
 from controller.sql.lexer import TokenKind
 from controller.sql.parameters import Parameters
 from controller.sql.parse import parse_view
@@ -137,6 +138,7 @@ def _check(view: View, catalog: Catalog, settings: Settings) -> None:
     if next(tree.find_all(exp.Placeholder), None) is not None:
         raise InvalidStatement(Condition.VIEW_PARAMETER)
     parameters = Parameters([])
+    tree = with_matches(tree, catalog, view.default_database or None)
     query = plan_query(tree, catalog, view.default_database or None, settings, parameters)
     if any(fact.startswith("user_variable:") for fact in parameters.facts):
         raise InvalidStatement(Condition.VIEW_PARAMETER)

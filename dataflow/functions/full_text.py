@@ -1,132 +1,183 @@
-"""MATCH … AGAINST: whether, and how well, texts have the words that are asked for.
+"""MATCH … AGAINST, as InnoDB understands it: words of three letters and more, no stopwords.
 
-Which rows match is as in MySQL: words of three letters and more that are no stopwords, whole
-and in the collation of the columns; in boolean mode `+must`, `-mustn't`, `begin*`, `"a phrase"`
-and groups in parentheses. The relevance is simply how often they occur: MySQL weighs words by how
-few rows have them, which depends on the whole table.
+In natural language mode a row matches if it has one of the words. In boolean mode `+word` must
+be there, `-word` must not, `word*` is any word that begins so, `"some words"` stand side by
+side, parentheses group, and `>`, `<` and `~` change what a word counts. What a row counts is, for
+each word of the query that it has, how often, times the square of log10(rows / rows with the
+word). Words are equal as the collation of the columns says.
+
+`fulltext words` gives what of the query a row has; those of all rows are the statistics that
+`fulltext score` needs. So a score depends on all rows, and no view keeps it; whether a row matches
+depends on the row alone.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import re
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from dataflow.collation import collation_key
 from dataflow.collation.coercion import merged_collation
+from dataflow.collation.keys import collation_key
+from dataflow.conversion import Domain
 from dataflow.expression import Expression
-from dataflow.functions.registry import Domain, function
-from dataflow.types import DOUBLE
+from dataflow.functions.registry import function
+from dataflow.types import BOOLEAN, DOUBLE, text
 
-WORD_LENGTH_MIN, WORD_LENGTH_MAX = 3, 84
+LETTERS_MIN, LETTERS_MAX = 3, 84
 STOPWORDS = frozenset(
-    """a about an are as at be by com de en for from how i in is it la of on or that the this to was what when where
-    who will with und the www""".split()  # noqa: SIM905
+    """a about an are as at be by com de en for from how i in is it la of on or that the this to was what
+    when where who will with und www""".split()  # noqa: SIM905
 )
+EVERYWHERE = math.log10(1.0001)
+"""What InnoDB takes for the logarithm where every row has the word."""
 
 _WORD = re.compile(r"\w+(?:'\w+)*")
-_BOOLEAN = re.compile(r'([+\-~<>]*)(?:"([^"]*)"|(\()|(\))|(\w+(?:\'\w+)*\*?))')
+_TOKEN = re.compile(r'\s*([+\-~<>]*)\s*(?:"([^"]*)"|(\()|(\))|(\w+(?:\'\w+)*)(\*?)|([^\w\s"()+\-~<>]+))')
 
 Key = Callable[[str], Any]
-Words = list[Any]
-"""The keys by which the words of a text compare, in its order."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Term:
-    """`sign` is `+`, `-` or nothing; one of the others says what is looked for."""
+class Term:
+    """`words` are one word, or several that stand side by side, or none for a group of `terms`."""
 
-    sign: str
-    phrase: tuple[str, ...] = ()
-    prefix: str = ""
-    group: tuple[_Term, ...] = ()
-
-
-@function(
-    "match_natural", arguments=(Domain.TEXT,), rest=Domain.TEXT, result=DOUBLE, nulls=True, specialise=True
-)
-def match_natural(arguments: tuple[Expression, ...]) -> Callable[..., float]:
-    key = collation_key(merged_collation(arguments[1:], "match"))
-
-    @lru_cache(maxsize=64)
-    def wanted(query: str) -> frozenset[Any]:
-        return frozenset(key(word) for word in _indexed(query))
-
-    def relevance(query: str | None, *texts: str | None) -> float:
-        looked_for = wanted(query or "")
-        return float(sum(key(word) in looked_for for text in texts if text for word in _indexed(text)))
-
-    return relevance
+    sign: str = ""
+    weight: float = 0.0
+    words: tuple[str, ...] = ()
+    is_prefix: bool = False
+    terms: tuple[Term, ...] = ()
 
 
-@function(
-    "match_boolean", arguments=(Domain.TEXT,), rest=Domain.TEXT, result=DOUBLE, nulls=True, specialise=True
-)
-def match_boolean(arguments: tuple[Expression, ...]) -> Callable[..., float]:
-    key = collation_key(merged_collation(arguments[1:], "match"))
-    terms = lru_cache(maxsize=64)(_terms)
-
-    def relevance(query: str | None, *texts: str | None) -> float:
-        found = [_WORD.findall(text) for text in texts if text]
-        return _score(terms(query or ""), found, key)
-
-    return relevance
+def _is_indexed(word: str) -> bool:
+    return LETTERS_MIN <= len(word) <= LETTERS_MAX and word.lower() not in STOPWORDS
 
 
-def _indexed(text: str) -> Iterable[str]:
-    """The words that an index of the text would have."""
-    for word in _WORD.findall(text):
-        if WORD_LENGTH_MIN <= len(word) <= WORD_LENGTH_MAX and word.lower() not in STOPWORDS:
-            yield word
+def _words(value: str) -> list[str]:
+    return [word for word in _WORD.findall(value) if _is_indexed(word)]
 
 
-def _terms(query: str) -> tuple[_Term, ...]:
-    groups: list[tuple[str, list[_Term]]] = [("", [])]
-    for match in _BOOLEAN.finditer(query):
-        signs, phrase, opens, closes, word = match.groups()
+@lru_cache(maxsize=1024)
+def _terms(mode: str, query: str) -> tuple[Term, ...]:
+    if mode != "boolean":
+        return tuple(Term(words=(word,)) for word in dict.fromkeys(_words(query)))
+    return tuple(_group(_TOKEN.finditer(query)))
+
+
+def _group(tokens: Iterator[re.Match[str]]) -> list[Term]:
+    found: list[Term] = []
+    for token in tokens:
+        signs, phrase, opened, closed, word, star, _ = token.groups()
+        if closed:
+            break
         sign = "-" if "-" in signs else "+" if "+" in signs else ""
-        if opens:
-            groups.append((sign, []))
-        elif closes:
-            if len(groups) > 1:
-                sign, inner = groups.pop()
-                groups[-1][1].append(_Term(sign, group=tuple(inner)))
-        elif phrase is not None:
-            groups[-1][1].append(_Term(sign, phrase=tuple(_WORD.findall(phrase))))
-        elif word.endswith("*"):
-            groups[-1][1].append(_Term(sign, prefix=word[:-1]))
-        elif next(iter(_indexed(word)), None) is not None:
-            groups[-1][1].append(_Term(sign, phrase=(word,)))
-    while len(groups) > 1:
-        sign, inner = groups.pop()
-        groups[-1][1].append(_Term(sign, group=tuple(inner)))
-    return tuple(groups[0][1])
+        weight = signs.count(">") - signs.count("<") - signs.count("~")
+        if opened:
+            found.append(Term(sign, weight, terms=tuple(_group(tokens))))
+        elif phrase is not None and (words := tuple(_WORD.findall(phrase))):
+            found.append(Term(sign, weight, words))
+        elif word and (star or sign == "+" or _is_indexed(word)):  # a stopword that must be there never is
+            found.append(Term(sign, weight, (word,), bool(star)))
+    return found
 
 
-def _score(terms: tuple[_Term, ...], texts: list[list[str]], key: Key) -> float:
-    """How often the terms occur; 0 if one that must is missing, one that must not is there, or none is."""
-    total = 0.0
-    for term in terms:
-        count = _occurrences(term, texts, key)
-        if (term.sign == "+" and not count) or (term.sign == "-" and count):
+class _Document:
+    """The words of a row by the keys under which they are equal."""
+
+    def __init__(self, columns: tuple[str | None, ...], key: Key) -> None:
+        self._key = key
+        self._texts = [column for column in columns if column]
+        self.words = [word for each in self._texts for word in _words(each)]
+        self.counts = Counter(map(key, self.words))
+
+    def hits(self, term: Term) -> set[Any]:
+        """The keys of the row's words that the term finds."""
+        if term.terms:
+            return set().union(*(self.hits(each) for each in term.terms if each.sign != "-"))
+        if term.is_prefix:
+            length, wanted = len(term.words[0]), self._key(term.words[0])
+            return {self._key(word) for word in self.words if self._key(word[:length]) == wanted}
+        keys = [self._key(word) for word in term.words]
+        if len(keys) > 1 and not self._has_phrase(keys):
+            return set()
+        return {key for key in keys if key in self.counts}
+
+    def _has_phrase(self, wanted: list[Any]) -> bool:
+        for each in self._texts:
+            keys = [self._key(word) for word in _WORD.findall(each)]
+            if any(keys[place : place + len(wanted)] == wanted for place in range(len(keys))):
+                return True
+        return False
+
+    def matches(self, terms: tuple[Term, ...]) -> bool:
+        has = {term: self.matches(term.terms) if term.terms else bool(self.hits(term)) for term in terms}
+        if any(has[term] if term.sign == "-" else term.sign == "+" and not has[term] for term in terms):
+            return False
+        return any(has[term] for term in terms if term.sign != "-")
+
+
+def _keyed(arguments: tuple[Expression, ...], first: int) -> Key:
+    return lru_cache(maxsize=4096)(collation_key(merged_collation(arguments[first:], "match")))
+
+
+def _name(key: Any) -> str:
+    return key.hex() if isinstance(key, bytes) else str(key)
+
+
+@function("fulltext matches", arguments=(Domain.TEXT, Domain.TEXT), rest=Domain.TEXT, nulls=True, result=BOOLEAN, specialise=True)
+def fulltext_matches(arguments: tuple[Expression, ...]) -> Callable[..., int]:
+    key = _keyed(arguments, 2)
+
+    def matches(mode: str, query: str | None, *columns: str | None) -> int:
+        return int(query is not None and _Document(columns, key).matches(_terms(mode, query)))
+
+    return matches
+
+
+@function(
+    "fulltext words", arguments=(Domain.TEXT, Domain.TEXT), rest=Domain.TEXT, nulls=True, result=text(), deterministic=False,
+    specialise=True,
+)  # fmt: skip
+def fulltext_words(arguments: tuple[Expression, ...]) -> Callable[..., str]:
+    """Which words of the query, or begun like one, a row has."""
+    key = _keyed(arguments, 2)
+
+    def words(mode: str, query: str | None, *columns: str | None) -> str:
+        document = _Document(columns, key)
+        return " ".join({_name(each) for term in _terms(mode, query or "") for each in document.hits(term)})
+
+    return words
+
+
+@lru_cache(maxsize=16)
+def _weights(statistics: str) -> dict[str, float]:
+    """The square of the logarithm for each word; `statistics` are the number of rows and the words of each."""
+    count, rows = json.loads(statistics)
+    found = Counter(word for words in rows or () for word in words.split())
+    return {word: (EVERYWHERE if rows_with == count else math.log10(count / rows_with)) ** 2 for word, rows_with in found.items()}
+
+
+@function(
+    "fulltext score", arguments=(Domain.TEXT, Domain.TEXT, Domain.TEXT), rest=Domain.TEXT, nulls=True, result=DOUBLE, specialise=True
+)
+def fulltext_score(arguments: tuple[Expression, ...]) -> Callable[..., float]:
+    key = _keyed(arguments, 3)
+
+    def score(mode: str, query: str | None, statistics: str | None, *columns: str | None) -> float:
+        document = _Document(columns, key)
+        terms = _terms(mode, query or "")
+        if query is None or statistics is None or not document.matches(terms):
             return 0.0
-        total += count if term.sign != "-" else 0
-    return total
+        weights = _weights(statistics)
+        total = 0.0
+        for term in terms:
+            if term.sign != "-" and (hits := document.hits(term)):
+                total += term.weight + sum(document.counts[hit] * weights.get(_name(hit), 0.0) for hit in hits)
+        return total
 
-
-def _occurrences(term: _Term, texts: list[list[str]], key: Key) -> float:
-    if term.group:
-        return _score(term.group, texts, key)
-    if term.prefix:
-        wanted, length = key(term.prefix), len(term.prefix)
-        return float(sum(key(word[:length]) == wanted for words in texts for word in words))
-    phrase: Words = [key(word) for word in term.phrase]
-    if not phrase:
-        return 0.0
-    count = 0
-    for words in texts:
-        keys: Words = [key(word) for word in words]
-        count += sum(keys[start : start + len(phrase)] == phrase for start in range(len(keys) - len(phrase) + 1))
-    return float(count)
+    return score

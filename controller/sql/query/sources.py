@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from controller.sql.full_text import with_matches
 from controller.sql.output import NOT_NULL, column_flags
 from controller.sql.parse import parse_view, syntax_error
 from controller.sql.plan import OutputColumn
@@ -96,7 +97,9 @@ class FromClause:
         view = self._resolver.view(database, name)
         if view is not None:
             with self._resolver.inside_view(view):
-                block = self._resolver.query(parse_view(view.select), Names(None, view.default_database or None))
+                home = view.default_database or None
+                tree = with_matches(parse_view(view.select), self._resolver.catalog, home)
+                block = self._resolver.query(tree, Names(None, home))
                 return self._derived(block, node.alias or name, view.database, names or list(view.columns))
         table = self._resolver.catalog.table(database, name)
         self._resolver.tables[table.id] = table
