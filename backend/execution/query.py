@@ -135,7 +135,10 @@ class CompiledQuery:
         if self._scans_only:
             self._scans_only -= 1
             return None
-        return await self.views.rows(run, self.wanted(run.parameters) if self._key_columns else None)
+        found = await self.views.rows(run, self.wanted(run.parameters) if self._key_columns else None)
+        if found is not None and len(found) > SCANNED_ROWS_MAX:
+            self._scans_only = SCANS_AFTER_LARGE
+        return found
 
     async def _scanned(self, scan: CompiledSelect, execution: Execution, may_stream: bool) -> ResultSet | RowStream:
         found = await scan.stream(execution, may_stream)
