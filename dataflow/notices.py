@@ -1,26 +1,35 @@
 """What evaluating an expression has to say besides its value: warnings of the statement under way.
 
 Conversions and operators only say it; who runs a statement listens, in its own task, and
-tasks that it starts are heard as well. Where nobody listens, as in a worker, nothing is kept.
+tasks that it starts are heard as well. Where nobody listens, as in a worker, nothing is kept. A
+statement that writes in strict mode cannot go on where a value was not what it should be.
 """
 
 from __future__ import annotations
 
 from contextvars import ContextVar
 
-from dataflow.errors import Condition
+from dataflow.errors import Condition, InvalidStatement
 
 HEARD_MAX = 1024
 """As many as max_error_count keeps."""
 
 Said = tuple[Condition, tuple[object, ...]]
 
-_heard: ContextVar[list[Said] | None] = ContextVar("heard", default=None)
+
+class Heard(list[Said]):
+    """With `strict`, what was wrong with a value is an error."""
+
+    strict = False
 
 
-def listen() -> list[Said]:
+_heard: ContextVar[Heard | None] = ContextVar("heard", default=None)
+
+
+def listen(strict: bool = False) -> Heard:
     """From now on what this task evaluates says it here."""
-    heard: list[Said] = []
+    heard = Heard()
+    heard.strict = strict
     _heard.set(heard)
     return heard
 
@@ -36,5 +45,9 @@ def is_silent() -> bool:
 
 def say(condition: Condition, *arguments: object) -> None:
     heard = _heard.get()
-    if heard is not None and len(heard) < HEARD_MAX:
+    if heard is None:
+        return
+    if heard.strict and condition is not Condition.DIVISION_BY_ZERO:
+        raise InvalidStatement(condition, *arguments)
+    if len(heard) < HEARD_MAX:
         heard.append((condition, arguments))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backend.execution.outcome import Answer, Done, ResultSet, RowStream, Warning
+from backend.execution.outcome import Answer, Done, ResultSet, RowStream, Warning, warnings_of
 from controller.catalog import Catalog
 from controller.privileges import check_plan, check_text
 from controller.sql.parameter_types import code_of
@@ -18,7 +18,7 @@ from controller.sql.plan import Plan, Query, Select
 from controller.sql.planner import tables_of
 from controller.sql.settings import Settings
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.notices import Said, ignore, listen
+from dataflow.notices import Said, listen
 from dataflow.types import TEMPORALS, Row, Value
 from dataflow.user_variables import LAST_INSERT_ID, UserVariables
 from mysql_adapter.cells import value_text
@@ -51,7 +51,6 @@ async def execute_plan(session: Session, plan: Plan, values: Sequence[Value], st
         heard = listen()
         answer = _with_warnings(await _execute_plan(session, plan, values, stream), heard, session)
     else:
-        ignore()
         answer = await _execute_plan(session, plan, values, stream)
     return answer if session.select_limit is None else limited(answer, plan, session.select_limit)
 
@@ -100,7 +99,7 @@ def _with_warnings(answer: Answer, heard: list[Said], session: Session) -> Answe
 def _warnings(heard: list[Said], session: Session) -> list[Warning]:
     zero = Condition.DIVISION_BY_ZERO
     wanted = [each for each in heard if each[0] is not zero or session.modes.error_for_division_by_zero]
-    return [Warning("Warning", condition.code, condition.template.format(*values)) for condition, values in wanted]
+    return warnings_of(wanted)
 
 
 def evaluate_plan(session: Session, plan: Plan, values: Sequence[Value], rows: list[Row]) -> ResultSet:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
 
 from controller.sql.plan import OutputColumn
+from dataflow.notices import Said
 from dataflow.types import Row
 
 
@@ -17,6 +18,10 @@ class Warning:
     level: str
     code: int
     message: str
+
+
+def warnings_of(heard: Iterable[Said]) -> list[Warning]:
+    return [Warning("Warning", condition.code, condition.template.format(*values)) for condition, values in heard]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 
@@ -10,7 +11,7 @@ from backend.execution.directed import CompiledDirected
 from backend.execution.execution import Execution
 from backend.execution.insert import CompiledInsert
 from backend.execution.numbers import AutoIncrement, Numbers
-from backend.execution.outcome import Answer
+from backend.execution.outcome import Answer, Done, warnings_of
 from backend.execution.query import CompiledQuery
 from backend.execution.select import CompiledSelect
 from backend.execution.transaction import EpochLost, RowsChanged, Transaction
@@ -18,6 +19,7 @@ from backend.execution.update import CompiledDelete, CompiledUpdate
 from controller.sql.plan import Plan
 from dataflow.errors import Condition, Retryable
 from dataflow.modes import Modes
+from dataflow.notices import ignore, listen
 from dataflow.storing import Report
 from dataflow.temporal import from_datetime
 from dataflow.types import Row, Value
@@ -108,6 +110,19 @@ class StatementRun:
         raise Retryable(Condition.DEADLOCK)
 
     async def _once(self, execution: Execution) -> Answer:
+        if isinstance(self._compiled, CompiledSelect | CompiledQuery):
+            return await self._answer(execution)
+        ignores = not isinstance(self._compiled, CompiledDirected) and self._compiled.ignore
+        heard = listen(self._modes.strict and not ignores)
+        try:
+            done = await self._answer(execution)
+        finally:
+            ignore()
+        assert isinstance(done, Done)
+        said = [each for each in heard if each[0] is not Condition.DIVISION_BY_ZERO]  # that is told by who stores it
+        return done if not said else replace(done, warnings=(*done.warnings, *warnings_of(said)))
+
+    async def _answer(self, execution: Execution) -> Answer:
         if isinstance(self._compiled, CompiledInsert):
             if self._numbering is None:
                 self._numbering = self._compiled.numbering(self._numbers, self._vectors)

@@ -67,7 +67,7 @@ class Victims:
 class CompiledUpdate:
     def __init__(self, update: Update) -> None:
         self._table = update.table
-        self._ignore = update.ignore
+        self.ignore = update.ignore
         self._victims = Victims(update.table, update.where, update.order_by, update.limit)
         self._references = References(update.relations) if update.relations else None
         self._columns = Columns(update.table)
@@ -75,6 +75,8 @@ class CompiledUpdate:
 
     async def run(self, execution: Execution, given: list[Victim] | None = None) -> Done:
         """Change the rows that WHERE finds, or those `given`."""
+        if self.ignore:
+            execution.modes = execution.modes.ignoring()
         victims = await self._victims.find(execution) if given is None else given
         changes: list[tuple[Found, Row, Row]] = []
         failure: InvalidStatement | None = None
@@ -106,7 +108,7 @@ class CompiledUpdate:
                     changed += 1
                     if auto is not None and new[auto] != old[auto]:
                         largest = max(largest, int(new[auto] or 0))
-                elif self._ignore:
+                elif self.ignore:
                     ignored = duplicate_entry(self._table, duplicate.index, new)
                     execution.warn(Condition.DUPLICATE_ENTRY, *ignored.arguments)
                 else:
@@ -133,7 +135,7 @@ class CompiledUpdate:
             else:
                 execution.transaction.rollback_to_mark(mark)
         except InvalidStatement as error:
-            if not self._ignore or not is_violation(error):
+            if not self.ignore or not is_violation(error):
                 raise
             execution.transaction.rollback_to_mark(mark)
             execution.warn(error.condition, *error.arguments)
@@ -144,13 +146,15 @@ class CompiledUpdate:
         violated = self._columns.violated(row)
         if violated is None:
             return True
-        if not self._ignore:
+        if not self.ignore:
             raise InvalidStatement(Condition.CHECK_VIOLATED, violated)
         execution.warn(Condition.CHECK_VIOLATED, violated)
         return False
 
 
 class CompiledDelete:
+    ignore = False
+
     def __init__(self, delete: Delete) -> None:
         self._table = delete.table
         self._references = References(delete.relations) if delete.relations else None

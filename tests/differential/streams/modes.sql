@@ -1,0 +1,58 @@
+-- What sql_mode changes.
+CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, n INT NOT NULL, s VARCHAR(3), d DATE, c CHAR(5), u INT UNSIGNED);
+SET sql_mode = '';
+INSERT INTO t (n, s, d) VALUES ('12abc', 'too long', '2024-02-31');
+-- accept: MySQL 1264 for the date
+SHOW WARNINGS;
+INSERT INTO t (s) VALUES ('x');
+SHOW WARNINGS;
+INSERT INTO t (n, u, d) VALUES (99999999999, -5, '0000-00-00');
+SHOW WARNINGS;
+INSERT INTO t (n) VALUES (NULL), (1);
+SHOW WARNINGS;
+UPDATE t SET n = 1 / 0 WHERE id = 1;
+SHOW WARNINGS;
+SELECT * FROM t ORDER BY id;
+SELECT n, s FROM t GROUP BY n ORDER BY n;
+SET sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO';
+INSERT INTO t (n, d) VALUES (1, '0000-00-00');
+INSERT INTO t (n, d) VALUES (1, '2024-00-10');
+INSERT INTO t (n) VALUES (1 / 0);
+UPDATE t SET n = n % 0;
+UPDATE t SET n = '12abc' + 1;
+UPDATE t SET n = CAST('12abc' AS SIGNED) WHERE id = 1;
+-- accept: MySQL says DOUBLE, MariaDB DECIMAL
+UPDATE t SET n = 5 WHERE s = 1;
+INSERT INTO t (n) SELECT 'abc' + 1;
+-- accept: MariaDB has not used a number for the statement that failed
+INSERT IGNORE INTO t (n) VALUES ('abc');
+-- accept: MySQL's message
+SHOW WARNINGS;
+UPDATE t SET d = DATE_ADD('bad', INTERVAL 1 DAY);
+UPDATE IGNORE t SET s = 'too long' WHERE id = 1;
+SHOW WARNINGS;
+SET sql_mode = 'ANSI_QUOTES';
+SELECT "id" FROM "t" WHERE "id" = 1 AND s <> 'id';
+SET sql_mode = 'NO_BACKSLASH_ESCAPES';
+SELECT 'a\b' AS one, LENGTH('\n') AS two;
+SET sql_mode = '';
+SELECT 'a\\b', LENGTH('\n');
+SET sql_mode = 'ONLY_FULL_GROUP_BY';
+SELECT n, s FROM t GROUP BY n;
+SELECT MAX(n), s FROM t;
+SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO';
+INSERT INTO t (id, n) VALUES (0, 77);
+SELECT id FROM t WHERE n = 77;
+DELETE FROM t WHERE id = 0;
+SET sql_mode = '';
+-- accept: the number
+INSERT INTO t (id, n) VALUES (0, 78);
+SELECT id > 0 FROM t WHERE n = 78;
+SET sql_mode = 'IGNORE_SPACE';
+SELECT COUNT (*) > 0 FROM t;
+SET sql_mode = 'ANSI';
+SELECT 'a' || "s" AS joined FROM t WHERE id = 1;
+SET sql_mode = 'TRADITIONAL';
+INSERT INTO t (n) VALUES ('x');
+SET sql_mode = DEFAULT;
+SELECT 1;
