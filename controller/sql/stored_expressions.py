@@ -17,9 +17,17 @@ from controller.sql.scope import Scope, Source
 from controller.sql.settings import Settings
 from controller.sql.template import canonical_text
 from controller.sql.translate import Translator
-from dataflow.errors import Unsupported
-from dataflow.expression import Expression
+from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.expression import Call, Expression, walk
+from dataflow.functions import lookup
 from dataflow.schema import Table
+
+CHECK = "check constraint"
+_SETTLED = {
+    "functional index": Condition.INDEX_FUNCTION,
+    "generated column function": Condition.GENERATED_FUNCTION,
+}
+"""What must have the same value each time it is computed, and the error otherwise."""
 
 
 def quoted(name: str) -> str:
@@ -83,4 +91,9 @@ def bind(sql: str, table: Table, settings: Settings, clause: str) -> Expression:
     found = Translator(Scope((source,)), clause, parameters, everywhere).translate(parse_expression(sql))
     if parameters.facts:
         raise Unsupported(f"{parameters.facts[0].partition(':')[0].upper()} in a column's or table's expression")
+    chance = next((each for each in walk(found) if isinstance(each, Call) and not lookup(each.function).deterministic), None)
+    if chance is not None and clause in _SETTLED:
+        raise InvalidStatement(_SETTLED[clause], chance.function)
+    if chance is not None and clause.startswith(CHECK):
+        raise InvalidStatement(Condition.CHECK_FUNCTION, clause.split()[2], chance.function)
     return found

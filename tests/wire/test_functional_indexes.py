@@ -26,3 +26,13 @@ def test_expressions_may_be_indexed(run: Any) -> None:
     run("DROP INDEX lowered ON functional")
     run("INSERT INTO functional VALUES (3, 'abc', 7)")
     assert run("SELECT COUNT(*) FROM functional") == [(3,)]
+
+
+@pytest.mark.parametrize(
+    ("element", "code"),
+    [("KEY ((RAND()))", 3758), ("y DOUBLE GENERATED ALWAYS AS (RAND()) STORED", 3763), ("CHECK (x > RAND())", 3814)],
+)
+def test_what_is_stored_must_not_depend_on_chance(run: Any, element: str, code: int) -> None:
+    with pytest.raises(pymysql.MySQLError) as raised:
+        run(f"CREATE TABLE by_chance (x INT, {element})")
+    assert raised.value.args[0] == code
