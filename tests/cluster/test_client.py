@@ -239,14 +239,16 @@ def test_reads_and_writes_go_on_while_workers_and_controllers_are_killed(db: Dat
 
     with ThreadPoolExecutor() as threads:
         running = [threads.submit(each) for each in (write, read, others)]
-        for round_ in range(2):
-            status = server.status()
-            os.kill(status["shards"][0]["process"], 9)
-            os.kill(status["leader"], 9)
-            db.extend_program(f"CREATE TABLE after_{round_} (id INT); CREATE VIEW v_{round_} AS SELECT id FROM after_{round_}")
-            for _ in range(50):
-                assert progress.acquire(timeout=RECOVERY_S), [each.exception() for each in running if each.done()]
-        stop.set()
+        try:
+            for round_ in range(2):
+                status = server.status()
+                os.kill(status["shards"][0]["process"], 9)
+                os.kill(status["leader"], 9)
+                db.extend_program(f"CREATE TABLE after_{round_} (id INT); CREATE VIEW v_{round_} AS SELECT id FROM after_{round_}")
+                for _ in range(50):
+                    assert progress.acquire(timeout=RECOVERY_S), [each.exception() for each in running if each.done()]
+        finally:
+            stop.set()
         for each in running:
             each.result(RECOVERY_S)
     assert not wrong and reads[0] > 0
