@@ -15,7 +15,7 @@ from typing import Any
 
 from backend.execution.alteration import abandon_copies
 from backend.execution.definition import carry_out, take_up, unfinished_builds, unfinished_checks
-from backend.messages import ChangeAccounts, Define, Defined, Message, NotLeading
+from backend.messages import AskLeading, ChangeAccounts, Define, Defined, Done, Message, NotLeading
 from backend.node import Node
 from backend.program_keeper import ProgramKeeper
 from backend.settings import Deployment, own_address
@@ -78,6 +78,8 @@ class Controller:
     def handle(self, peer: Peer, request: int, message: Any) -> None:
         if isinstance(message, Define | ChangeAccounts):
             answer_with(self._change(message), peer, request, self._tasks)
+        elif isinstance(message, AskLeading):
+            peer.send(Done() if self.leads else NotLeading(), request)
 
     async def _change(self, message: Define | ChangeAccounts) -> Message:
         if not self.leads:

@@ -241,6 +241,11 @@ class Defined:
 
 
 @dataclass(frozen=True, slots=True)
+class AskLeading:
+    """Of a controller: whether it is there, and leads; answered by Done or NotLeading."""
+
+
+@dataclass(frozen=True, slots=True)
 class NotLeading:
     """The controller asked does not lead (yet, or any more)."""
 
@@ -275,6 +280,7 @@ Message = (
     | Define
     | ChangeAccounts
     | Defined
+    | AskLeading
     | NotLeading
     | Stage
     | Inquire
@@ -339,6 +345,7 @@ MESSAGES: tuple[type[Message], ...] = (
     Define,
     ChangeAccounts,
     Defined,
+    AskLeading,
     NotLeading,
     Stage,
     Inquire,

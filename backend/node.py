@@ -16,7 +16,7 @@ from typing import Any
 from backend.cluster import Cluster
 from backend.execution.database import Database
 from backend.execution.outcome import Done, Warning
-from backend.messages import ChangeAccounts, Define, Defined, NotLeading
+from backend.messages import AskLeading, ChangeAccounts, Define, Defined, NotLeading
 from backend.settings import Deployment
 from backend.transport import Peer, connect
 from controller.account_changes import AccountStatement
@@ -167,7 +167,8 @@ class Node:
 
     async def _ask_leader(self, message: Define | ChangeAccounts) -> Defined | None:
         """None if the statement did not reach a leader."""
-        if self._leader is None or self._leader.lost:
+        if self._leader is None or not await _leads(self._leader):
+            self._leave_leader()
             self._leader = await self._connect_to_leader()
         if self._leader is None:
             return None
@@ -194,3 +195,11 @@ class Node:
         if self._leader is not None:
             self._leader.close()
         self._leader = None
+
+
+async def _leads(peer: Peer) -> bool:
+    """Asked before each statement: one that is lost on the way may or may not have happened."""
+    try:
+        return not isinstance(await peer.ask(AskLeading()), NotLeading)
+    except ConnectionError:
+        return False
