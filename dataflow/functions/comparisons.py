@@ -209,7 +209,8 @@ def _members(emitter: Emitter, node: Call) -> tuple[Fragment, str, bool]:
     chosen = basis(value.type, known[0].type)
     collation = merged_collation((value, known[0]), "in")
     left = comparand(emitter, value, chosen, collation)
-    if len(known) > _TUPLE_MAX and all(isinstance(item, Literal | Parameter) for item in known):
+    are_literals = all(isinstance(item, Literal) for item in known)
+    if len(known) > _TUPLE_MAX and not are_literals and all(isinstance(item, Literal | Parameter) for item in known):
         members = _Members(type(emitter)(), known, chosen, collation)
         return left, f"{emitter.constant(members)}({emitter.parameters})", members.is_nullable
     keys = [comparand(emitter, item, chosen, collation) for item in known]

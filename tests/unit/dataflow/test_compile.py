@@ -200,3 +200,12 @@ def test_a_long_list_of_parameters_is_looked_up_as_a_short_one() -> None:
     assert test((0, 0, "n3"), changing) == 1
     changing[3] = "x"
     assert test((0, 0, "n3"), changing) == 0
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_a_list_of_literals_needs_no_parameters(count: int) -> None:
+    """Where views are maintained there are none."""
+    emitter = Emitter(row="r", parameters="nothing")
+    column = Column(0, INT)
+    source = emitter.output(call("in", column, *(Literal(number, INT) for number in range(count))))
+    assert [eval(source, emitter.namespace, {"r": (value,)}) for value in (0, count - 1, count, None)] == [1, 1, 0, None]
