@@ -6,7 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-from tests.tidy.repository import PACKAGES, ROOT, python_files, relative
+from tests.tidy.repository import PACKAGES, ROOT, python_files, relative, tree_of
 
 LINES_MAX = 400
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
@@ -36,7 +36,7 @@ def count_lines(path: Path) -> int:
 def test_every_module_says_what_it_is() -> None:
     modules = {path: path.read_text() for path in python_files(*PACKAGES, "tests")}
     mute = [
-        relative(path) for path, text in modules.items() if text and not ast.get_docstring(ast.parse(text))
+        relative(path) for path, text in modules.items() if text and not ast.get_docstring(tree_of(text))
     ]
     assert not mute
 
@@ -60,7 +60,7 @@ def test_no_test_sleeps() -> None:
     sleepers = [
         f"{relative(path)}:{node.lineno}"
         for path in python_files("tests")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(tree_of(path.read_text()))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("time.sleep", "sleep")
     ]
     assert not sleepers
