@@ -54,6 +54,7 @@ class RunAlone(Exception):
 @dataclass(slots=True, eq=False)
 class _Member:
     run: Run
+    lock_timeout_s: float
     done: asyncio.Future[Answer]
 
 
@@ -89,7 +90,7 @@ class Convoys:
         self._known.move_to_end(statement)
         if len(self._known) > KNOWN_MAX:
             self._known.popitem(last=False)
-        member = _Member(run, asyncio.get_running_loop().create_future())
+        member = _Member(run, timeout_s, asyncio.get_running_loop().create_future())
         queue = self._waiting.get(address)
         if queue is None:
             queue = self._waiting[address] = deque()
@@ -99,9 +100,14 @@ class Convoys:
         queue.append(member)
         try:
             async with asyncio.timeout(timeout_s):
-                return await member.done
+                return await asyncio.shield(member.done)
         except TimeoutError:
-            raise LockRefused(Condition.LOCK_WAIT_TIMEOUT) from None
+            if member in queue:
+                raise LockRefused(Condition.LOCK_WAIT_TIMEOUT) from None
+            return await member.done  # it has been run: only the commit says what became of it
+        finally:
+            if member in queue:
+                queue.remove(member)
 
     async def _drive(self, address: Address, queue: deque[_Member]) -> None:
         try:
@@ -157,10 +163,9 @@ class Convoys:
             await self._run_one(member, members, transaction, outcomes)
         while queue and len(members) < MEMBERS_MAX:
             member = queue.popleft()
-            if not member.done.done():  # else it has given up
-                members.append(member)
-                if not await self._run_one(member, members, transaction, outcomes):
-                    break  # it may have taken a while already
+            members.append(member)
+            if not await self._run_one(member, members, transaction, outcomes):
+                break  # it may have taken a while already
         return outcomes
 
     async def _run_one(
@@ -172,13 +177,14 @@ class Convoys:
     ) -> bool:
         """False if the member has to go its own way."""
         mark = transaction.mark()
-        transaction.locks.timeout_s = FOLLOWER_LOCK_S if outcomes else TIMEOUT_S
+        is_first = not outcomes
+        transaction.locks.timeout_s = member.lock_timeout_s if is_first else FOLLOWER_LOCK_S
         try:
             outcomes[member] = await member.run(transaction)
-        except Retryable:
+        except Retryable as error:
             transaction.rollback_to_mark(mark)
             members.remove(member)
-            _fail(member, RunAlone())
+            _fail(member, error if is_first and error.condition is Condition.LOCK_WAIT_TIMEOUT else RunAlone())
             return False
         except MillraceError as error:
             transaction.rollback_to_mark(mark)

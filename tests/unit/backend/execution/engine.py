@@ -8,6 +8,7 @@ from pathlib import Path
 
 from backend.execution.database import Database
 from backend.execution.embedded import open_embedded
+from backend.execution.held_locks import TIMEOUT_S
 from backend.execution.local_store import LocalStore
 from backend.execution.outcome import Done, Outcome, ResultSet
 from backend.execution.transaction import Transaction
@@ -33,9 +34,9 @@ class Engine:
         for sql in statements:
             await self.database.define(sql, "d", DEFAULT_SETTINGS)
 
-    async def run(self, sql: str, transaction: Transaction | None = None) -> Outcome:
+    async def run(self, sql: str, transaction: Transaction | None = None, lock_timeout_s: float = TIMEOUT_S) -> Outcome:
         plan, values = self.plans.plan_text(sql, self.database.catalog, "d", DEFAULT_SETTINGS)
-        return await self.database.execute(plan, values, transaction, self.modes)
+        return await self.database.execute(plan, values, transaction, self.modes, lock_timeout_s=lock_timeout_s)
 
     async def rows(self, sql: str, transaction: Transaction | None = None) -> list[Row]:
         outcome = await self.run(sql, transaction)

@@ -51,6 +51,25 @@ def test_upserts_of_one_key_at_the_same_time_all_count(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
+def test_statements_that_gave_up_waiting_for_a_row_have_not_happened(tmp_path: Path) -> None:
+    """Whoever is told 1205 may try again: nothing of it may be committed afterwards."""
+
+    async def scenario(engine: Engine) -> None:
+        await engine.define(COUNTER)
+        await engine.run("INSERT INTO c VALUES (1, 0)")
+        holder = engine.database.begin()
+        await engine.run("UPDATE c SET n = 100", holder)
+        waiting = [engine.run("UPDATE c SET n = n + 1 WHERE id = 1", lock_timeout_s=0.1) for _ in range(8)]
+        errors = await asyncio.gather(*waiting, return_exceptions=True)
+        assert {error.condition for error in errors if isinstance(error, MillraceError)} == {Condition.LOCK_WAIT_TIMEOUT}
+        assert len(errors) == 8
+        await holder.commit()
+        await engine.run("UPDATE c SET n = n + 1 WHERE id = 1")
+        assert await engine.rows("SELECT n FROM c") == [(101,)]
+
+    run(tmp_path, scenario)
+
+
 def test_the_second_of_two_transactions_that_write_a_row_waits_and_counts_on(tmp_path: Path) -> None:
     async def scenario(engine: Engine) -> None:
         await engine.define(COUNTER)
