@@ -54,7 +54,7 @@ Statement = tuple[str, tuple[str, ...], bool]
 
 
 class Shortcut:
-    __slots__ = ("_assemble", "_encode", "_find", "_is_kept", "_packets", "_places", "_rows", "_shortcuts")
+    __slots__ = ("_assemble", "_encode", "_find", "_form", "_is_kept", "_packets", "_places", "_rows", "_shortcuts")
 
     def __init__(
         self, shortcuts: Shortcuts, context: Context, query: InstantQuery, format: ResultFormat, statement: Statement
@@ -69,6 +69,7 @@ class Shortcut:
         self._is_kept = all(codes[place].startswith(LOOK_ALIKE) for place in self._places)
         self._packets = partial(format.row_packets, binary=binary)
         self._assemble = format.assembled(context.status, context.deprecate_eof) if query.is_row_by_row else None
+        self._form = shortcuts.form((context, binary, query.row_form)) if query.is_row_by_row else None
 
     def answer(self, parameters: Parameters) -> Answer | None:
         """None if the statement has to be executed."""
@@ -87,7 +88,7 @@ class Shortcut:
         """The packets of each key's rows: the same many keys never come again, but each of them does."""
         cache = self._shortcuts.rows
         for each in found:
-            name = (self, each)
+            name = (self._form, each)
             kept = cache.young.get(name) or cache.get(name)
             if kept is None:
                 kept = self._packets(self._rows(each, parameters)[0])
@@ -161,10 +162,15 @@ class Shortcuts:
         self._statement_count = 0
         self.answered = 0
         self.packets: BoundedCache[tuple[object, ...], Answer] = BoundedCache(PACKETS_BYTES_MAX, _packets_bytes)
-        self.rows: BoundedCache[tuple[Shortcut, bytes], RowPackets] = BoundedCache(PACKETS_BYTES_MAX, _rows_bytes)
+        self._forms: dict[tuple[object, ...], object] = {}
+        self.rows: BoundedCache[tuple[object, bytes], RowPackets] = BoundedCache(PACKETS_BYTES_MAX, _rows_bytes)
         self.texts: BoundedCache[tuple[Context, bytes], tuple[Shortcut, Parameters]] = BoundedCache(
             TEXTS_BYTES_MAX, _text_bytes
         )
+
+    def form(self, name: tuple[object, ...]) -> object:
+        """What stands for `name`: statements that differ only in how many keys they ask for have the same packets of rows."""
+        return self._forms.setdefault(name, object())
 
     def context(self, session: Session, capabilities: int) -> Context | None:
         """The session's context as it is now; None if its statements have to be executed."""
@@ -222,6 +228,7 @@ class Shortcuts:
         self._statement_count = 0
         self.packets.clear()
         self.rows.clear()
+        self._forms.clear()
         self.texts.clear()
 
 
@@ -235,7 +242,7 @@ def _packets_bytes(name: tuple[object, ...], answer: Answer) -> int:
     return size
 
 
-def _rows_bytes(name: tuple[Shortcut, bytes], rows: RowPackets) -> int:
+def _rows_bytes(name: tuple[object, bytes], rows: RowPackets) -> int:
     return 300 + len(name[1]) + sum([200 + len(payload) for _, payload in rows])
 
 

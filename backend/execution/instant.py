@@ -125,6 +125,12 @@ class InstantQuery:
         across = query.distinct or bool(query.windows) or query.default is not None or ends
         return self._pick is not None and not across and not self.places_read
 
+    @property
+    def row_form(self) -> tuple[object, ...]:
+        """What the rows of a key are made of and by, where they are the same whatever the parameters."""
+        query = self._query.query
+        return query.node, query.filter, query.outputs, query.columns
+
     def rows(self, found: Found, parameters: Parameters) -> tuple[list[Row], int]:
         """The result, and what FOUND_ROWS() is after it."""
         query = self._query
