@@ -114,9 +114,7 @@ class Database:
 
     def begin(self, repeatable: bool = False) -> Transaction:
         """A transaction of several statements, whose writes make those of others wait."""
-        transaction = Transaction(self.store, locking=True)
-        transaction.repeatable = repeatable
-        return transaction
+        return Transaction(self.store, locking=True, repeatable=repeatable)
 
     def explain(self, plan: Plan, parameters: Sequence[Value]) -> Explained:
         """What `execute` would do."""

@@ -80,16 +80,16 @@ class State(Enum):
 class Transaction:
     """With `locking`, rows are locked before they are changed; without, only those that a statement asks to be."""
 
-    repeatable = False
-
     def __init__(
         self,
         store: Store,
         size_bytes_max: int = SIZE_BYTES_MAX,
         locks: HeldLocks | None = None,
         locking: bool = False,
+        repeatable: bool = False,
     ) -> None:
         self.store = store
+        self.repeatable = repeatable
         self.locks = locks or HeldLocks(store)
         self.locking = locking
         self.state = State.OPEN

@@ -25,7 +25,7 @@ def _rand_type(arguments: tuple[Expression, ...]) -> SqlType:
     return DOUBLE
 
 
-@function("rand", arguments=(Domain.INTEGER,), optional=1, nulls=True, result=_rand_type, deterministic=False)
+@function("rand", arguments=(Domain.INTEGER,), optional=1, nulls=True, result=_rand_type, volatile=True)
 def rand(*seed: int | None) -> float:
     """A number from 0 to 1; with a seed the first one that MySQL's generator gives after it."""
     if not seed:
@@ -36,11 +36,11 @@ def rand(*seed: int | None) -> float:
     return (one * 3 + two) % _SEED_MAX / _SEED_MAX
 
 
-@function("uuid", arguments=(), result=text(36), deterministic=False)
+@function("uuid", arguments=(), result=text(36), volatile=True)
 def uuid_() -> str:
     return str(uuid.uuid1())
 
 
-@function("uuid_short", arguments=(), result=BIGINT_UNSIGNED, deterministic=False)
+@function("uuid_short", arguments=(), result=BIGINT_UNSIGNED, volatile=True)
 def uuid_short() -> int:
     return next(_short)

@@ -23,7 +23,8 @@ infers the type and returns a `Call`. What a name means in SQL text is the plann
 - `result` is an `SqlType`, or a function of the argument expressions that returns one. The
   returned Python value must be what `dataflow.types` says for it: a DECIMAL has exactly
   `scale` digits, text is str, BLOB types are bytes, dates are packed ints.
-- `deterministic=False` (RAND, UUID) forbids folding a call on constants.
+- `deterministic=False` forbids folding a call on constants, and views of what it is in. So does
+  `volatile=True` (RAND, UUID), which has another value for each row even if it reads none.
 - `specialise=True`: the decorated function is given the argument *expressions* and returns
   the plain function; for what depends on types or collations, or is prepared once:
 
@@ -91,10 +92,10 @@ class Function:
     deterministic: bool = True
     truth: Callable[[Emitter, Call], str] | None = None
     falsity: Callable[[Emitter, Call], str] | None = None
+    volatile: bool = False
 
 
 _functions: dict[str, Function] = {}
-VOLATILE = frozenset({"rand", "uuid", "uuid_short"})
 
 
 def is_function(name: str) -> bool:
@@ -115,7 +116,7 @@ def is_deterministic(expression: Expression) -> bool:
 
 def is_volatile(expression: Expression) -> bool:
     """Whether it has another value for each row, even if it reads none."""
-    return any(each.function in VOLATILE for each in walk(expression) if isinstance(each, Call))
+    return any(lookup(each.function).volatile for each in walk(expression) if isinstance(each, Call))
 
 
 def call(name: str, *arguments: Expression) -> Call:
@@ -157,6 +158,7 @@ def function(
     nulls: bool = False,
     deterministic: bool = True,
     specialise: bool = False,
+    volatile: bool = False,
 ) -> Callable[[PlainFunction], PlainFunction]:
     """Register a plain Python function; see the module's docstring."""
 
@@ -177,7 +179,8 @@ def function(
                 len(arguments) if rest is None else None,
                 _inference(result),
                 emit,
-                deterministic,
+                deterministic and not volatile,
+                volatile=volatile,
             ),
             *names[1:],
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,27 +10,11 @@ import psutil
 import pymysql
 import pytest
 
+from tests.cluster.test_concurrency import in_parallel
 from tests.serving import MillraceServer
 
 CONNECTIONS = 12
 ROUNDS = 25
-
-
-def crowd(work: Callable[[int], None]) -> None:
-    failures: list[BaseException] = []
-
-    def one(number: int) -> None:
-        try:
-            work(number)
-        except BaseException as failure:
-            failures.append(failure)
-
-    threads = [threading.Thread(target=one, args=(number,)) for number in range(CONNECTIONS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures, failures
 
 
 def value(server: MillraceServer, sql: str) -> Any:
@@ -51,9 +34,7 @@ def test_every_update_of_a_hot_row_counts_once(tmp_path: Path) -> None:
         cursor.execute("CREATE TABLE d.counters (id INT PRIMARY KEY, n INT NOT NULL, name VARCHAR(20), UNIQUE KEY (name), CHECK (n < 100000))")
         cursor.execute("INSERT INTO d.counters VALUES (1, 0, 'one'), (2, 0, 'two')")
 
-        def work(number: int) -> None:
-            connection = server.connect("d")
-            cursor = connection.cursor()
+        def work(number: int, cursor: Any) -> None:
             for turn in range(ROUNDS):
                 assert cursor.execute("UPDATE counters SET n = n + 1 WHERE id = 1") == 1
                 assert cursor.execute("INSERT INTO counters VALUES (3, 1, 'three') ON DUPLICATE KEY UPDATE n = n + 1") in (1, 2)
@@ -69,12 +50,10 @@ def test_every_update_of_a_hot_row_counts_once(tmp_path: Path) -> None:
                         except pymysql.MySQLError as error:
                             assert error.args[0] == code
                 if turn % 7 == number % 7:
-                    connection.begin()
-                    cursor.execute("UPDATE counters SET n = n + 1 WHERE id IN (1, 2)")
-                    connection.rollback()
-            connection.close()
+                    for sql in ("BEGIN", "UPDATE counters SET n = n + 1 WHERE id IN (1, 2)", "ROLLBACK"):
+                        cursor.execute(sql)
 
-        crowd(work)
+        in_parallel(server, CONNECTIONS, work)
         expected = CONNECTIONS * ROUNDS
         for number in (1, 2, 3):
             assert value(server, f"SELECT n FROM counters WHERE id = {number}") == expected
@@ -93,9 +72,7 @@ def test_no_acknowledged_update_is_lost_when_the_worker_dies(tmp_path: Path) -> 
         acknowledged, unknown = [0] * CONNECTIONS, [0] * CONNECTIONS
         half = threading.Barrier(CONNECTIONS + 1)
 
-        def work(number: int) -> None:
-            connection = server.connect("d")
-            cursor = connection.cursor()
+        def work(number: int, cursor: Any) -> None:
             for turn in range(ROUNDS):
                 if turn == ROUNDS // 2:
                     half.wait()
@@ -103,7 +80,6 @@ def test_no_acknowledged_update_is_lost_when_the_worker_dies(tmp_path: Path) -> 
                     acknowledged[number] += cursor.execute("UPDATE counters SET n = n + 1 WHERE id = 1")
                 except pymysql.MySQLError:
                     unknown[number] += 1
-            connection.close()
 
         def kill() -> None:
             half.wait()
@@ -111,7 +87,7 @@ def test_no_acknowledged_update_is_lost_when_the_worker_dies(tmp_path: Path) -> 
 
         killer = threading.Thread(target=kill)
         killer.start()
-        crowd(work)
+        in_parallel(server, CONNECTIONS, work)
         killer.join()
         found = value(server, "SELECT n FROM counters WHERE id = 1")
         assert sum(acknowledged) <= found <= sum(acknowledged) + sum(unknown)
