@@ -51,7 +51,7 @@ def migration(reuse: bool) -> str:
 def undo(reuse: bool) -> str:
     on_top = ("StoriesWithRatings", "StoryScore", "ScoreParts", "RatingSum")
     names = on_top if reuse else ("StoriesWithRatingsB", "StoryScoreB", "ScorePartsB")
-    return "".join(f"DROP VIEW {name};" for name in names) + "DROP TABLE ratings;"
+    return "".join(f"DROP VIEW IF EXISTS {name};" for name in names) + "DROP TABLE IF EXISTS ratings;"
 
 
 def ratings_query(reuse: bool) -> str:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from backend.bench.servers import millrace
 
 BIN_S = 0.2
 """As in apps.vote.migration."""
+Process = subprocess.Popen[str]
 DURING_S = 2.0
 LOADERS = 2
 
@@ -90,9 +91,12 @@ def run(advance: Advance, options: Options) -> Iterator[Measurement]:
                     _load(data, options)
                     loaded.touch()
                 advance(each.name, 0.4 + 0.6 * number / len(runs))
+                for form in ("reuse", "anew"):
+                    # What a run that was interrupted has left in the folder.
+                    _result(_start(data, "undo", options, form))
                 timelines.append(_migrate(data, each, options))
+                _write(timelines, options)
     yield from measurements(timelines, options)
-    _write(timelines, options)
 
 
 @contextmanager
@@ -105,24 +109,35 @@ def _folder(given: str) -> Iterator[Path]:
             yield folder
 
 
-def _start(data: Path, role: str, options: Options, keys: str = "-") -> subprocess.Popen[str]:
+def _start(data: Path, role: str, options: Options, keys: str = "-") -> Process:
     command = [sys.executable, "-m", "apps.vote.migration", str(data), role, str(options.stories), keys]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def _wait_until_ready(process: subprocess.Popen[str]) -> None:
+@contextmanager
+def _running(data: Path, role: str, options: Options, keys: str) -> Iterator[Process]:
+    """A process that doesn't stay when another one has failed."""
+    process = _start(data, role, options, keys)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _wait_until_ready(process: Process) -> None:
     assert process.stdout is not None
     if not process.stdout.readline():
         _result(process)
 
 
-def _tell(process: subprocess.Popen[str], start: float, seconds: float) -> None:
+def _tell(process: Process, start: float, seconds: float) -> None:
     assert process.stdin is not None
     process.stdin.write(json.dumps([start, seconds]) + "\n")
     process.stdin.flush()
 
 
-def _result(process: subprocess.Popen[str]) -> Any:
+def _result(process: Process) -> Any:
     output, _ = process.communicate()
     if process.returncode:
         raise RuntimeError("a process of the application has failed; its message is above")
@@ -138,8 +153,17 @@ def _load(data: Path, options: Options) -> None:
 
 def _migrate(data: Path, run: Run, options: Options) -> Timeline:
     form, probe_role = ("reuse", "probe") if run.reuse else ("anew", "probe-anew")
-    switch = _start(data, "switch", options, form)
-    vote, read, rate, probe = (_start(data, role, options, run.keys) for role in ("vote", "read", "rate", probe_role))
+    with ExitStack() as running:
+        switch = running.enter_context(_running(data, "switch", options, form))
+        others = (
+            running.enter_context(_running(data, role, options, run.keys)) for role in ("vote", "read", "rate", probe_role)
+        )
+        timeline = _measured(run, options, switch, *others)
+    _result(_start(data, "undo", options, form))
+    return timeline
+
+
+def _measured(run: Run, options: Options, switch: Process, vote: Process, read: Process, rate: Process, probe: Process) -> Timeline:
     for process in (switch, vote, read, rate, probe):
         _wait_until_ready(process)
     start = time.monotonic()
@@ -152,7 +176,6 @@ def _migrate(data: Path, run: Run, options: Options) -> Timeline:
     for process in (rate, probe):
         _tell(process, now, max(switch_at + options.after_s - now, BIN_S))
     votes, reads, ratings, probes = map(_result, (vote, read, rate, probe))
-    _result(_start(data, "undo", options, form))
     late = [[0, 0]] * round((now - start) / BIN_S)
     return Timeline(
         run, switched["installed"], switched["answered"], switched["kept"],
