@@ -26,7 +26,7 @@ from controller.catalog import Catalog, CatalogChange
 from controller.registry import Address
 from controller.sql.program import plan_program
 from controller.sql.settings import Settings
-from dataflow.errors import Condition, Retryable
+from dataflow.errors import Condition, MillraceError, Retryable
 
 LEADERSHIP_CHECK_S = 0.5
 PLAN_TRIES_MAX = 20
@@ -40,6 +40,10 @@ class PublishedCatalog:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._loaded = Catalog()
+
+    async def known(self) -> Catalog:
+        """As it was when it was last loaded or changed here; nobody but the leader changes it."""
+        return self._loaded if self._loaded.version else await self.load()
 
     async def load(self) -> Catalog:
         self._loaded = await asyncio.to_thread(self._node.registry.load_catalog)
@@ -85,19 +89,36 @@ class Controller:
         if not self.leads:
             return NotLeading()
         async with self._one_at_a_time:
+            before = await self._catalog.known()
             for _ in range(PLAN_TRIES_MAX):
-                before = await self._catalog.load()
-                change = _planned(message, before)
+                change, before = await self._planned(message, before)
                 try:
                     after = await carry_out(change, before, self._catalog, self._node.cluster)
                     break
                 except Retryable as error:
                     log.info("%s; planned again", error)
+                    before = await self._catalog.load()
             else:
                 raise Retryable(Condition.DEADLOCK)
         log.info("catalog version %d after: %.200s", after.version, _shown(message))
         notes = [(note.level, note.condition.code, note.message) for note in change.notes]
-        return Defined(after.version, notes)
+        return Defined(notes, self._node.registry.last_head)
+
+    async def _planned(self, message: Define | ChangeAccounts, before: Catalog) -> tuple[CatalogChange, Catalog]:
+        """What to change, and the catalog that it was planned for.
+
+        A change is refused if the catalog is not the newest; that there is nothing to change has to be looked at again.
+        """
+        try:
+            change = _planned(message, before)
+            if not change.is_empty:
+                return change, before
+        except MillraceError:
+            newest = await self._catalog.load()
+            if newest.version == before.version:
+                raise
+        newest = await self._catalog.load()
+        return _planned(message, newest), newest
 
     async def lead_when_possible(self) -> None:
         """Stand by, lead, and stand by again if the session was lost."""

@@ -21,6 +21,7 @@ from backend.sharded_view_messages import BundleSent, FoundAt, LookupAt, ViewsUs
 from backend.view_messages import HostedViews
 from backend.view_range import EncodedRange
 from controller.account_changes import AccountStatement
+from controller.catalog_nodes import StoredHead
 from dataflow.epoch_messages import (
     CloseEpoch,
     Committed,
@@ -234,10 +235,10 @@ class ChangeAccounts:
 
 @dataclass(frozen=True, slots=True)
 class Defined:
-    """`warnings` are (level, code, message)."""
+    """`warnings` are (level, code, message); `head` is the catalog's after the last change."""
 
-    catalog_version: int
     warnings: list[tuple[str, int, str]]
+    head: StoredHead | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ class Node:
         await asyncio.to_thread(self.registry.start, 60.0)
         await asyncio.to_thread(self.registry.watch_workers, moved)
         await self.database.refresh_catalog()
-        await asyncio.to_thread(self.registry.watch_catalog, lambda: on_loop(self._catalog_changed))
+        await asyncio.to_thread(self.registry.watch_catalog, lambda catalog: on_loop(self.database.learn_catalog, catalog))
         recorded = self.cluster.recorded
         recorded.inherit(await asyncio.to_thread(self.program.names))
         recorded.record = self._record
@@ -84,9 +84,6 @@ class Node:
     async def register_adapter(self, name: str, address: Address) -> None:
         """Say that this process takes clients now."""
         await asyncio.to_thread(self.registry.register_adapter, name, address)
-
-    def _catalog_changed(self) -> None:
-        self._begin(self.database.refresh_catalog(), "the catalog could not be read")
 
     def _record(self, query: MaintainedQuery) -> None:
         self._begin(self._recorded(query), "a query could not be recorded in the program")
@@ -154,7 +151,8 @@ class Node:
         async with self._changing:  # the leader does one after the other, too
             defined = await self._defined(message)
         warnings = tuple(Warning(level, code, message) for level, code, message in defined.warnings)
-        return Done(warnings=warnings), await self.load_catalog()
+        catalog = None if defined.head is None else self.registry.learn(defined.head)
+        return Done(warnings=warnings), catalog or await self.load_catalog()
 
     async def _defined(self, message: Define | ChangeAccounts) -> Defined:
         loop = asyncio.get_running_loop()

@@ -4,7 +4,7 @@
     /<root>/adapters/<name>     ephemeral: where an adapter listens
     /<root>/leader              ephemeral: the controller that acts
     /<root>/catalog             its version; every change sets it in the same transaction
-    /<root>/catalog/d…, t…, v…, a…   one database, table, view or account each
+    /<root>/catalog/…           see `controller.catalog_nodes`
     /<root>/program/…           see `controller.program`
 
 Invariants
@@ -23,7 +23,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
 import msgspec
@@ -38,23 +38,9 @@ from kazoo.exceptions import (
 )
 from kazoo.handlers.threading import KazooTimeoutError
 
-from controller.accounts import Account
-from controller.catalog import (
-    Catalog,
-    CatalogChange,
-    Database,
-    View,
-    decode_account,
-    decode_database,
-    decode_table,
-    decode_view,
-    encode_account,
-    encode_database,
-    encode_table,
-    encode_view,
-)
+from controller.catalog import Catalog, CatalogChange
+from controller.catalog_nodes import CatalogCopy, StoredHead, decode_head, encode_head
 from dataflow.errors import Condition, InvalidStatement, Retryable
-from dataflow.schema import Table
 
 SESSION_TIMEOUT_S = 4.0
 Result = TypeVar("Result")
@@ -85,22 +71,7 @@ class Address:
     process: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _CatalogHead:
-    """`changes` are (version, nodes changed or gone) of the latest changes, the newest last."""
-
-    version: int
-    next_table_id: int
-    changes: list[tuple[int, list[str]]] = field(default_factory=list)
-
-
-_Node = Database | Table | View | Account
-
-CHANGES_MAX = 50
-CHANGED_NODES_MAX = 2_000
-
 _decode_address = msgspec.json.Decoder(Address).decode
-_decode_head = msgspec.json.Decoder(_CatalogHead).decode
 
 
 class Registry:
@@ -115,11 +86,10 @@ class Registry:
         self._registered: dict[str, bytes] = {}
         self._lock = threading.Lock()
         self._loading = threading.Lock()
-        self._seen: tuple[int, dict[str, _Node]] = (0, {})
-        """The catalog's version and nodes as last read."""
-        self._catalog: Catalog | None = None
-        self._head: tuple[_CatalogHead, int] = (_CatalogHead(0, 1), 0)
-        """Of that catalog, with the version of its znode."""
+        self._copy: CatalogCopy | None = None
+        """Of the catalog, as last read."""
+        self.last_head: StoredHead | None = None
+        """Of the last change that was made here."""
         self._session_lost = False
         self._on_new_session: list[Callable[[], None]] = []
         self._client.add_listener(self._state_changed)
@@ -251,89 +221,75 @@ class Registry:
         with self._loading:
             self._client.sync_async(path)  # a session's requests are answered in order
             while True:
-                head, stat = self._client.get(path)
-                known = _decode_head(head) if head else _CatalogHead(0, 1)
-                seen_version, seen = self._seen
-                if self._catalog is not None and known.version == self._catalog.version:
-                    return self._catalog
-                changes = [names for version, names in known.changes if version > seen_version]
-                if seen_version and len(changes) == known.version - seen_version:
-                    names = {name for each in changes for name in each}
-                else:
-                    names, seen = set(self._client.get_children(path)), {}
+                data, stat = self._client.get(path)
+                head, copy = decode_head(data), self._copy
+                known = None if copy is None else copy.with_head(head, stat.version)
+                if known is not None:
+                    self._copy = known
+                    return known.catalog
+                names = None if copy is None else head.changed_since(copy.head.version)
+                if copy is None or names is None:
+                    names, copy = set(self._client.get_children(path)), CatalogCopy(head, stat.version, {})
                 requests = [(name, self._client.get_async(f"{path}/{name}")) for name in sorted(names)]
                 again = self._client.get_async(path)
-                nodes = dict(seen)
+                nodes: dict[str, bytes | None] = {}
                 for name, request in requests:
                     try:
-                        nodes[name] = _decode_node(name, request.get()[0])
+                        nodes[name] = request.get()[0]
                     except NoNodeError:
-                        nodes.pop(name, None)
+                        nodes[name] = None
                 if again.get()[1].version == stat.version:
-                    self._seen = (known.version, nodes)
-                    self._head = (known, stat.version)
-                    self._catalog = _catalog_of(known, nodes)
-                    return self._catalog
+                    self._copy = copy.with_nodes(head, stat.version, nodes)
+                    return self._copy.catalog
+
+    def learn(self, stored: StoredHead) -> Catalog | None:
+        """The catalog that a head was heard of; None if it is not enough to know that."""
+        with self._loading:
+            copy = None if self._copy is None else self._copy.with_head(decode_head(stored.data), stored.znode_version)
+            if copy is None:
+                return None
+            self._copy = copy
+            return copy.catalog
 
     @answered
     def change_catalog(self, catalog: Catalog, change: CatalogChange) -> Catalog:
         """Make `change` to `catalog`, the last one loaded, durable; Retryable if it is not the newest any more."""
         path = f"{self._root}/catalog"
-        after = catalog.apply(change)
-        known, znode_version = self._head
-        if known.version != catalog.version:
-            self.load_catalog()
-            known, znode_version = self._head
-            if known.version != catalog.version:
-                raise Retryable(Condition.DEADLOCK)
-        put: dict[str, tuple[bytes, bool]] = {}
-        for database in change.databases_put:
-            put[f"d{_escape(database.name)}"] = (encode_database(database), database.name in catalog.databases)
-        for table in change.tables_put:
-            put[f"t{table.id}"] = (encode_table(table), table.id in catalog.tables)
-        for view in change.views_put:
-            view_name = (view.database, view.name)
-            put[_view_node(view_name)] = (encode_view(view), view_name in catalog.views)
-        for account in change.accounts_put:
-            put[_account_node(account.name)] = (encode_account(account), account.name in catalog.accounts)
-        dropped = [f"d{_escape(name)}" for name in change.databases_dropped]
-        dropped += [f"t{table_id}" for table_id in change.tables_dropped]
-        dropped += [_view_node(view_name) for view_name in catalog.views.keys() - after.views.keys()]
-        dropped += [_account_node(account_name) for account_name in change.accounts_dropped]
+        copy = self._copy
+        if copy is None or copy.head.version != catalog.version:
+            raise Retryable(Condition.DEADLOCK)
+        head, nodes = copy.changed(change)
+        stored = StoredHead(encode_head(head), copy.znode_version + 1)
         transaction = self._client.transaction()
-        changes = [*known.changes, (after.version, [*put, *dropped])][-CHANGES_MAX:]
-        if sum(len(names) for _, names in changes) > CHANGED_NODES_MAX:
-            changes = []  # everyone reads everything
-        new_head = _CatalogHead(after.version, after.next_table_id, changes)
-        transaction.set_data(path, msgspec.json.encode(new_head), version=znode_version)
-        for name, (data, exists) in put.items():
-            (transaction.set_data if exists else transaction.create)(f"{path}/{name}", data)
-        for name in dropped:
-            transaction.delete(f"{path}/{name}")
-        results = transaction.commit()
-        for result in results:
+        transaction.set_data(path, stored.data, version=copy.znode_version)
+        for name, data in nodes.items():
+            if data is None:
+                transaction.delete(f"{path}/{name}")
+            else:
+                (transaction.set_data if name in copy.nodes else transaction.create)(f"{path}/{name}", data)
+        for result in transaction.commit():
             if isinstance(result, BadVersionError):
                 raise Retryable(Condition.DEADLOCK)
             if isinstance(result, Exception):
                 raise InvalidStatement(Condition.UNKNOWN_ERROR, f"the catalog was not changed: {type(result).__name__}")
-        with self._loading:  # what is known now need not be read
-            if self._seen[0] == catalog.version:
-                nodes = {name: node for name, node in self._seen[1].items() if name not in dropped}
-                nodes |= {name: _decode_node(name, data) for name, (data, _) in put.items()}
-                self._seen, self._head = (after.version, nodes), (new_head, results[0].version)
-                self._catalog = _catalog_of(new_head, nodes)
-        return after
+        self.last_head = stored
+        after = copy.with_nodes(head, stored.znode_version, nodes)
+        with self._loading:
+            if self._copy is copy:  # what is known now need not be read
+                self._copy = after
+        return after.catalog
 
-    def watch_catalog(self, callback: Callable[[], None]) -> None:
-        """Call back whenever the catalog may have changed."""
+    def watch_catalog(self, callback: Callable[[Catalog], None]) -> None:
+        """Call back with the catalog now and whenever it has changed."""
 
         def changed(_: object = None) -> None:
             try:
-                self._client.get(f"{self._root}/catalog", watch=changed)
-            except (KazooException, KazooTimeoutError) as error:
+                data, stat = self._client.get(f"{self._root}/catalog", watch=changed)
+                catalog = self.learn(StoredHead(data, stat.version)) or self.load_catalog()
+            except (KazooException, KazooTimeoutError, Retryable) as error:
                 log.info("watch of the catalog is broken until the session is back: %s", error)
                 return
-            callback()
+            callback(catalog)
 
         self._on_new_session.append(changed)
         changed()
@@ -358,40 +314,3 @@ class Registry:
                 callback()
         except (SessionExpiredError, ConnectionClosedError, KazooException) as error:
             log.info("session lost again while restoring: %s", error)
-
-
-def _escape(name: str) -> str:
-    """A name as part of a znode's: any character may stand in it."""
-    return name.encode().hex()
-
-
-def _view_node(name: tuple[str, str]) -> str:
-    return f"v{_escape(name[0])}.{_escape(name[1])}"
-
-
-def _account_node(name: tuple[str, str]) -> str:
-    return f"a{_escape(chr(0).join(name))}"
-
-
-def _decode_node(name: str, data: bytes) -> _Node:
-    match name[0]:
-        case "d":
-            return decode_database(data)
-        case "v":
-            return decode_view(data)
-        case "a":
-            return decode_account(data)
-        case _:
-            return decode_table(data)
-
-
-def _catalog_of(head: _CatalogHead, nodes: dict[str, _Node]) -> Catalog:
-    found = list(nodes.values())
-    return Catalog.of(
-        tuple(each for each in found if isinstance(each, Database)),
-        tuple(each for each in found if isinstance(each, Table)),
-        head.version,
-        head.next_table_id,
-        tuple(each for each in found if isinstance(each, View)),
-        tuple(each for each in found if isinstance(each, Account)),
-    )
