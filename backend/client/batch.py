@@ -27,7 +27,7 @@ class Batch:
     nulls: dict[str, Array]
 
     def __len__(self) -> int:
-        return int(self.present.sum())
+        return int(np.count_nonzero(self.present))
 
     def to_arrow(self) -> pa.Table:
         """The same as an Arrow table, without the keys that have no row."""
