@@ -59,6 +59,7 @@ def configuration(master: str, deployment: Deployment) -> SparkConf:
         "spark.driver.memory": "512m",
         "spark.executor.memory": "512m",
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        "spark.executorEnv.PYTHONSAFEPATH": "1",
         "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     }
     if master.startswith("local"):

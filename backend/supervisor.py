@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import fcntl
 import logging
+import os
 import socket
 import sys
 from collections.abc import Callable
@@ -164,7 +165,7 @@ class Supervisor:
     async def _start_child(self, name: str, command: list[str]) -> None:
         assert self._java is not None
         log_path = self._data / "logs" / f"{name}.out"
-        child = self._children[name] = Child(name, command, log_path, java_environment(self._java))
+        child = self._children[name] = Child(name, command, log_path, _environment(self._java))
         await child.start()
 
     async def _until_ready(self, registry: Registry) -> None:
@@ -304,3 +305,9 @@ def _socket(host: str) -> socket.socket:
     made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     return made
+
+
+def _environment(java: Path) -> dict[str, str]:
+    """Modules come from where this one does, never from the current folder, whatever lies in it."""
+    paths = [str(Path(__file__).parent.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return java_environment(java) | {"PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(paths)}

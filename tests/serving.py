@@ -25,10 +25,13 @@ STOP_TIMEOUT_S = 20.0
 class MillraceServer:
     """A running cluster, from the constructor until `stop` or `kill`."""
 
-    def __init__(self, data: Path, *options: str, environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, data: Path, *options: str, environment: dict[str, str] | None = None, folder: Path | None = None
+    ) -> None:
         self.data = data
         self.output: list[str] = []
-        command = [sys.executable, "-m", "backend.cli", "serve", f"--data={data}", "--mysql-port=0", "--http-port=0", *options]
+        # As the command `millrace`, which does not look for modules in the current folder.
+        command = [sys.executable, "-P", "-m", "backend.cli", "serve", f"--data={data}", "--mysql-port=0", "--http-port=0", *options]
         self.process = subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
@@ -37,6 +40,7 @@ class MillraceServer:
             text=True,
             start_new_session=True,
             env=os.environ | (environment or {}),
+            cwd=folder,
         )
         self._ready = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)

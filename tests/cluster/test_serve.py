@@ -113,6 +113,13 @@ def test_number_of_workers_is_fixed_by_the_data(tmp_path: Path) -> None:
     assert "start with --workers 1" in refused.stderr
 
 
+def test_modules_in_the_current_folder_are_not_imported(tmp_path: Path) -> None:
+    for name in ("re", "json", "types", "backend"):
+        (tmp_path / f"{name}.py").write_text("raise ImportError('not this one')")
+    server = MillraceServer(tmp_path / "data", "--controllers=1", folder=tmp_path)
+    assert server.stop() == 0
+
+
 def test_stop_ends_every_process_within_ten_seconds_and_data_is_there_again(tmp_path: Path) -> None:
     server = MillraceServer(tmp_path / "data", "--workers=2")
     with server.connect() as connection, connection.cursor() as cursor:
