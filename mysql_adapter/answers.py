@@ -10,14 +10,17 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
 from typing import Protocol
 
+from backend.execution.instant import Cell
 from backend.execution.outcome import Done, ResultSet, RowStream
+from backend.shared_memory.columns import Entries
 from controller.sql.plan import OutputColumn
-from dataflow.types import Row
+from dataflow.types import Row, SqlType
 from mysql_adapter import packets
 from mysql_adapter.columns import column_definition
 from mysql_adapter.framing import frame
 from mysql_adapter.packets import DEPRECATE_EOF, FOUND_ROWS
 from mysql_adapter.results import Encoder, binary_encoder, text_encoder
+from mysql_adapter.row_batches import row_batches
 from mysql_adapter.spool import send_spooled
 
 ROWS_PER_CHUNK = 256
@@ -107,6 +110,26 @@ class ResultFormat:
                     sequence += 1
             pieces.append(frame(end, sequence & 0xFF))
             return b"".join(pieces), sequence - first
+
+        return made
+
+    def batched(
+        self, status: int, deprecate_eof: bool, cells: Sequence[Cell], types: Sequence[SqlType]
+    ) -> Callable[[Entries], Answer | None] | None:
+        """As `whole`, as text, of the rows in entries of a view with these `types`.
+
+        What is made, or all of it, is None where it has to be done row by row.
+        """
+        batches = row_batches(cells, types, self._types, self._codec)
+        if batches is None:
+            return None
+        encode = batches.encoded
+        head, first = self._head(status, deprecate_eof)
+        end = end_payload(status, 0, deprecate_eof)
+
+        def made(entries: Entries) -> Answer | None:
+            rows, count = encode(entries, first), len(entries.words)
+            return None if rows is None else (b"".join((head, rows, frame(end, first + count & 0xFF))), count)
 
         return made
 

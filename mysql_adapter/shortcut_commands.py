@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from mysql_mimic.types import ColumnType
 
+from controller.sql.number_runs import number_list
 from controller.sql.parameter_types import codes_of
 from controller.sql.template import reader as template_reader
 from dataflow.notices import is_silent, listen
@@ -35,6 +36,8 @@ FLAGS_AT, PARAMETERS_AT = 9, 14
 BIGINT_MAX = (1 << 63) - 1
 TEXT_KEPT_BYTES_MAX = 2 << 10
 """Longer statements are read again each time: long lists hardly ever come twice."""
+LIST_TEXT_BYTES_MIN = 256
+"""Shorter ones have no list of numbers that is worth a look at all of them at once."""
 NO_ATTRIBUTES = b"\0\1"
 
 Decode = Callable[[bytes, int], Parameters | None]
@@ -106,6 +109,11 @@ class ShortcutCommands:
 
     def _query(self, data: bytes, context: Context) -> Answer | None:
         text = data[5:]
+        listed = number_list(text) if len(text) >= LIST_TEXT_BYTES_MIN else None
+        if listed is not None:
+            shortcut = context.list_shortcut(listed[0], listed[2], len(listed[1]))
+            if shortcut is not None:
+                return shortcut.answer_list(listed[1])
         cache = self._shortcuts.texts
         name = (context, text)
         known = cache.young.get(name) or cache.get(name)
@@ -113,6 +121,8 @@ class ShortcutCommands:
             known = self._read(text, context)
             if known is None:
                 return None
+            if listed is not None:
+                context.learn_list(*listed, *known)
             if len(text) <= TEXT_KEPT_BYTES_MAX:
                 cache.put(name, known)
         return known[0].answer(known[1])

@@ -16,13 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from backend.execution.instant import Found, InstantQuery
 from controller.catalog import Catalog
 from controller.privileges import check_plan
+from controller.sql.number_runs import is_plain
 from controller.sql.plan import Plan
 from controller.sql.settings import Settings
+from controller.sql.template import padded_length
 from dataflow.errors import MillraceError
 from dataflow.notices import is_silent
 from dataflow.types import Value
@@ -44,17 +48,25 @@ STATEMENT_LENGTH_MAX = 8 << 10
 CONTEXTS_MAX = 1000
 KEYS_APART_MIN = 8
 """Of so many keys, the rows of each are kept, not those of all together."""
+LISTS_MAX = 1000
+"""Of one context: texts around lists of numbers; beyond that, all are forgotten."""
+KEYS_AT_ONCE_MIN = 64
+"""Of so many keys that are one list, the packets are made all at once, and none is kept."""
 SEEN_MAX = 100_000
 LOOK_ALIKE = ("i", "s", "n", "date", "time")
 """The codes of types of which equal values look the same."""
 
+Array = np.ndarray[Any, Any]
 Parameters = tuple[Value, ...]
 Statement = tuple[str, tuple[str, ...], bool]
 """A template or a prepared text, the codes of its parameters' types, whether the result is binary."""
 
 
 class Shortcut:
-    __slots__ = ("_assemble", "_encode", "_find", "_form", "_is_kept", "_packets", "_places", "_rows", "_shortcuts")
+    __slots__ = (
+        "_assemble", "_batch", "_count", "_encode", "_entries", "_find", "_form", "_is_kept", "_packets", "_places",
+        "_rows", "_shortcuts", "takes_list",
+    )  # fmt: skip
 
     def __init__(
         self, shortcuts: Shortcuts, context: Context, query: InstantQuery, format: ResultFormat, statement: Statement
@@ -70,6 +82,14 @@ class Shortcut:
         self._packets = partial(format.row_packets, binary=binary)
         self._assemble = format.assembled(context.status, context.deprecate_eof) if query.is_row_by_row else None
         self._form = shortcuts.form((context, binary, query.row_form)) if query.is_row_by_row else None
+        self._count = len(codes)
+        self.takes_list = query.is_list(self._count)
+        """The parameters are keys, all of them."""
+        self._entries = query.entries
+        self._batch = None
+        cells = None if binary else query.cells
+        if cells is not None:
+            self._batch = format.batched(context.status, context.deprecate_eof, cells, query.node_types)
 
     def answer(self, parameters: Parameters) -> Answer | None:
         """None if the statement has to be executed."""
@@ -83,6 +103,17 @@ class Shortcut:
             name = (self, found, *[parameters[place] for place in self._places])
         cache = self._shortcuts.packets
         return cache.young.get(name) or cache.get(name) or self._made(name, found, parameters)
+
+    def answer_list(self, numbers: Array) -> Answer | None:
+        """As `answer`, where the parameters are these numbers, the last of them as often as it takes."""
+        if self._batch is not None and len(numbers) >= KEYS_AT_ONCE_MIN:
+            entries = self._entries(numbers)
+            if entries is not None:
+                made = self._batch(entries) if entries.is_known else None
+                if made is not None or not entries.is_known:
+                    return made
+        parameters = numbers.tolist()
+        return self.answer((*parameters, *parameters[-1:] * (self._count - len(parameters))))
 
     def _kept_rows(self, found: tuple[bytes, ...], parameters: Parameters) -> Iterator[RowPackets]:
         """The packets of each key's rows: the same many keys never come again, but each of them does."""
@@ -116,6 +147,22 @@ class Context:
         self.query_attributes = bool(capabilities & packets.QUERY_ATTRIBUTES)
         self.settings: Settings = session.settings
         self._statements: dict[Statement, Shortcut | None] = {}
+        self._lists: dict[tuple[bytes, bytes, int], Shortcut] = {}
+
+    def list_shortcut(self, head: bytes, tail: bytes, count: int) -> Shortcut | None:
+        """That of a text with a list of so many numbers between these two, if it is known; see `learn_list`."""
+        return self._lists.get((head, tail, padded_length(count)))
+
+    def learn_list(self, head: bytes, numbers: Array, tail: bytes, shortcut: Shortcut, parameters: Parameters) -> None:
+        """A text that is such a list has this shortcut: so have all with as many numbers, if it is them that are asked for."""
+        count = padded_length(len(numbers))
+        values = numbers.tolist()
+        if not shortcut.takes_list or not is_plain(head) or not is_plain(tail):
+            return
+        if parameters == (*values, *values[-1:] * (count - len(values))):
+            if len(self._lists) >= LISTS_MAX:
+                self._lists.clear()
+            self._lists[head, tail, count] = shortcut
 
     def shortcut(self, statement: Statement, session: Session, sql: str) -> Shortcut | None:
         """The statement's shortcut, if it can have one and is not here for the first time."""
@@ -132,6 +179,7 @@ class Context:
         """Whoever still has it looks for another."""
         self.catalog = None
         self._statements.clear()
+        self._lists.clear()
 
     def _made(self, statement: Statement, session: Session, sql: str) -> Shortcut | None:
         environment = session.environment

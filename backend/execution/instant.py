@@ -12,29 +12,54 @@ privileges: both are for the caller to see to.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
 from operator import itemgetter
+from typing import Any
 
 import msgspec
+import numpy as np
 
 from backend.execution.query import CompiledQuery
 from backend.sharded_views import ShardedReader
+from backend.shared_memory.columns import ColumnReader, Entries
 from backend.shared_memory.reader import SharedViewReader
 from backend.shared_memory.shared_key import KeyNaming, SharedKey
 from backend.shared_view import SharedViews
 from backend.view_definition import ViewDefinition
 from controller.sql.plan import OutputColumn
-from dataflow.expression import Parameter
+from dataflow.expression import Call, Column, Expression, Literal, Parameter
 from dataflow.functions import is_volatile
-from dataflow.types import BIGINT, Row, Value
+from dataflow.types import BIGINT, INTEGERS, Row, SqlType, Value
 
+Array = np.ndarray[Any, Any]
 Parameters = tuple[Value, ...]
 Found = bytes | tuple[bytes, ...]
 """The encoded rows of one key, or of each key if they are several, or none."""
 
 _encode_keys = msgspec.msgpack.Encoder().encode
 
+BIGINT_MAX = (1 << 63) - 1
 BYTES_MAX = 1 << 18
 """More than this is not answered at once: it would keep others waiting."""
+ENTRIES_BYTES_MAX = 1 << 20
+"""As `BYTES_MAX`, where many rows are made at once."""
+
+
+class Order(Enum):
+    """How a result is ordered, if it is by its keys."""
+
+    GIVEN = auto()
+    ASCENDING = auto()
+    DESCENDING = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The column at `place` of a row, or this number if it is NULL."""
+
+    place: int
+    number: int | None = None
 
 
 class InstantQuery:
@@ -46,8 +71,10 @@ class InstantQuery:
         self._numbers = _numbers(query)
         self._number = self._numbers[0] if len(self._numbers) == 1 else None
         self._pick = itemgetter(*self._numbers) if len(self._numbers) > 1 else None
+        self._order = _order(query)
         self._definition: ViewDefinition | None = None
         self._reader: SharedViewReader | ShardedReader | None = None
+        self._columns: tuple[SharedViewReader, ColumnReader] | None = None
 
     def found(self, parameters: Parameters) -> Found | None:
         """What is kept for the keys that these parameters ask for; None if it is not all there."""
@@ -78,6 +105,8 @@ class InstantQuery:
         wanted: list[Row] = []
         if self._pick is not None:
             names = list(dict.fromkeys(self._pick(parameters)))
+            if self._order is not None and self._order is not Order.GIVEN:
+                names.sort(reverse=self._order is Order.DESCENDING)
         else:
             wanted = query.views.keys(query.wanted(parameters) if query.key_columns else None, parameters)
             if not wanted:
@@ -118,10 +147,51 @@ class InstantQuery:
             part = more
 
     @property
+    def cells(self) -> tuple[Cell, ...] | None:
+        """What the result is made of, if that is nothing but columns of the node's rows."""
+        outputs = self._query.query.outputs
+        cells = [found for each in outputs if (found := _cell(each)) is not None]
+        return tuple(cells) if self.is_row_by_row and len(cells) == len(outputs) else None
+
+    @property
+    def node_types(self) -> tuple[SqlType, ...]:
+        return tuple(self._query.query.node.types)
+
+    def is_list(self, count: int) -> bool:
+        """Whether the keys are all parameters, of which there are so many, in their order."""
+        return self._numbers == tuple(range(count))
+
+    def entries(self, numbers: Array) -> Entries | None:
+        """What is kept for these keys, in the order of the result; None if they have to be looked up otherwise."""
+        reader = self._reader
+        if reader is None or reader.is_gone:
+            reader = self._find(())
+        if not isinstance(reader, SharedViewReader) or self._definition is None or not reader.is_exact:
+            return None
+        if self._columns is None or self._columns[0] is not reader:
+            self._columns = (reader, ColumnReader(reader, self._definition.types))
+        found = self._columns[1].entries(self._ordered(numbers), ENTRIES_BYTES_MAX)
+        if found is not None:
+            self._shared.hits += found.is_known
+            self._shared.misses += not found.is_known
+        return found
+
+    def _ordered(self, numbers: Array) -> Array:
+        """Each of the keys once, in the order of the result."""
+        ordered = np.sort(numbers)
+        again = ordered[1:] == ordered[:-1]
+        has_again = np.count_nonzero(again)
+        if self._order is Order.GIVEN:
+            return np.array(list(dict.fromkeys(numbers.tolist()))) if has_again else numbers
+        if has_again:
+            ordered = np.delete(ordered, np.flatnonzero(again))
+        return ordered if self._order is Order.ASCENDING else ordered[::-1].copy()
+
+    @property
     def is_row_by_row(self) -> bool:
         """Whether the result of several keys is that of each, one after the other, whatever the parameters."""
         query = self._query.query
-        ends = query.limit is not None or query.offset is not None or bool(query.order_by)
+        ends = query.limit is not None or query.offset is not None or self._order is None
         across = query.distinct or bool(query.windows) or query.default is not None or ends
         return self._pick is not None and not across and not self.places_read
 
@@ -159,6 +229,26 @@ def _as_they_travel(definition: ViewDefinition, keys: list[Row]) -> list[Row]:
             if type(value) is not int and type(value) is not str:
                 return definition.decode_keys(_encode_keys(keys))
     return keys
+
+
+def _order(query: CompiledQuery) -> Order | None:
+    """None if it takes more than the keys to tell."""
+    items = query.query.order_by
+    if not items:
+        return Order.GIVEN
+    [key, *others] = query.key_columns or (-1,)
+    if others or not all(isinstance(item.expression, Column) and item.expression.index == key for item in items):
+        return None
+    return Order.DESCENDING if items[0].descending else Order.ASCENDING
+
+
+def _cell(output: Expression) -> Cell | None:
+    match output:
+        case Column(index=place):
+            return Cell(place)
+        case Call(function="coalesce", arguments=(Column(index=place, type=kind), Literal(value=int(number)))):
+            return Cell(place, number) if kind.kind in INTEGERS and 0 <= number <= BIGINT_MAX else None
+    return None
 
 
 def _numbers(query: CompiledQuery) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Columns of many keys at once: numpy looks them up and takes them out of the entries' cells.
 
 For views with integer keys and at most one row for each key. Where that does not hold the
-caller has to go row by row.
+caller has to go row by row. Who makes something else of rows than columns gets the entries.
 
 Entries are copied whole, all with as many bytes as the largest has, because what an entry costs
 is the way to it: columns are then cut out of the copy. What lies behind a smaller entry is
@@ -11,10 +11,10 @@ copied so, and texts for themselves.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -46,6 +46,8 @@ _ONE_ROW = np.array(1)
 """The count of rows, and no key follows them: it is a number."""
 _ENDS_AT, _BEGINS_AT = np.array(32), np.array(0xFFFFFFFF)
 _HEADER_WORDS = HEADER_BYTES // 8
+
+T = TypeVar("T")
 
 
 @lru_cache(maxsize=64)
@@ -81,6 +83,20 @@ class Columns:
     nulls: Array | None
 
 
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Copies of the entries of those keys that have a row, in the order of the keys, for the caller to change.
+
+    `words` has an entry in each row, as `entry` lays them out, with `width` cells; `places` says of
+    each where its rows begin, in bytes from the start of all. None of it is there unless `is_known`: all keys were found.
+    """
+
+    is_known: bool
+    words: Array
+    places: Array
+    width: int
+
+
 class ColumnReader:
     """Reads the columns of a view with these types through `reader`."""
 
@@ -109,31 +125,68 @@ class ColumnReader:
         """
         tags = tags_of(keys)
         chosen = range(len(self._codes)) if wanted is None else wanted
+        return self._tried(lambda: self._columns(tags, chosen))
+
+    def entries(self, keys: Array, bytes_max: int) -> Entries | None:
+        """The entries of these keys, int64, as of one epoch; None if they are larger, or it has to be done row by row."""
+        tags = tags_of(keys)
+        return self._tried(lambda: self._entries(tags, bytes_max))
+
+    def _tried(self, read: Callable[[], T | None]) -> T | None:
         for _ in range(TRIES_MAX):
             if self._reader.segment is not self._segment:
                 self._map(self._reader.segment)
             if not self._has_cells or self._reader.is_gone:
                 return None
             try:
-                return self._columns(tags, chosen)
+                return read()
             except _TornRead:
                 if self._reader.is_gone:
                     return None
         return None
 
-    def _columns(self, tags: Array, wanted: Sequence[int]) -> Columns | None:
+    def _entries(self, tags: Array, bytes_max: int) -> Entries | None:
         words = self._words
         epoch = words[EPOCH]
+        starts, longest, known = self._located(tags, words, epoch)
+        width = len(self._codes)
+        if known is not None and not known.all():
+            if not self._reader.is_valid(words, epoch):
+                raise _TornRead
+            return Entries(False, starts, starts, width)
+        head = width + 2
+        size = head + (longest + 7 >> 3)
+        if size > WORDS_MAX or 8 * size * len(tags) > bytes_max:
+            return None
+        entries = self._block(size)[starts - head].view(np.int64).reshape(-1, size)
+        if not self._reader.is_valid(words, epoch):
+            raise _TornRead
+        counts = entries[:, width + 1]
+        if np.count_nonzero(counts != _ONE_ROW):
+            if (counts > _ONE_ROW).any():
+                return None
+            entries = entries[counts == _ONE_ROW]
+        return Entries(True, entries, _places(len(entries), head, size), width)
+
+    def _located(self, tags: Array, words: memoryview, epoch: int) -> tuple[Array, int, Array | None]:
+        """Where the rows of each key begin, in words, how many bytes the longest have, and which keys are here (None: all)."""
         slots, locations = find(self._indexes[epoch & 1], tags, self._shift)
         self._touched[slots] = 1
         starts: Array = (locations >> _LENGTH_BITS).view(np.int64)
         longest = int(np.maximum.reduce(locations & _LENGTH_MASK)) if len(tags) else 0
-        known = ones(len(tags))
+        known = None
         if np.count_nonzero(locations) < len(tags):
             if not words[COMPLETE]:
                 known = locations != 0
             # What was not found is read at the end of the header, which says that there is no row.
             np.maximum(starts, _HEADER_WORDS, out=starts)
+        return starts, longest, known
+
+    def _columns(self, tags: Array, wanted: Sequence[int]) -> Columns | None:
+        words = self._words
+        epoch = words[EPOCH]
+        starts, longest, found = self._located(tags, words, epoch)
+        known = ones(len(tags)) if found is None else found
         width, codes = len(self._codes), self._codes
         head = width + 2
         starts -= head

@@ -27,13 +27,23 @@ def gathered(buffer: Any, begins: tuple[Array, Any], ends: tuple[Array, Any], ki
 
     Both come as two numbers that are added up here.
     """
-    count = len(begins[0])
-    # An array over the whole buffer, with the pieces at odd places and anything between them, is
-    # never looked at but for those that are taken.
-    offsets = np.empty(2 * count + 2, np.int64)
-    offsets[0] = 0
+    offsets = spans(len(begins[0]))
     np.add(*begins, out=offsets[1:-1:2])
     np.add(*ends, out=offsets[2:-1:2])
+    return taken(buffer, offsets, kind)
+
+
+def spans(count: int) -> Array:
+    """Room for where so many pieces begin and end, by turns, between its first number and its last."""
+    return np.empty(2 * count + 2, np.int64)
+
+
+def taken(buffer: Any, offsets: Array, kind: Any) -> Any:
+    """The pieces that were written into `spans`, as an array of `kind`."""
+    count = len(offsets) // 2 - 1
+    # An array over the whole buffer, with the pieces at odd places and anything between them, is
+    # never looked at but for those that are taken.
+    offsets[0] = 0
     offsets[-1] = offsets[-2]
     array = pa.Array.from_buffers(kind, 2 * count + 1, [None, pa.py_buffer(offsets), buffer])
     return _take.call([array, _odd(count)], _UNCHECKED)

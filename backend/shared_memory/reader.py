@@ -91,6 +91,7 @@ class SharedViewReader:
         """Read here no more: what is here may be out of date without saying so."""
         self._words = _CLOSED_WORDS
         self.get_number = self.get
+        self.is_gone = True
 
     def get_many(self, keys: Sequence[SharedKey]) -> list[bytes | None] | None:
         """The encoded rows of each key, all as of one epoch; None if writers leave no time for that."""

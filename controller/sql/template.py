@@ -203,7 +203,7 @@ class TemplateReader:
         known = self._skeletons.get("\r" + short) or self._learn(short, few, None, "\r")
         if not lists.keys().isdisjoint(known.kept):
             return None
-        lengths = {index: _padded_length(count) for index, (_, count) in lists.items()}
+        lengths = {index: padded_length(count) for index, (_, count) in lists.items()}
         name = (*(few[index] for index in known.kept), *map(str, lengths.values()))
         template = known.templates.get(name)
         if template is None:
@@ -360,7 +360,8 @@ def _lists(found: Sequence[Token], numbers: dict[int, int]) -> list[tuple[int, i
     return lists
 
 
-def _padded_length(length: int) -> int:
+def padded_length(length: int) -> int:
+    """How many parameters a long IN list of so many literals is read as."""
     return 1 << (length - 1).bit_length() if length <= LIST_MAX else -(-length // LIST_MAX) * LIST_MAX
 
 
