@@ -57,8 +57,9 @@ async def execute_plan(session: Session, plan: Plan, values: Sequence[Value], st
 
 async def _execute_plan(session: Session, plan: Plan, values: Sequence[Value], stream: bool) -> Answer:
     session.select_count += isinstance(plan.statement, Select | Query)
-    if plan.facts:
-        values = [*values, *(fact(session, name) for name in plan.facts)]
+    facts = [fact(session, name) for name in plan.facts]
+    if facts:
+        values = [*values, *facts]
     table = plan.statement.table
     environment = session.environment
     database = environment.database
@@ -69,7 +70,7 @@ async def _execute_plan(session: Session, plan: Plan, values: Sequence[Value], s
     transaction = session.statement_transaction() if len(memory) < len(tables) else None
     if not isinstance(plan.statement, Select | Query):
         session.check_writable()
-    variables = [value for value in list[object](values) if isinstance(value, UserVariables)]
+    variables = [value for value in list[object](facts) if isinstance(value, UserVariables)]
     for first in plan.first:
         evaluate_plan(session, replace(plan, statement=first), values, [()])
     for each in variables:

@@ -24,9 +24,9 @@ from backend.execution.instant import Found, InstantQuery
 from controller.catalog import Catalog
 from controller.privileges import check_plan
 from controller.sql.number_runs import is_plain
+from controller.sql.padding import padded_length
 from controller.sql.plan import Plan
 from controller.sql.settings import Settings
-from controller.sql.template import padded_length
 from dataflow.errors import MillraceError
 from dataflow.notices import is_silent
 from dataflow.types import Value

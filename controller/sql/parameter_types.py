@@ -81,6 +81,8 @@ def codes_of(reading: Reading) -> tuple[str, ...] | None:
     """
     values = reading.values
     template = reading.template
+    if reading.are_bigint:
+        return ("i",) * template.parameter_count
     if template.batch is None:
         if len(values) > FEW and set(map(type, values)) == {int} and _are_bigint(values):
             return ("i",) * len(values)

@@ -19,7 +19,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TypeVar
 
 from controller.sql.lexer import (
     INTRODUCERS,
@@ -34,14 +33,14 @@ from controller.sql.lexer import (
     without_comments,
 )
 from controller.sql.literals import parameters_of
+from controller.sql.number_runs import is_plain, number_rows
+from controller.sql.padding import padded, padded_length, padded_lists
 from controller.sql.parse import several, syntax_error
 from controller.sql.settings import Settings
 from dataflow.types import Value
 
 TEMPLATED = frozenset({"SELECT", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH"})
 """First words of the statements whose literals become parameters; others are left as they are."""
-
-_Item = TypeVar("_Item")
 
 MARK = "\0"
 """Stands for a literal in a skeleton."""
@@ -50,8 +49,8 @@ SKELETONS_LENGTH_MAX = 16 << 20
 """All skeletons remembered have at most so many characters; beyond that, all are forgotten."""
 TEMPLATES_MAX = 1000
 """Of one skeleton, which differ in the literals that stay."""
-LIST_MAX = 4096
-"""Longer IN lists are padded to a multiple of it."""
+RUN_LENGTH_MIN = 256
+"""In shorter texts it does not pay to look for rows of numbers."""
 LONG_LIST_MIN = 32
 """IN lists of so many literals are one mark that knows their number; see `controller.sql.parse`."""
 
@@ -73,10 +72,14 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A statement as it came: its template, and the value of each parameter in order."""
+    """A statement as it came: its template, and the value of each parameter in order.
+
+    `are_bigint` is known of some where all values are integers within BIGINT.
+    """
 
     template: Template
     values: Sequence[Value]
+    are_bigint: bool = False
 
 
 @dataclass(slots=True)
@@ -99,6 +102,8 @@ _ROW = rf"\((?:[^()]|\([^(){MARK}]*\))*\)"
 _ROWS = re.compile(rf"\bVALUES?\s*({_ROW})(\s*,\s*\1)*+(?!\s*,)", re.IGNORECASE)
 
 
+_VALUES = re.compile(r"[^'\"(]*(?:\([^'\"()]*\)\s*)?\bVALUES?\s*(?=\()", re.IGNORECASE)
+"""What comes before the rows, at most one list of columns."""
 _LONG_LISTS = re.compile(rf"\bIN\s*\(\s*({MARK}(?:\s*,\s*{MARK}){{{LONG_LIST_MIN - 1},}}+)\s*\)", re.IGNORECASE)
 
 
@@ -118,6 +123,7 @@ class TemplateReader:
             for inserting in (False, True)
         ]
         self._skeletons: dict[str, _Skeleton] = {}
+        self._runs: dict[str, Template] = {}
         self._length = 0
         self._length_max = length_max
 
@@ -126,6 +132,33 @@ class TemplateReader:
         if "/*" in sql or "--" in sql or "#" in sql:
             sql = without_comments(sql, self._backslash).strip()
         inserting = sql[:1] in "iIrR" and sql[:6].upper() in ("INSERT", "REPLAC")
+        if inserting and fold and len(sql) >= RUN_LENGTH_MIN:
+            run = self._read_run(sql)
+            if run is not None:
+                return run
+        return self._read(sql, inserting, fold)
+
+    def _read_run(self, sql: str) -> Reading | None:
+        """Rows that are nothing but numbers, up to the end: after the first time, all that is read is these."""
+        values = _VALUES.match(sql)
+        if values is None:
+            return None
+        rows = number_rows(sql[values.end() :].encode())
+        if rows is None:
+            return None
+        numbers, width = rows[0].tolist(), rows[1]
+        template = self._runs.get(values[0])
+        if template is None:
+            found = self._read(sql, True, True)
+            template = found.template
+            if template.batch != (0, width) or found.values != numbers or not is_plain(values[0].encode()):
+                return found
+            if len(self._runs) >= TEMPLATES_MAX:
+                self._runs.clear()
+            self._runs[values[0]] = template
+        return Reading(template, numbers, True) if template.batch == (0, width) else None
+
+    def _read(self, sql: str, inserting: bool, fold: bool) -> Reading:
         introduced = "'" in sql and any(each in sql for each in INTRODUCERS)
         pieces = self._splitters[inserting + 2 * introduced].split(sql)
         literals = pieces[1::2]
@@ -150,7 +183,7 @@ class TemplateReader:
             literals = [literals[index] for index in known.parameters]
         backslash = self._backslash
         values = literal_values(literals, backslash)
-        return Reading(template, _padded(values, known.lists) if known.lists else values)
+        return Reading(template, padded(values, known.lists) if known.lists else values)
 
     def _refuse_mark(self, pieces: list[str]) -> None:
         """A zero byte is an error anywhere but in a literal, or at the end, where some clients send one."""
@@ -217,7 +250,7 @@ class TemplateReader:
             elif index not in known.kept:
                 values.append(literal_value(literal, self._backslash))
         flat: list[Value] = []
-        for value in _padded(values, known.lists):
+        for value in padded(values, known.lists):
             if isinstance(value, list):
                 flat += value
             else:
@@ -238,7 +271,7 @@ class TemplateReader:
         foldable = True
         if batch is None:
             numbers = [position for position in positions if position in free]
-            lists = tuple(_lists(found, {position: number for number, position in enumerate(numbers) if position is not None}))
+            lists = tuple(padded_lists(found, {position: number for number, position in enumerate(numbers) if position is not None}))
         else:
             foldable = not any(batch[0] <= index < batch[0] + batch[1] for index in kept)
         known = _Skeleton(kept, parameters, lists, foldable)
@@ -340,36 +373,6 @@ _ANSI_IDENTIFIER = re.compile(r'"(?:[^"]|"")*"')
 
 def _backquoted(match: re.Match[str]) -> str:
     return "`" + match.group()[1:-1].replace('""', '"').replace("`", "``") + "`"
-
-
-def _lists(found: Sequence[Token], numbers: dict[int, int]) -> list[tuple[int, int, int]]:
-    """IN lists made of parameters alone, as (first parameter, length, padded length)."""
-    lists: list[tuple[int, int, int]] = []
-    for position, token in enumerate(found):
-        if token.upper != "IN" or position + 2 >= len(found) or found[position + 1].text != "(":
-            continue
-        end = position + 2
-        while end + 1 < len(found) and end in numbers and found[end + 1].text == ",":
-            end += 2
-        if end not in numbers or end + 1 >= len(found) or found[end + 1].text != ")":
-            continue
-        length = (end - position) // 2
-        padded = 1 << (length - 1).bit_length()
-        if padded > length and padded <= LIST_MAX:
-            lists.append((numbers[position + 2], length, padded))
-    return lists
-
-
-def padded_length(length: int) -> int:
-    """How many parameters a long IN list of so many literals is read as."""
-    return 1 << (length - 1).bit_length() if length <= LIST_MAX else -(-length // LIST_MAX) * LIST_MAX
-
-
-def _padded(values: list[_Item], lists: Sequence[tuple[int, int, int]]) -> list[_Item]:
-    for first, length, padded in reversed(lists):
-        last = first + length
-        values[last:last] = [values[last - 1]] * (padded - length)
-    return values
 
 
 def canonical_text(sql: str, settings: Settings) -> str:

@@ -7,6 +7,8 @@ from time import perf_counter
 
 import pytest
 
+from controller.sql.lexer import without_comments
+from controller.sql.parameter_types import codes_of
 from controller.sql.template import TemplateReader, reader
 from dataflow.types import Value
 
@@ -119,3 +121,40 @@ def test_statements_that_never_repeat_do_not_fill_the_memory() -> None:
     for number in range(100):
         fresh.read(f"select a from t where c{number} = 5")
     assert sum(map(len, fresh._skeletons)) <= 10_000
+
+
+NUMBERS = ", ".join(f"({number}, {number * 3})" for number in range(100))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"INSERT INTO t VALUES {NUMBERS}",
+        f"INSERT INTO t (a, b) VALUES {NUMBERS}",
+        f"insert into `t` (`a`, `b`)\nvalues{NUMBERS.replace(' ', '')}",
+        f"REPLACE t (a, b) VALUE {NUMBERS}",
+        f"INSERT INTO t VALUES {NUMBERS} ON DUPLICATE KEY UPDATE a = 1",
+        f"INSERT INTO t VALUES {NUMBERS}, (1, NULL)",
+        f"INSERT INTO t VALUES {NUMBERS}, (1)",
+        f"INSERT INTO t VALUES {NUMBERS}, (1, 18446744073709551615)",
+        f"INSERT INTO t VALUES {NUMBERS};",
+        f"INSERT INTO t VALUES {NUMBERS} -- ",
+        f"INSERT INTO t SELECT 1, a FROM u WHERE b IN {NUMBERS[1:7]}" + " " * 300,
+    ],
+)
+def test_rows_of_numbers_are_read_as_other_rows(sql: str) -> None:
+    plain = TemplateReader()._read(without_comments(sql).strip(), True, True)
+    reader = TemplateReader()
+    for _ in range(3):
+        reading = reader.read(sql)
+        assert reading.template == plain.template and list(reading.values) == list(plain.values)
+        assert codes_of(reading) == codes_of(plain)
+
+
+def test_rows_of_another_width_have_another_template() -> None:
+    reader = TemplateReader()
+    for width in (1, 2, 3, 2, 1):
+        rows = ", ".join([f"({', '.join(['7'] * width)})"] * 200)
+        for _ in range(2):
+            reading = reader.read(f"INSERT INTO t VALUES {rows}")
+            assert reading.template.batch == (0, width) and reading.values == [7] * 200 * width
