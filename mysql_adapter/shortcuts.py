@@ -7,8 +7,8 @@ another catalog (a definition, or an account, has changed) everything is forgott
 
 Invariants:
 - A shortcut exists only for statements that its context's account may execute.
-- Packets are kept by the encoded rows that they were made of, so none is ever out of date. What was made with warnings
-  is not kept: the statement is executed, each time.
+- Packets are kept by the encoded rows that they were made of, so none is ever out of date.
+- What has warnings has no answer here, and no packets are kept of it: the statement is executed, each time.
 - Whatever is unusual has no shortcut: the statement is then executed as any other.
 """
 
@@ -28,7 +28,7 @@ from controller.sql.padding import padded_length
 from controller.sql.plan import Plan
 from controller.sql.settings import Settings
 from dataflow.errors import MillraceError
-from dataflow.notices import is_silent
+from dataflow.notices import is_silent, listen
 from dataflow.types import Value
 from mysql_adapter import packets
 from mysql_adapter.answers import Answer, ResultFormat, RowPackets
@@ -64,7 +64,7 @@ Statement = tuple[str, tuple[str, ...], bool]
 
 class Shortcut:
     __slots__ = (
-        "_assemble", "_batch", "_count", "_encode", "_entries", "_find", "_form", "_is_kept", "_packets", "_places",
+        "_assemble", "_batch", "_count", "_encode", "_entries", "_find", "_form", "_is_computed", "_is_kept", "_packets", "_places",
         "_rows", "_shortcuts", "takes_list",
     )  # fmt: skip
 
@@ -74,6 +74,7 @@ class Shortcut:
         _, codes, binary = statement
         self._shortcuts = shortcuts
         self._find = query.found
+        self._is_computed = query.has_computed_keys
         self._rows = query.rows
         self._encode = format.whole(context.status, context.deprecate_eof, binary)
         self._places = query.places_read
@@ -93,11 +94,13 @@ class Shortcut:
 
     def answer(self, parameters: Parameters) -> Answer | None:
         """None if the statement has to be executed."""
+        if self._is_computed:
+            listen()
         found = self._find(parameters)
-        if found is None:
+        if found is None or (self._is_computed and not is_silent()):
             return None
         if self._assemble is not None and isinstance(found, tuple) and len(found) >= KEYS_APART_MIN:
-            return self._assemble(self._kept_rows(found, parameters))
+            return self._assembled(found, parameters)
         name: tuple[object, ...] = (self, found)
         if self._places:
             name = (self, found, *[parameters[place] for place in self._places])
@@ -115,6 +118,12 @@ class Shortcut:
         parameters = numbers.tolist()
         return self.answer((*parameters, *parameters[-1:] * (self._count - len(parameters))))
 
+    def _assembled(self, found: tuple[bytes, ...], parameters: Parameters) -> Answer | None:
+        assert self._assemble is not None
+        listen()
+        made = self._assemble(self._kept_rows(found, parameters))
+        return made if is_silent() else None
+
     def _kept_rows(self, found: tuple[bytes, ...], parameters: Parameters) -> Iterator[RowPackets]:
         """The packets of each key's rows: the same many keys never come again, but each of them does."""
         cache = self._shortcuts.rows
@@ -127,10 +136,13 @@ class Shortcut:
                     cache.put(name, kept)
             yield kept
 
-    def _made(self, name: tuple[object, ...], found: Found, parameters: Parameters) -> Answer:
+    def _made(self, name: tuple[object, ...], found: Found, parameters: Parameters) -> Answer | None:
+        listen()
         rows, count = self._rows(found, parameters)
+        if not is_silent():
+            return None
         made = (self._encode(rows), count)
-        if self._is_kept and len(made[0]) <= ANSWER_BYTES_MAX and is_silent():
+        if self._is_kept and len(made[0]) <= ANSWER_BYTES_MAX:
             self._shortcuts.packets.put(name, made)
         return made
 

@@ -68,7 +68,8 @@ class Database:
         change_accounts: ChangeAccounts | None = None,
     ) -> None:
         self.store = store
-        self._catalog = catalog
+        self.catalog = catalog
+        """The newest snapshot known here; `refresh_catalog` asks for a newer one."""
         self._load_catalog = load_catalog
         self._define = define
         self._change_accounts = change_accounts
@@ -78,15 +79,10 @@ class Database:
 
     # The catalog
 
-    @property
-    def catalog(self) -> Catalog:
-        """The newest snapshot known here; `refresh_catalog` asks for a newer one."""
-        return self._catalog
-
     def learn_catalog(self, catalog: Catalog) -> None:
         """A snapshot was heard of; an older one changes nothing."""
-        if catalog.version > self._catalog.version:
-            self._catalog = catalog
+        if catalog.version > self.catalog.version:
+            self.catalog = catalog
 
     async def refresh_catalog(self) -> None:
         self.learn_catalog(await self._load_catalog())
@@ -202,11 +198,11 @@ class Database:
 
     async def _wait_for_alteration(self) -> None:
         """Until no table of the statement's catalog is being altered any more, as far as can be known."""
-        waiting = {table.id for table in self._catalog.tables.values() if table.altering}
+        waiting = {table.id for table in self.catalog.tables.values() if table.altering}
         for attempt in count():
             await asyncio.sleep(min(0.01 * 2**attempt, ALTERATION_LOOK_SECONDS))
             await self.refresh_catalog()
-            if not any(table.altering for table in self._catalog.tables.values() if table.id in waiting):
+            if not any(table.altering for table in self.catalog.tables.values() if table.id in waiting):
                 return
 
     def evaluate(

@@ -147,6 +147,11 @@ class InstantQuery:
             part = more
 
     @property
+    def has_computed_keys(self) -> bool:
+        """Whether `found` evaluates anything, which may have something to say."""
+        return not self._numbers
+
+    @property
     def cells(self) -> tuple[Cell, ...] | None:
         """What the result is made of, if that is nothing but columns of the node's rows."""
         outputs = self._query.query.outputs
