@@ -354,8 +354,9 @@ class QueryGenerator:
             where = f" WHERE {self._condition(depth - 1, found, around)}"
             one = self._of_family(found, "int").sql
             left = f"({self._of_family(columns, 'int').sql}, {self._of_family(columns, 'int').sql})"
-            # Not by < or <>: MariaDB takes those for false, whatever comes first, if an outer join made one of the columns NULL.
-            return f"{left} = (SELECT COUNT({one}), MAX({one}) FROM {source}{where})"
+            # Not by < or <>: MariaDB takes those for false, whatever comes first, if an outer join made one of the columns NULL;
+            # and = for NULL, where it is false.
+            return f"({left} = (SELECT COUNT({one}), MAX({one}) FROM {source}{where})) IS TRUE"
         if draw < 0.8:
             pair = random.sample(columns, min(2, len(columns)))
             sql, _, _ = self.query(depth - 1, around, wanted=[each.family for each in pair])

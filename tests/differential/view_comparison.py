@@ -1,0 +1,186 @@
+"""Servers that are asked the same queries again and again while their tables change, beside MariaDB."""
+
+from __future__ import annotations
+
+from ast import literal_eval
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from types import TracebackType
+from typing import Any, Protocol
+
+import mysql.connector
+import pymysql
+
+from backend.execution.embedded import open_embedded
+from backend.execution.local_store import LocalStore
+from backend.shared_memory.segment import SegmentNames
+from tests.differential.comparison import Answer, DriverPeer, differences
+from tests.differential.embedded import EmbeddedPeer
+from tests.differential.query_changes import Shape, changes, shapes
+from tests.differential.query_tables import definitions
+from tests.differential.test_queries import REFUSED_BY_MARIADB
+from tests.mariadb import MariaDB
+from tests.wire.server import ServerThread
+
+QUERIES = 50
+VARIANTS = 2
+CHANGES_PER_ROUND_MAX = 12
+DULL = 0.8
+"""So many of the queries that find nothing at first are not asked again."""
+
+
+class Server(Protocol):
+    answers: int
+    from_views: int
+
+    def run(self, sql: str) -> Answer: ...
+
+    def ask(self, shape: Shape) -> Answer: ...
+
+    def disturb(self, random: Random) -> None:
+        """Do what no answer may depend on."""
+
+
+def compare(mariadb: MariaDB, found: Server, seed: int, rounds: int, asked_first: int = 2) -> None:
+    """Ask and change in turns. At first everything is asked often enough to become a view."""
+    random = Random(seed)
+    statements, tables = definitions(random)
+    with mariadb.connect(mariadb.fresh_database()) as connection:
+        expected = DriverPeer(connection)
+        expected.run("SET SESSION max_statement_time = 1")
+        # Merged into an outer join, MariaDB's computed columns are sometimes not NULL where they have to be.
+        expected.run("SET SESSION optimizer_switch = 'derived_merge=off'")
+        for sql in statements:
+            assert not expected.run(sql).error and not found.run(sql).error, sql
+        asked: list[Shape] = []
+        for shape in shapes(random, tables, QUERIES):
+            asked += [shape, *(shape.varied(random) for _ in range(VARIANTS))]
+        history: list[str] = []
+        for number in range(rounds):
+            problems: list[str] = []
+            for shape in list(asked):
+                statement = shape.statement
+                theirs = expected.run(statement.elsewhere or statement.sql)
+                is_dull = number == 0 and not theirs.rows and random.random() < DULL
+                if theirs.error in REFUSED_BY_MARIADB or is_dull:
+                    asked.remove(shape)
+                    continue
+                for _ in range(1 if number else asked_first):
+                    found.answers += 1
+                    if difference := differences(statement, theirs, found.ask(shape)):
+                        problems.append(f"{shape}\n  expected {difference}")
+                        break
+            assert not problems, f"seed {seed}, {len(problems)} answers differ after {history}:\n" + "\n".join(problems)
+            for _ in range(random.randint(1, CHANGES_PER_ROUND_MAX)):
+                for sql in changes(random, tables):
+                    theirs, ours = expected.run(sql), found.run(sql)
+                    assert theirs.error == ours.error, f"seed {seed}: {sql}: {theirs}, found {ours}"
+                    history.append(sql)
+            found.disturb(random)
+
+
+class EmbeddedViews(EmbeddedPeer):
+    """The engine in this process. Use it as a context manager."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, shard_count=1)
+        assert isinstance(self.database.store, LocalStore)
+        self._host = self.database.store._views
+        self.answers = self.from_views = 0
+
+    def ask(self, shape: Shape) -> Answer:
+        before = self._uses()
+        answer = self.run(shape.statement.sql)
+        self.from_views += self._uses() > before
+        return answer
+
+    def _uses(self) -> int:
+        return sum(each.hits + each.misses for each in self._host.views.values())
+
+    def disturb(self, random: Random) -> None:
+        """Evict keys, and let a view go."""
+        host = self._host
+        if random.random() < 0.4:
+            host._memory_bytes = int(host._engine.measure().total_bytes * random.random())
+            host.enforce_limit()
+        if random.random() < 0.4 and host.views:
+            host.remove(random.choice(list(host.views)))
+
+
+class Clients:
+    """A server behind drivers, asked by texts and by prepared statements."""
+
+    def __init__(self, port: int) -> None:
+        connection = pymysql.connect(host="127.0.0.1", port=port, user="root", charset="utf8mb4", autocommit=True)
+        self._text = DriverPeer(connection)
+        self.run("CREATE DATABASE d")
+        self.run("USE d")
+        self._prepared: Any = mysql.connector.connect(host="127.0.0.1", port=port, user="root", database="d", use_pure=True)
+        self._cursors: dict[str, Any] = {}
+        self.answers = self.from_views = 0
+
+    def run(self, sql: str) -> Answer:
+        return self._text.run(sql)
+
+    def ask(self, shape: Shape) -> Answer:
+        if not shape.is_prepared:
+            return self.run(shape.statement.sql)
+        sql, values = shape.prepared()
+        cursor = self._cursors.get(sql) or self._prepared.cursor(prepared=True)
+        self._cursors[sql] = cursor
+        try:
+            cursor.execute(sql, tuple(map(_parameter, values)))
+        except mysql.connector.Error as error:
+            return Answer(error=error.errno or -1, message=str(error.msg))
+        return Answer([tuple(map(_cell, row)) for row in cursor.fetchall()])
+
+    def disturb(self, random: Random) -> None:
+        pass
+
+    def close(self) -> None:
+        self._prepared.close()
+
+
+def _parameter(literal: str) -> object:
+    return Decimal(literal) if "." in literal else literal_eval(literal)
+
+
+def _cell(value: object) -> bytes | None:
+    """As the text protocol would have it."""
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, Decimal):
+        return format(value, "f").encode()
+    return (value.isoformat(" ") if isinstance(value, datetime) else str(value)).encode()
+
+
+class SharedViews(Clients):
+    """A server in this process whose views are in shared memory. Use it as a context manager."""
+
+    def __init__(self, folder: Path) -> None:
+        self._opened: list[Any] = []
+
+        async def open_database() -> Any:
+            self._opened.append(await open_embedded(folder, names=SegmentNames(str(folder), 0)))
+            return self._opened[0]
+
+        self._server = ServerThread(open_database).__enter__()
+        super().__init__(self._server.port)
+
+    def __enter__(self) -> SharedViews:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+        self._server.__exit__(kind, error, trace)
+        self._opened[0].store.close()
+
+    def ask(self, shape: Shape) -> Answer:
+        assert self._server.server is not None
+        shortcuts = self._server.server.environment.shortcuts
+        before = shortcuts.answered
+        answer = super().ask(shape)
+        self.from_views += shortcuts.answered > before
+        return answer
