@@ -3,7 +3,7 @@
 An arrangement is full (a key it lacks has no rows) or partial (a key it lacks is a *hole*:
 unknown). `index` maps keys to what its kind says:
 
-- UNIQUE: the key's only row, `()` if it has none
+- UNIQUE: the key's only row, which has columns; `()` if it has none
 - BAG:    a dict from row to weight; `OrderedRows` once a view asked for an order
 - STATE:  an aggregate's accumulators, the output row (or `()`) last
 - PARTS:  group key → STATE, for aggregates that are partial by part of their group

@@ -97,7 +97,8 @@ class Operator:
             reason = "the table has no index on these columns"
         elif self.is_stateful and not self.is_partial:
             reason = self.placement.reason
-        kind = Kind.UNIQUE if is_unique(self.node, columns) else Kind.BAG
+        # A row without columns looks like no row.
+        kind = Kind.UNIQUE if self.types and is_unique(self.node, columns) else Kind.BAG
         store = Arrangement(columns, kind, key_function(columns, self.types), f"{self.label}{list(columns)}", reason)
         store.delta_of = lambda: self.delta
         self.stores[columns] = store

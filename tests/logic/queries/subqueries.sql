@@ -123,3 +123,6 @@ SELECT id, (SELECT SUM(points) FROM stories s WHERE s.author = u.id HAVING COUNT
 SELECT id FROM users u WHERE EXISTS (SELECT SUM(points) FROM stories s WHERE s.author = u.id HAVING COUNT(*) > (SELECT COUNT(*) FROM users x WHERE x.score < u.score))
 SELECT id FROM users u WHERE team NOT IN (SELECT COUNT(*) + (SELECT MIN(v.vote) FROM votes v WHERE v.user = u.id) FROM stories s WHERE s.author <= u.id)
 SELECT id FROM users u WHERE team <> ALL (SELECT COUNT(*) + (SELECT MIN(v.vote) FROM votes v WHERE v.user = u.team) FROM stories s WHERE s.author < u.id)
+SELECT id FROM users WHERE 1 = ALL (SELECT 0 FROM (SELECT MAX(points) AS m FROM stories) AS x WHERE m = m)
+SELECT id FROM users WHERE NOT EXISTS (SELECT 1 FROM (SELECT COUNT(*) AS n FROM tags) AS x WHERE n > 2)
+SELECT u.id, x.one FROM users AS u LEFT JOIN (SELECT 1 AS one FROM (SELECT MAX(score) AS m FROM users) AS y WHERE m > 5) AS x ON TRUE
