@@ -24,8 +24,8 @@ from tests.differential.test_queries import REFUSED_BY_MARIADB
 from tests.mariadb import MariaDB
 from tests.wire.server import ServerThread
 
-QUERIES = 50
 VARIANTS = 2
+ROUNDS = 8
 CHANGES_PER_ROUND_MAX = 12
 DULL = 0.8
 """So many of the queries that find nothing at first are not asked again."""
@@ -43,7 +43,7 @@ class Server(Protocol):
         """Do what no answer may depend on."""
 
 
-def compare(mariadb: MariaDB, found: Server, seed: int, rounds: int, asked_first: int = 2) -> None:
+def compare(mariadb: MariaDB, found: Server, seed: int, queries: int, asked_first: int = 2) -> None:
     """Ask and change in turns. At first everything is asked often enough to become a view."""
     random = Random(seed)
     statements, tables = definitions(random)
@@ -55,10 +55,10 @@ def compare(mariadb: MariaDB, found: Server, seed: int, rounds: int, asked_first
         for sql in statements:
             assert not expected.run(sql).error and not found.run(sql).error, sql
         asked: list[Shape] = []
-        for shape in shapes(random, tables, QUERIES):
+        for shape in shapes(random, tables, queries):
             asked += [shape, *(shape.varied(random) for _ in range(VARIANTS))]
         history: list[str] = []
-        for number in range(rounds):
+        for number in range(ROUNDS):
             problems: list[str] = []
             for shape in list(asked):
                 statement = shape.statement
