@@ -11,7 +11,8 @@ types than integers and texts, and rows with a text that is too long, the caller
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -47,9 +48,19 @@ _SHIFTS = np.array([8 * len(text) + 8 for text in _DIGITS])
 
 # Arrays without dimensions are the quickest constants.
 _ONE, _THOUSAND, _BYTE, _HEADER = np.array(1), np.array(1000), np.array(0xFF), np.array(HEADER_BYTES)
-_BEGINS_AT, _HALF, _SEQUENCE = np.array(0xFFFFFFFF), np.array(32), np.array(24)
-_TEXT = pa.large_string()
+_BEGINS_AT, _HALF = np.array(0xFFFFFFFF), np.array(32)
+_BINARY, _TEXT = pa.large_binary(), pa.large_string()
 _NOTHING = pa.scalar("", _TEXT)
+
+
+@lru_cache(maxsize=2)
+def _sequences_up_to(count: int) -> Array:
+    return (np.arange(count) & 0xFF) << 24
+
+
+def _sequences(count: int) -> Array:
+    """The numbers of so many packets, where a header has them."""
+    return _sequences_up_to(max(8192, 1 << count.bit_length()))[:count]
 
 
 class RowBatches:
@@ -60,19 +71,20 @@ class RowBatches:
     """
 
     def __init__(self, cells: Sequence[Cell], types: Sequence[SqlType]) -> None:
-        places = np.array([cell.place for cell in cells])
-        self._places = places[:, None]
         numbers = [number for number, cell in enumerate(cells) if types[cell.place].kind in INTEGERS]
-        self._numbers = np.array(numbers, int)
-        self._texts = np.setdiff1d(np.arange(len(cells)), self._numbers)
+        texts = [number for number in range(len(cells)) if number not in numbers]
+        # Numbers first, then texts: `order` says which cell is which.
+        self._order = np.array(numbers + texts)
+        self._cells = [cells[number] for number in numbers + texts]
+        self._count = len(numbers)
         self._unsigned = [types[cells[number].place].unsigned for number in numbers]
-        self._instead = np.array([cells[number].number or 0 for number in numbers], np.int64)[:, None]
-        self._has_null = np.array([cells[number].number is None for number in numbers], bool)[:, None]
-        self._number_places, self._text_places = places[self._numbers], places[self._texts]
-        self._targets = self._number_places.copy()
+        self._number_places = np.array([cells[number].place for number in numbers], int)
+        self._text_places = np.array([cells[number].place for number in texts], int)
         self._begins_with_number = numbers[:1] == [0]
+        targets = self._number_places.copy()
         if self._begins_with_number:
-            self._targets[0] = len(types) + 1
+            targets[0] = len(types) + 1
+        self._targets, self._target_bytes = targets, 8 * targets[:, None]
 
     def encoded(self, entries: Entries, first: int) -> Any | None:
         """The packets of all these rows, numbered from `first`, as a buffer; None if it has to be done row by row.
@@ -85,62 +97,70 @@ class RowBatches:
             return b""
         # Everything has a line for each column: numpy is slow with lines of few numbers.
         columns = words.T
-        nulls = columns[width]
-        null = (nulls >> self._places & _ONE).astype(bool) if np.count_nonzero(nulls) else None
+        nulls = self._nulls(columns[width])
         starts = entries.places - 8 * (width + 2)
-        numbers = columns[self._number_places]
-        if null is not None:
-            np.copyto(numbers, self._instead, where=null[self._numbers])
-        # Negative ones are large as well, if they are taken for unsigned.
-        largest = int(numbers.view(np.uint64).max()) if numbers.size else 0
-        is_one = self._begins_with_number and largest < WORD_MAX
-        offsets = spans(count * (len(self._places) + (not is_one)))
-        pieces = offsets[1:-1].reshape(count, -1, 2).T
-        cells = pieces if is_one else pieces[:, 1:]
-        lengths = self._add_texts(entries, starts, null, cells)
-        if lengths is None:
+        pieces = np.empty((2, len(self._cells), count), np.int64)
+        if len(self._text_places) and not self._add_texts(entries, starts, nulls, pieces[:, self._count :]):
             return None
-        no_number = None if null is None else null[self._numbers] & self._has_null
         others: list[Array] = []
-        if largest >= WORD_MAX:
-            others = self._add_large(words, numbers, starts, no_number, cells, lengths)
-        elif numbers.size:
-            lengths += self._add_numbers(columns, numbers, largest, starts, no_number, cells)
+        is_one = self._begins_with_number
+        if self._count:
+            numbers = columns[self._number_places]
+            for place, null in nulls.items():
+                if place < self._count and (instead := self._cells[place].number) is not None:
+                    numbers[place][null] = instead
+            # Negative ones are large as well, if they are taken for unsigned.
+            largest = int(numbers.view(np.uint64).max())
+            if largest < WORD_MAX:
+                self._add_numbers(columns, numbers, largest, starts, nulls, pieces)
+            else:
+                is_one = False
+                others = self._add_large(words, numbers, starts, nulls, pieces)
+        lengths = np.add.reduce(pieces[1] - pieces[0])
+        offsets = spans(count * (len(self._cells) + (not is_one)))
+        places = offsets[1:-1].reshape(count, -1, 2).T
+        (places if is_one else places[:, 1:])[:, self._order] = pieces
         header = starts + (8 * width + HEADER_BYTES)
-        pieces[0, 0] = header
+        places[0, 0] = header
         if not is_one:
-            pieces[1, 0] = header + _HEADER
-        headers = (np.arange(first, first + count) & _BYTE) << _SEQUENCE | lengths
-        columns[width] = headers << _HALF
+            places[1, 0] = header + _HEADER
+        columns[width] = (_sequences(first + count)[first:] | lengths) << _HALF
         source = np.concatenate([words.view(np.uint8).reshape(-1), *others]) if others else words
-        return taken(pa.py_buffer(source), offsets, pa.large_binary()).buffers()[2]
+        return taken(pa.py_buffer(source), offsets, _BINARY).buffers()[2]
 
-    def _add_texts(self, entries: Entries, starts: Array, null: Array | None, cells: Array) -> Array | None:
-        """How long they are in each row; None if one is too long."""
+    def _nulls(self, nulls: Array) -> dict[int, Array]:
+        """Which rows have NULL, of those cells that have it in some row."""
+        some = int(np.bitwise_or.reduce(nulls))
+        if not some:
+            return {}
+        return {
+            number: (nulls & 1 << cell.place).astype(bool)
+            for number, cell in enumerate(self._cells)
+            if some >> cell.place & 1
+        }
+
+    def _add_texts(self, entries: Entries, starts: Array, nulls: Mapping[int, Array], pieces: Array) -> bool:
+        """False if one is too long."""
         words, rows_at = entries.words, entries.places
-        if not len(self._texts):
-            return np.zeros(len(words), np.int64)
         places = words.T[self._text_places]
-        begins, ends = (places & _BEGINS_AT) + rows_at, (places >> _HALF) + rows_at
+        begins, ends = pieces
+        np.add(places & _BEGINS_AT, rows_at, out=begins)
+        np.add(places >> _HALF, rows_at, out=ends)
         lengths = ends - begins
         if lengths.max() > TEXT_BYTES_MAX:
-            return None
+            return False
         begins -= _ONE  # where an encoded row has the length, or what tells it
-        if null is not None:
-            absent = null[self._texts]
-            if np.count_nonzero(absent):
-                cell = starts + 8 * self._text_places[:, None]
-                np.copyto(begins, cell, where=absent)
-                np.copyto(ends, cell + _ONE, where=absent)
-                lengths[absent] = NULL
+        for number, null in nulls.items():
+            if number >= self._count:
+                text = number - self._count
+                cell = starts[null] + 8 * self._cells[number].place
+                begins[text][null], ends[text][null], lengths[text][null] = cell, cell + 1, NULL
         words.view(np.uint8).reshape(-1)[begins] = lengths
-        cells[0, self._texts], cells[1, self._texts] = begins, ends
-        return np.add.reduce(ends - begins)  # type: ignore[no-any-return]
+        return True
 
     def _add_numbers(
-        self, columns: Array, numbers: Array, largest: int, starts: Array, null: Array | None, cells: Array
-    ) -> Array:
-        """How long they are in each row."""
+        self, columns: Array, numbers: Array, largest: int, starts: Array, nulls: Mapping[int, Array], pieces: Array
+    ) -> None:
         if largest < SMALL_MAX:
             made = _SMALL[numbers]
         else:
@@ -148,16 +168,18 @@ class RowBatches:
             lower = numbers - upper * _THOUSAND
             made = _UPPER[upper] | _LOWER[lower] << _SHIFTS[upper]
             np.copyto(made, _SMALL[lower], where=upper == 0)
-        lengths = (made & _BYTE) + _ONE
-        if null is not None:
-            made[null], lengths[null] = NULL, 1
+        lengths = made & _BYTE
+        for number, null in nulls.items():
+            if number < self._count and self._cells[number].number is None:
+                made[number][null], lengths[number][null] = NULL, 0
         columns[self._targets] = made
-        begins = starts + 8 * self._targets[:, None]
-        cells[0, self._numbers], cells[1, self._numbers] = begins, begins + lengths
-        return np.add.reduce(lengths)  # type: ignore[no-any-return]
+        begins, ends = pieces[0, : self._count], pieces[1, : self._count]
+        np.add(starts, self._target_bytes, out=begins)
+        np.add(begins, lengths, out=ends)
+        ends += _ONE
 
     def _add_large(
-        self, words: Array, numbers: Array, starts: Array, null: Array | None, cells: Array, row_lengths: Array
+        self, words: Array, numbers: Array, starts: Array, nulls: Mapping[int, Array], pieces: Array
     ) -> list[Array]:
         """Numbers of any size; their pieces are in what is returned, which has to be put behind the entries."""
         sources: list[Array] = []
@@ -170,14 +192,13 @@ class RowBatches:
             counted = pc.binary_join_element_wise(pa.Array.from_buffers(_TEXT, count, buffers), digits, _NOTHING)
             _, offsets, data = counted.buffers()
             places = np.frombuffer(offsets, np.int64)[: count + 1] + at
-            begins, ends = places[:-1], places[1:]
-            if null is not None:
-                absent = null[number]
-                words[absent, place] = NULL
-                begins = np.where(absent, starts + 8 * place, begins)
-                ends = np.where(absent, begins + 1, ends)
-            cells[0, self._numbers[number]], cells[1, self._numbers[number]] = begins, ends
-            row_lengths += ends - begins
+            begins, ends = pieces[:, number]
+            begins[:], ends[:] = places[:-1], places[1:]
+            if number in nulls and self._cells[number].number is None:
+                null = nulls[number]
+                words[null, place] = NULL
+                cell = starts[null] + 8 * place
+                begins[null], ends[null] = cell, cell + 1
             sources.append(np.frombuffer(data, np.uint8))
             at += len(sources[-1])
         return sources
