@@ -282,6 +282,44 @@ def test_keys_with_several_rows_have_no_columns() -> None:
         assert ColumnReader(opened(view), TYPES).read(np.array([1])) is None
 
 
+def test_entries_are_those_of_keys_that_have_a_row_in_the_order_of_keys() -> None:
+    for complete in (False, True):
+        with writer(complete=complete) as view:
+            for key in range(300):
+                if key % 5:
+                    put(view, key, key % 40)
+                else:
+                    view.put(key, [], encode([]))
+            view.publish()
+            columns = ColumnReader(opened(view), TYPES)
+            keys = np.random.default_rng(2).permutation(300)
+            found = columns.entries(keys, 1 << 20)
+            assert found is not None and found.is_known
+            assert found.words[:, 0].tolist() == [key for key in keys.tolist() if key % 5]
+            data = found.words.tobytes()
+            for key, version, place in zip(*found.words[:, :2].T.tolist(), found.places.tolist()):
+                payload = encode([checked_row(key, version)])
+                assert data[place : place + len(payload)] == payload
+            missing = columns.entries(np.array([1, 300, 2]), 1 << 20)
+            assert missing is not None and missing.is_known == complete
+            assert columns.entries(keys, 1 << 10) is None
+            view.put(7, [checked_row(7, 1)] * 2, encode([checked_row(7, 1)] * 2))
+            view.publish()
+            assert columns.entries(keys, 1 << 20) is None
+
+
+def test_a_file_that_is_left_is_read_no_more() -> None:
+    with writer() as view:
+        put(view, 1, 1)
+        view.publish()
+        reader = opened(view)
+        columns = ColumnReader(reader, TYPES)
+        assert columns.read(np.array([1])) is not None
+        reader.leave()
+        assert reader.get_number(1) is None and reader.get_many([1]) == [None]
+        assert columns.read(np.array([1])) is None and columns.entries(np.array([1]), 1 << 20) is None
+
+
 def test_touched_keys_are_told_once() -> None:
     for exact in (True, False):
         with writer(exact) as view:
