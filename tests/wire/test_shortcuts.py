@@ -314,6 +314,8 @@ def fill_events(client: Client) -> None:
         (BY_COLUMN.format("id"), [(Decimal("7.0"),), (Decimal("7.5"),), (1 << 63,), (None,), (7,)]),
         ("SELECT ?, ?, ?, id FROM events WHERE id = ?", [(None, MOMENT, Decimal("1.50"), 3), (1, date(2024, 1, 1), Decimal("1.5"), 3)]),
         ("SELECT id FROM events WHERE room = ? AND starts > ? AND price < ? ORDER BY starts LIMIT 5", [(1, MOMENT, Decimal("4")), (1, MOMENT, Decimal("2")), (2, None, 1)]),
+        ("SELECT id, COUNT(*) OVER (ORDER BY id RANGE ? PRECEDING) FROM events WHERE room = ?", [(6, 1), (12, 1), (6, 2)]),
+        ("SELECT id, SUM(weight) OVER (ORDER BY id ROWS ? PRECEDING) FROM events WHERE room = ?", [(1, 1), (2, 1), (1, 2)]),
     ],
 )
 def test_parameters_of_any_type_are_the_same_both_ways(client: Client, sql: str, parameters: list[tuple[Any, ...]]) -> None:
