@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from backend.execution.reader import Conditions, Keys, Run, moved
 from dataflow.expression import columns_of
+from dataflow.functions import is_volatile
 from dataflow.group_code import GroupWriter
 from dataflow.node import Aggregate, Columns, TopK
 from dataflow.ordering import order_key, whole_row_key
@@ -95,7 +96,9 @@ def sort_function(node: TopK) -> Callable[[Row, Sequence[Value]], Any]:
 
 
 def about(conditions: Conditions, columns: Sequence[int]) -> tuple[Conditions, Conditions]:
-    """The conditions that read these columns alone, and the others."""
+    """The conditions that read these columns alone and leave nothing to chance, and the others."""
     allowed = frozenset(columns)
-    mine = tuple(each for each in conditions if columns_of(each) and columns_of(each) <= allowed)
+    mine = tuple(
+        each for each in conditions if columns_of(each) and columns_of(each) <= allowed and not is_volatile(each)
+    )
     return mine, tuple(each for each in conditions if each not in mine)

@@ -128,7 +128,7 @@ class JoinReader:
         """The conditions that can be applied now, taken off the list."""
         found = [each for each in pending if columns_of(each) <= self._places.keys()]
         if len(self._places) < self._width:
-            found = [each for each in found if columns_of(each) or not is_volatile(each)]
+            found = [each for each in found if not is_volatile(each)]
         for each in found:
             pending.remove(each)
         return [moved(each, self._places) for each in found]

@@ -18,6 +18,7 @@ from backend.execution.reader import (
 )
 from dataflow.compile import compile_row
 from dataflow.expression import Call, Column, Expression, columns_of
+from dataflow.functions import is_volatile
 from dataflow.node import Columns, LeftJoin, SemiJoin, source_column
 from dataflow.source import key_function
 from dataflow.types import BOOLEAN, Row
@@ -41,7 +42,7 @@ class _Matching:
         here, there = frozenset(range(width)), frozenset(range(width, width + right_width))
         pairs = [(each, pair) for each in conditions if (pair := pair_of(each, here, there)) is not None]
         own = [each for each in conditions if reads_only(each, width, width + right_width)]
-        before = [each for each in conditions if columns_of(each) <= here]
+        before = [each for each in conditions if columns_of(each) <= here and not is_volatile(each)]
         taken = {id(each) for each in (*(each for each, _ in pairs), *own, *before)}
         self.before = predicate_of(before)
         self.both = predicate_of(each for each in conditions if id(each) not in taken)

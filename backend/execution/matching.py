@@ -13,6 +13,7 @@ from controller.sql.query.product import is_key_equality
 from dataflow.comparison import equality_key
 from dataflow.compile import compile_row
 from dataflow.expression import Call, Column, Expression, columns_of
+from dataflow.functions import is_volatile
 from dataflow.node import Columns
 from dataflow.source import text_key
 from dataflow.types import Row, Value
@@ -23,7 +24,7 @@ Pair = tuple[Expression, Expression, bool]
 
 def pair_of(condition: Expression, here: frozenset[int], there: frozenset[int]) -> Pair | None:
     """The pair that an equality is, `there` being the positions of the rows to be found."""
-    if not isinstance(condition, Call) or condition.function not in ("=", "<=>"):
+    if not isinstance(condition, Call) or condition.function not in ("=", "<=>") or is_volatile(condition):
         return None
     left, right = condition.arguments
     if not is_key_equality(left.type, right.type):

@@ -18,7 +18,7 @@ from backend.execution.execution import Execution
 from controller.sql.locking import Locking
 from dataflow.compile import compile_predicate
 from dataflow.expression import Call, Column, Expression, columns_of
-from dataflow.functions import call
+from dataflow.functions import call, is_volatile
 from dataflow.join_shape import conjuncts
 from dataflow.node import Columns
 from dataflow.source import Key, key_function
@@ -153,6 +153,6 @@ def composed(expression: Expression, outputs: Sequence[Expression] | None) -> Ex
 
 
 def reads_only(expression: Expression, low: int, high: int) -> bool:
-    """Whether the expression reads a row, and of it only the positions low ≤ p < high."""
+    """Whether the expression reads a row, of it only the positions low ≤ p < high, and leaves nothing to chance."""
     used = columns_of(expression)
-    return bool(used) and all(low <= each < high for each in used)
+    return bool(used) and all(low <= each < high for each in used) and not is_volatile(expression)

@@ -70,3 +70,53 @@ def test_what_is_drawn_beside_a_kept_row_is_not_kept(cursor: Any) -> None:
 
 def test_rand_of_a_column_is_the_first_number_after_that_seed(cursor: Any) -> None:
     assert column(cursor, "SELECT RAND(id) FROM n WHERE id IN (1, 3) ORDER BY id") == [0.40540353712197724, 0.9057697559760601]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "WITH w AS (SELECT id, RAND() AS r FROM n) SELECT COUNT(*) FROM w a JOIN w b ON a.id = b.id AND a.r = b.r",
+        "WITH w (a, b) AS (SELECT id, UUID() FROM n) SELECT COUNT(*) FROM w x JOIN w y USING (a, b)",
+        "WITH w AS (SELECT id, RAND() r FROM n), v AS (SELECT * FROM w) SELECT COUNT(*) FROM w JOIN v ON w.id = v.id AND w.r = v.r",
+        f"WITH w AS (SELECT RAND() AS r) SELECT {ROWS} * (a.r = b.r) FROM w a, w b",
+        f"WITH w AS (SELECT id FROM n WHERE RAND() < 0.5) SELECT {ROWS} * ((SELECT COUNT(*) FROM w) = (SELECT COUNT(*) FROM w))",
+        "WITH RECURSIVE w AS (SELECT RAND() AS r), c AS (SELECT 1 AS k, r FROM w UNION ALL SELECT k + 1, r FROM c WHERE k < 200)"
+        " SELECT COUNT(*) FROM c JOIN w ON c.r = w.r",
+    ],
+)
+def test_a_common_table_is_drawn_once_for_all_who_read_it(cursor: Any, query: str) -> None:
+    for _ in range(3):
+        assert column(cursor, query) == [ROWS]
+
+
+@pytest.mark.parametrize(
+    ("query", "least", "most"),
+    [
+        ("SELECT SUM(m.id IS NULL) FROM n LEFT JOIN n m ON m.id = n.id AND RAND() < 0.5", 50, 150),
+        ("SELECT SUM(m.id IS NULL) FROM n LEFT JOIN n m ON m.id = n.id AND RAND() * 2 < m.id / m.id", 50, 150),
+        ("SELECT COUNT(*) FROM n LEFT JOIN n m ON RAND() < 0.5 WHERE m.id IS NULL", 0, 0),
+        ("SELECT COUNT(DISTINCT n.id) FROM n LEFT JOIN n m ON n.id + FLOOR(RAND() * 2) = m.id", ROWS, ROWS),
+        ("SELECT COUNT(*) FROM n JOIN (SELECT 1 AS x UNION SELECT 2) two WHERE RAND() < two.x / 4", 90, 210),
+    ],
+)
+def test_a_pair_of_rows_is_drawn_once(cursor: Any, query: str, least: int, most: int) -> None:
+    for _ in range(3):
+        assert least <= column(cursor, query)[0] <= most, "one in 10^10 is beyond"
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ("SELECT COUNT(DISTINCT x) FROM (SELECT UUID() AS x UNION ALL SELECT UUID()) two", 2),
+        ("SELECT COUNT(*) FROM (SELECT RAND() AS x FROM n UNION SELECT RAND() FROM n) both_of_them", 2 * ROWS),
+        ("SELECT COUNT(*) FROM (SELECT id, RAND() AS r FROM n) a JOIN (SELECT id, RAND() AS r FROM n) b ON a.id = b.id AND a.r = b.r", 0),
+    ],
+)
+def test_what_looks_the_same_is_not_the_same_draw(cursor: Any, query: str, count: int) -> None:
+    assert column(cursor, query) == [count]
+
+
+def test_samples_that_look_the_same_differ(cursor: Any) -> None:
+    sample = "(SELECT id FROM n WHERE RAND() < 0.5)"
+    both = column(cursor, f"SELECT COUNT(*) FROM {sample} a JOIN {sample} b ON a.id = b.id")[0]
+    assert ROWS / 20 < both < ROWS * 9 / 20, "one in 10^10 is beyond"

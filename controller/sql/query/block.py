@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from controller.sql.plan import Frame, OrderItem, OutputColumn
 from controller.sql.query.fields import Field, Relation, substituted
 from dataflow.expression import Column, Expression, columns_of
+from dataflow.functions import is_volatile
 from dataflow.node import AggregateFunction, Order
 from dataflow.schema import Table
 from dataflow.types import SqlType
@@ -227,6 +228,15 @@ def outer_ids(block: AnyBlock) -> set[int]:
         if leaf.derived is not None:
             found |= outer_ids(leaf.derived)
     return found - made_ids(block)
+
+
+def draws(block: AnyBlock) -> bool:
+    """Whether something in the block, or in one inside it, is left to chance: no two evaluations give the same."""
+    if isinstance(block, SetBlock):
+        return any(map(draws, block.branches)) or any(is_volatile(item.expression) for item in block.order_by)
+    inside = [subquery.block for subquery in block.subqueries.values()]
+    inside += [leaf.derived for leaf in leaves(block.source) if leaf.derived is not None]
+    return any(map(is_volatile, expressions_of(block))) or any(map(draws, inside))
 
 
 def rewritten(block: AnyBlock, mapping: Mapping[int, Expression]) -> AnyBlock:

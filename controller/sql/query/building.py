@@ -24,6 +24,7 @@ from controller.sql.query.block import (
     Left,
     SetBlock,
     Subquery,
+    draws,
     leaves,
     outer_ids,
     own_ids,
@@ -37,7 +38,6 @@ from controller.sql.query.set_operations import set_operation
 from controller.sql.query.subqueries import attach, attach_condition
 from dataflow.errors import Unsupported
 from dataflow.expression import Call, Column, Expression, columns_of
-from dataflow.functions import is_volatile
 from dataflow.node import (
     Base,
     LeftJoin,
@@ -167,8 +167,8 @@ class Builder:
         assert leaf.derived is not None
         if outer_ids(leaf.derived):
             raise Unsupported("outer references in a derived table here")
-        if any(is_volatile(value) for _, value in leaf.derived.outputs):
-            return Product([self.evaluated_before(leaf.derived, ())])  # each value is drawn once
+        if draws(leaf.derived):
+            return Product([self.evaluated_before(leaf.derived, ())])  # once, and not with another that looks the same
         if isinstance(leaf.derived, Block) and is_plain(leaf.derived):
             return self.rows(leaf.derived)
         return Product([self.build(leaf.derived)])

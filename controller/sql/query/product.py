@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from controller.sql.query.canonical import digest, normalised
 from controller.sql.query.fields import Relation, mapped, substituted
 from dataflow.expression import Call, Column, Expression, columns_of
-from dataflow.functions import call
+from dataflow.functions import call, is_volatile
 from dataflow.join_shape import key_class
 from dataflow.node import Join, LeftJoin, Node
 from dataflow.types import Kind, SqlType
@@ -156,6 +156,9 @@ def _split(
 
 
 def only(expression: Expression, ids: set[int]) -> bool:
-    """Whether the expression reads something, and nothing outside of `ids`."""
+    """Whether the expression reads something, and nothing outside of `ids`.
+
+    What is left to chance is drawn for each row of everything.
+    """
     used = columns_of(expression)
-    return bool(used) and used <= ids
+    return bool(used) and used <= ids and not is_volatile(expression)

@@ -1,6 +1,6 @@
 """WITH RECURSIVE: a query whose recursive part is asked again for the rows of the round before.
 
-Rounds are run when the statement is (see `plan.Recursion`); no node keeps them. Columns have the
+And entries of a WITH that leave something to chance: they are evaluated once, whoever reads them. Rounds are run when the statement is (see `plan.Recursion`); no node keeps them. Columns have the
 types of the part that is not recursive, as in MySQL.
 """
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from controller.sql.plan import Recursion
-from controller.sql.query.block import AnyBlock, Block, SetBlock
+from controller.sql.plan import Query, Recursion
+from controller.sql.query.block import AnyBlock, Block, SetBlock, draws
 from controller.sql.query.keys import finish
 from controller.sql.query.names import CommonTable, Names, Rows
 from controller.sql.query.wrapping import wrapped
@@ -31,16 +31,25 @@ def refers_to_itself(name: str, query: Any) -> bool:
 
 @dataclass(slots=True)
 class Recursions:
-    """The recursive tables of one statement, each resolved once, in the order in which they have to be run."""
+    """The tables of one statement's WITH that are evaluated first, each once, in the order in which they have to be."""
 
     resolver: Resolver
-    found: dict[int, tuple[CommonTable, Rows, Recursion]]
+    found: dict[int, tuple[CommonTable, Rows, Recursion | Query]]
 
     def rows(self, name: str, common: CommonTable, database: str | None) -> Rows:
         known = self.found.get(id(common))
         if known is None:
             known = self.found[id(common)] = (common, *self._resolved(name, common, database))
         return known[1]
+
+    def drawn(self, common: CommonTable, block: AnyBlock) -> Rows | None:
+        """The rows of `block`, which `common` is, if they are left to chance."""
+        known = self.found.get(id(common))
+        if known is None and draws(block):
+            numbering = self.resolver.numbering
+            known = (common, Rows(numbering.fresh_table(), tuple(block.columns)), finish(block, numbering, ()))
+            self.found[id(common)] = known
+        return None if known is None else known[1]
 
     def _resolved(self, name: str, common: CommonTable, database: str | None) -> tuple[Rows, Recursion]:
         resolver, query = self.resolver, common.query

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from controller.sql.query.block import AnyBlock, SetBlock
+from controller.sql.query.block import AnyBlock, SetBlock, draws, outer_ids
 from controller.sql.query.fields import Relation
 from controller.sql.query.product import conjunction
 from dataflow.expression import Call, Column, Expression, Literal
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def set_operation(builder: Builder, block: SetBlock, carried: Sequence[int]) -> Relation:
     """All rows of the operation, with the carried columns of its branches."""
     ids = tuple(column.index for column, _ in block.outputs) + tuple(carried)
-    branches = [_coerced(builder.build(branch, carried).node, block) for branch in _flattened(block)]
+    branches = [_coerced(_branch(builder, branch, carried).node, block) for branch in _flattened(block)]
     if block.operator == "union":
         node: Node = branches[0] if len(branches) == 1 else Union(tuple(branches))
         return Relation(distinct(node) if block.distinct else node, ids)
@@ -39,6 +39,13 @@ def set_operation(builder: Builder, block: SetBlock, carried: Sequence[int]) -> 
     wanted = call(">" if block.operator == "intersect" else "=", theirs, zero)
     outputs = tuple(Column(place, counted.types[place]) for place in range(width))
     return Relation(Join((counted,), (), conjunction([call(">", mine, zero), wanted]), outputs), ids)
+
+
+def _branch(builder: Builder, block: AnyBlock, carried: Sequence[int]) -> Relation:
+    """What is left to chance is not what another branch, which may look the same, has drawn."""
+    if draws(block) and not carried and not outer_ids(block):
+        return builder.evaluated_before(block, carried)
+    return builder.build(block, carried)
 
 
 def _coerced(node: Node, block: SetBlock) -> Node:

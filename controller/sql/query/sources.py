@@ -90,6 +90,9 @@ class FromClause:
             return self._rows(rows, node.alias or name, names)
         if common is not None:
             block = self._resolver.query(common.query, Names(None, self._names.database, common.scope))
+            drawn = self._resolver.recursions.drawn(common, block)
+            if drawn is not None:
+                return self._rows(drawn, node.alias or name, names or list(common.columns))
             return self._derived(block, node.alias or name, "", names or list(common.columns))
         if not given and name.upper() == "DUAL" and not node.this.args.get("quoted"):
             return Inner([], []), []
