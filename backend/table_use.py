@@ -69,6 +69,10 @@ class TableUse:
                     gone.append(old[1])
             if value is not None:
                 come.append(value)
+        for puts in epoch.new:
+            table_id = prefixes.get(puts.keys[0][:ROW_PREFIX_BYTES])
+            if table_id is not None:
+                tables.setdefault(table_id, ([], []))[1].extend(puts.values)
         for table_id, (gone, come) in tables.items():
             decode = self.source.decoder(table_id)
             changes[table_id] = [(row, -1) for row in decode(gone)] + [(row, 1) for row in decode(come)]

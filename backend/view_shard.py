@@ -147,7 +147,9 @@ class ViewShard:
         if self._views.wants_epoch:
             return True
         return record is not None and (
-            self._use.is_touched(record.writes) or any(self._use.is_touched(each) for _, each in record.spanning)
+            self._use.is_touched(record.writes)
+            or self._use.is_touched(puts.keys[0] for puts in record.new)
+            or any(self._use.is_touched(each) for _, each in record.spanning)
         )
 
     def collect(self, epoch: PersistEpoch) -> None:

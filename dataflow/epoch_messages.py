@@ -6,8 +6,8 @@ say when each is sent. A transaction is named by its client and that client's ow
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 ABSENT = -1
 """Expect that the key is not there."""
@@ -38,7 +38,8 @@ Check = tuple[bytes, int]
 class Puts:
     """Many keys, all different, and their new values, with one expectation: ABSENT, ANY or NEW.
 
-    The same as so many writes, at a fraction of the cost.
+    The same as so many writes, at a fraction of the cost. All keys are rows of one table, or
+    entries of one index of it.
     """
 
     keys: list[bytes]
@@ -67,12 +68,15 @@ class Stage:
     owner: TransactionId | None = None
     puts: tuple[Puts, ...] = ()
 
-    def write_into(self, writes: dict[bytes, bytes | None]) -> None:
-        """Every key that is written gets its new value."""
+    def write_into(self, writes: dict[bytes, bytes | None], new: list[Puts] | None = None) -> None:
+        """Every key that is written gets its new value; what is NEW goes to `new` as it is, if that is given."""
         for key, _, value in self.writes:
             writes[key] = value
         for puts in self.puts:
-            writes.update(zip(puts.keys, puts.values))
+            if new is not None and puts.expected == NEW:
+                new.append(puts)
+            else:
+                writes.update(zip(puts.keys, puts.values))
 
     def expecting(self) -> Iterator[bytes]:
         """Every key that something is expected of."""
@@ -83,10 +87,10 @@ class Stage:
                 yield from puts.keys
 
     def absent(self) -> Iterator[bytes]:
-        """Every key that is written and, if the transaction commits, was not there before."""
+        """Every key that is written and, if the transaction commits, was not there before; but for those that are NEW."""
         yield from [key for key, expected, _ in self.writes if expected == ABSENT]
         for puts in self.puts:
-            if puts.expected != ANY:
+            if puts.expected == ABSENT:
                 yield from puts.keys
 
 
@@ -307,13 +311,20 @@ class Reply:
 class PreparedEpoch:
     """What a shard writes down before it says EpochPrepared: enough to commit without asking.
 
-    `writes` belong to transactions of this shard alone; `spanning` ones apply if decided so.
+    `writes` and `new` belong to transactions of this shard alone; `spanning` ones apply if decided so.
+    Nobody else can know the keys in `new`, so what order they are written in does not matter.
     """
 
     epoch: int
     writes: dict[bytes, bytes | None]
     transactions: list[TransactionId]
     spanning: list[tuple[TransactionId, dict[bytes, bytes | None]]]
+    new: list[Puts] = field(default_factory=list)
+
+    @property
+    def write_count(self) -> int:
+        """How many keys the shard's own transactions write."""
+        return len(self.writes) + sum([len(puts.keys) for puts in self.new])
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,6 +349,8 @@ class PersistEpoch:
     durable: bool
     absent: set[bytes] | frozenset[bytes] = frozenset()
     """Keys of `writes` that are known not to be there before the epoch."""
+    new: Sequence[Puts] = ()
+    """Keys besides `writes`, none of which was there before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,7 +236,7 @@ class ShardEpochs:
         record = PreparedEpoch(message.epoch, {}, [], [])
         flight = self._flight = Flight(record)
         for transaction, stage in self._staged.items():
-            if len(record.writes) > EPOCH_WRITES_MAX:
+            if record.write_count > EPOCH_WRITES_MAX:
                 break
             if len(stage.participants) == 1:
                 refusal = self._refusal(stage, record)
@@ -244,7 +244,7 @@ class ShardEpochs:
                     record.transactions.append(transaction)
                     absent = set(stage.absent())
                     flight.absent |= absent.difference(record.writes) if record.writes else absent
-                    stage.write_into(record.writes)
+                    stage.write_into(record.writes, record.new)
                 flight.verdicts[transaction] = refusal or Committed(message.epoch)
                 self._settle(flight, stage)
         written: set[bytes] = set()
@@ -314,6 +314,7 @@ class ShardEpochs:
                 message.committed if message.decision_needed else None,
                 durable=self.shard == 0 or self._restarted,
                 absent=flight.absent,
+                new=record.new,
             )
         ]
 

@@ -17,6 +17,7 @@ does, so its owner may want to call the durable methods from a thread; one call 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
@@ -150,6 +151,8 @@ class ShardStore:
                 batch.delete(key)
             else:
                 put(key, version + value)
+        for puts in epoch.new:
+            deque(map(put, puts.keys, map(version.__add__, puts.values)), 0)
         put(_EPOCH_KEY, version)
         batch.delete(_PREPARED_KEY)
         for transaction in epoch.transactions:

@@ -90,7 +90,8 @@ class BulkInsert:
         stored = Entries(keys, writer.codec.encode_rows(rows), keys, True)
         _put(transaction, stored, ABSENT if self._row_id is None else NEW)
         for each in entries:
-            _put(transaction, each, ABSENT if each.unique else ANY)
+            # An entry that is not unique contains its row's key.
+            _put(transaction, each, ABSENT if each.unique else ANY if self._row_id is None else NEW)
         return True
 
 

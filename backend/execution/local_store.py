@@ -14,7 +14,18 @@ from pathlib import Path
 from backend.row_locks import KeyRequest, RowLocks, WaitGraph
 from backend.shared_memory.segment import SegmentNames
 from backend.shared_view import SharedViews
-from backend.store import ANY, CommitResult, Committed, Conflict, Locked, Owner, Part, StaleSchema, Stored
+from backend.store import (
+    ANY,
+    NEW,
+    CommitResult,
+    Committed,
+    Conflict,
+    Locked,
+    Owner,
+    Part,
+    StaleSchema,
+    Stored,
+)
 from backend.view_definition import ViewDefinition
 from backend.view_host import ViewHost
 from backend.view_messages import HostedViews
@@ -187,10 +198,12 @@ class LocalStore:
         self._epoch += 1
         for number, part in parts.items():
             if part.writes or part.puts:
-                writes = {key: value for key, _, value in part.writes}
+                writes: dict[bytes, bytes | None] = {key: value for key, _, value in part.writes}
+                new = [puts for puts in part.puts if puts.expected == NEW]
                 for puts in part.puts:
-                    writes.update(zip(puts.keys, puts.values))
-                epoch = PersistEpoch(self._epoch, writes, [], {}, None, durable=True)
+                    if puts.expected != NEW:
+                        writes.update(zip(puts.keys, puts.values))
+                epoch = PersistEpoch(self._epoch, writes, [], {}, None, durable=True, new=new)
                 changes = self._views.changes(epoch) if len(self.shards) == 1 else {}
                 self.shards[number].persist_epoch(epoch)
                 self._views.apply(self._epoch, changes)

@@ -20,6 +20,7 @@ from dataflow.coordinator import Coordinator
 from dataflow.epoch_messages import (
     ABSENT,
     ANY,
+    NEW,
     Committed,
     DiscardDecisions,
     DiscardPrepared,
@@ -65,6 +66,9 @@ class Disk:
 
     def apply(self, effect: PersistEpoch) -> None:
         assert effect.absent <= effect.writes.keys() and effect.absent.isdisjoint(self.values)
+        for puts in effect.new:
+            assert not {*self.values, *effect.writes} & set(puts.keys)
+            self.values |= {key: (effect.epoch, value) for key, value in zip(puts.keys, puts.values, strict=True)}
         for key, value in effect.writes.items():
             if value is None:
                 self.values.pop(key, None)
@@ -78,10 +82,10 @@ class Disk:
 
 
 def stage_of(
-    transaction: TransactionId, participants: tuple[int, ...], writes: list[Write], chance: random.Random
+    transaction: TransactionId, participants: tuple[int, ...], writes: list[Write], chance: random.Random, new: tuple[Puts, ...] = ()
 ) -> Stage:
-    """Some of the writes as `Puts`."""
-    puts = []
+    """Some of the writes as `Puts`, besides those that are `new`."""
+    puts = [*new]
     for expected in (ABSENT, ANY):
         some = [each for each in writes if each[1] == expected and each[2] is not None and chance.random() < 0.5]
         if some:
@@ -203,9 +207,11 @@ class Cluster:
             version, value = self.disks[shard].values.get(key, (ABSENT, b""))
             parts.setdefault(shard, []).append((key, version, value + name))
         self.answers[transaction] = {}
-        stages = {
-            shard: stage_of(transaction, tuple(sorted(parts)), writes, self.random) for shard, writes in parts.items()
-        }
+        stages = {}
+        for shard, writes in parts.items():
+            numbers = range(self.random.choice([0, 0, 3]))
+            new = (Puts([b"new%d-%d" % (transaction[1], each) for each in numbers], [name] * len(numbers), NEW),) if numbers else ()
+            stages[shard] = stage_of(transaction, tuple(sorted(parts)), writes, self.random, new)
         self.waiting[transaction] = stages
         for shard, stage in stages.items():
             def deliver(shard: int = shard, stage: Stage = stage) -> None:
