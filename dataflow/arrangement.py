@@ -61,7 +61,7 @@ class Arrangement:
     """See the module. `fill` computes the value of a key as of now and stores it."""
 
     __slots__ = (
-        "before", "columns", "compute", "delta_of", "epoch", "full", "handles", "history", "index", "key_of", "kind",
+        "amended", "amended_columns", "before", "columns", "compute", "delta_of", "epoch", "full", "handles", "history", "index", "key_of", "kind",
         "known", "name", "orders", "reason", "recorders", "referenced", "step_changes", "touched", "users", "views",
     )  # fmt: skip
 
@@ -79,6 +79,10 @@ class Arrangement:
         self.views = 0
         self.orders: dict[Columns, SortKey] = {}
         self.touched: set[Key] = set()
+        """Keys that were filled, changed or evicted since last asked."""
+        self.amended: dict[Key, Row] = {}
+        """The rows of keys that have changed in no columns but `amended_columns`, unless they are touched as well."""
+        self.amended_columns: frozenset[int] = frozenset()
         self.referenced: set[Key] = set()
         """Keys that were read since the memory limit was last looked at."""
         self.known = 0

@@ -175,7 +175,7 @@ class Engine:
             if graph.recorded:
                 graph.end_step(epoch)
             for view in self._views_of.get(table, ()):
-                if view.arrangement.touched:
+                if view.arrangement.touched or view.arrangement.amended:
                     self._unpublished.add(view.number)
         self.epoch = epoch
 
@@ -303,15 +303,19 @@ class Engine:
         """Check the invariants above; see `dataflow.validation`."""
         validate(self.graph)
 
-    def take_touched(self) -> Iterator[tuple[View, set[Key]]]:
-        """For each view, the keys filled, changed or evicted since last asked; for publishing."""
+    def take_touched(self) -> Iterator[tuple[View, set[Key], dict[Key, Row]]]:
+        """For each view, the keys filled, changed or evicted since last asked, and those amended; for publishing."""
         numbers, self._unpublished = self._unpublished, set()
         views = [view for number in sorted(numbers) if (view := self.views.get(number)) is not None]
         for view in views:
-            if view.arrangement.touched:
-                yield view, view.arrangement.touched
+            touched, amended = view.arrangement.touched, view.arrangement.amended
+            if touched and amended:
+                amended = {key: row for key, row in amended.items() if key not in touched}
+            if touched or amended:
+                yield view, touched, amended
         for view in views:
             view.arrangement.touched.clear()
+            view.arrangement.amended.clear()
 
     def rows(self, view: View, key: Key) -> list[Row] | None:
         """The rows of an index key, None if it is a hole."""

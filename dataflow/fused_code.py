@@ -19,11 +19,14 @@ from dataflow.operator import Operator
 from dataflow.pipeline import Pipeline, Stage, pipeline_of
 from dataflow.source import Function, Source
 
-CHUNK_ROWS = 64
+CHUNK_ROWS, CHEAP_CHUNK_ROWS = 64, 1024
+"""So many rows are merged by their groups: those that what goes out is cheap for are soon done with."""
+MERGED_MIN = 32
+"""Fewer rows hardly have groups in common."""
 
 
-def _chunks(delta: Delta) -> list[Delta]:
-    return [delta[start : start + CHUNK_ROWS] for start in range(0, len(delta), CHUNK_ROWS)]
+def _chunks(delta: Delta, size: int) -> list[Delta]:
+    return [delta[start : start + size] for start in range(0, len(delta), size)]
 
 
 def can_fuse(operator: Operator) -> bool:
@@ -79,17 +82,34 @@ def fused_update(operator: Operator) -> Function:
     output = Output(code, consumer)
     output.begin()
     top = code.depth
-    row_by_row = group.is_cheap and _finds_one_row(consumer, number)
-    if row_by_row:
+    size = CHUNK_ROWS
+    if group.is_cheap and _finds_one_row(consumer, number):
         # Each row leads to one row: merging those of a group first would cost more than it saves.
+        size = CHEAP_CHUNK_ROWS
+        code.open(f"if len(delta) < {MERGED_MIN}:")
+        inner = code.depth
         code.open("for row, w in delta:")
         find_state(code, group, state)
         group.absorb("w")
-    else:
-        # A few rows at a time: what they touch is still in the processor's cache when it goes out.
-        code.open(f"for part in (delta,) if len(delta) <= {CHUNK_ROWS} else {code.constant(_chunks)}(delta):")
-        absorb_delta(code, group, state, "part")
-        code.open("for g, s in changed.items():")
+        _change(code, group, operator, output, True)
+        code.close(inner)
+        output.end()
+        code.close(top)
+    # A few rows at a time: what they touch is still in the processor's cache when it goes out.
+    code.open(f"for part in (delta,) if len(delta) <= {size} else {code.constant(_chunks)}(delta, {size}):")
+    absorb_delta(code, group, state, "part")
+    code.open("for g, s in changed.items():")
+    _change(code, group, operator, output, False)
+    code.close(top)
+    output.end()
+    return code.build()
+
+
+def _change(code: Source, group: GroupWriter, operator: Operator, output: Output, row_by_row: bool) -> None:
+    """The group `g`, whose state `s` has changed, goes through the consumer."""
+    node, state = group.node, operator.state
+    consumer, number = operator.consumers[0]
+    assert state is not None
     code.line("old = s[-1]")
     code.line(f"new = {group.output_row('g')}")
     if state.full and node.group:
@@ -103,9 +123,6 @@ def fused_update(operator: Operator) -> Function:
     else:
         assert isinstance(consumer.node, Join)
         _through_join(code, consumer, consumer.node, number, len(node.group), output)
-    code.close(top)
-    output.end()
-    return code.build()
 
 
 def _through_left_join(code: Source, consumer: Operator, node: LeftJoin, output: Output) -> None:
@@ -184,6 +201,7 @@ def _replace(
     stores = output.operator.stores
     only = next(iter(stores.values())) if len(stores) == 1 and not output.passes_on else None
     if only is not None and only.kind is Kind.UNIQUE and not only.recorders and set(only.columns) <= fixed and weight == "1":
+        only.amended_columns |= frozenset(range(len(output.operator.types))) - fixed
         _overwrite(code, output, only, take_new, row, optional)
         return
     depth = code.depth
@@ -214,7 +232,7 @@ def _overwrite(code: Source, output: Output, store: Arrangement, take_new: objec
             code.open(f"if k in {index}:")
         code.line(f"{index}[k] = x")
         if store.views:
-            code.line(f"{code.constant(store.touched.add)}(k)")
+            code.line(f"{code.constant(store.amended)}[k] = x")
         code.close(depth)
 
     if not optional:

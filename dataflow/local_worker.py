@@ -74,7 +74,9 @@ class LocalWorker:
         effects: list[Effect] = [*self._answers(message.epoch)]
         effects += self._make_room()
         numbers = {view.number: number for number, view in self.views.items()}
-        touched = tuple((numbers[view.number], frozenset(keys)) for view, keys in self.engine.take_touched())
+        touched = tuple(
+            (numbers[view.number], frozenset(keys).union(amended)) for view, keys, amended in self.engine.take_touched()
+        )
         return [*effects, EpochApplied(message.epoch, touched)]
 
     def _transition(self, transition: Transition) -> None:

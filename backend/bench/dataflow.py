@@ -91,8 +91,8 @@ class Vote:
         self.epoch += 1
         self.engine.apply(self.epoch, {VOTES_TABLE: waiting})
         changed = 0
-        for _, keys in self.engine.take_touched():
-            changed += len(keys)
+        for _, keys, amended in self.engine.take_touched():
+            changed += len(keys) + len(amended)
         return changed
 
 

@@ -6,7 +6,7 @@ the blocks of its predecessors. Places are counted from the start of the heap.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,16 @@ def block_sizes(sizes: Array) -> Array:
         return np.array([block_size(size) for size in sizes.tolist()])
     blocks: Array = _SMALL_ARRAY[sizes]
     return blocks
+
+
+def by_size(blocks: Array) -> Iterator[tuple[int, Array]]:
+    """Each size that there is, but 0, and which blocks have it."""
+    # Sizes are multiples of 16; counting is quicker than sorting while they are not many.
+    is_small = len(blocks) and blocks.max() < 1 << 14
+    sizes = np.bincount(blocks >> 4).nonzero()[0] << 4 if is_small else np.unique(blocks)
+    for size in sizes.tolist():
+        if size:
+            yield size, (blocks == size).nonzero()[0]
 
 
 class Heap:
@@ -68,20 +78,14 @@ class Heap:
         self.live_bytes += size
         return place
 
-    def allocate_many(self, sizes: Array) -> Array:
-        """The places of many blocks, -1 for one that is none left for."""
-        blocks = block_sizes(sizes)
-        places = np.full(len(sizes), -1)
-        for size in np.unique(blocks).tolist():
-            wanted = np.flatnonzero(blocks == size)
-            free = self._free.get(size, [])
-            taken = free[-len(wanted) :]
-            del free[-len(wanted) :]
-            self.live_bytes += size * len(taken)
-            for _ in range(len(wanted) - len(taken)):
-                place = self.allocate(size)
-                taken.append(-1 if place is None else place)
-            places[wanted] = taken
+    def allocate_many(self, size: int, count: int) -> list[int]:
+        """The places of blocks that have just this size: fewer than wanted if the heap has reached its limit."""
+        free = self._free.get(size, [])
+        places = free[-count:]
+        del free[-count:]
+        self.live_bytes += size * len(places)
+        while len(places) < count and (place := self.allocate(size)) is not None:
+            places.append(place)
         return places
 
     def free(self, place: int, size: int) -> None:
@@ -90,11 +94,10 @@ class Heap:
         self.live_bytes -= size
         self._freed.append((place, size))
 
-    def free_many(self, places: Array, sizes: Array) -> None:
-        blocks = block_sizes(sizes)
-        self.live_bytes -= int(blocks.sum())
-        for size in np.unique(blocks).tolist():
-            self._freed_at_once.append((places[blocks == size].tolist(), size))
+    def free_many(self, size: int, places: list[int]) -> None:
+        """Give blocks of this size back."""
+        self.live_bytes -= size * len(places)
+        self._freed_at_once.append((places, size))
 
     def release(self) -> None:
         """No reader that could see what was freed would believe it any more."""

@@ -53,9 +53,9 @@ class OrderedPublication:
             if key not in self._shown:
                 self._show(key)
 
-    def follow(self, engine: Engine, keys: Iterable[Key]) -> None:
-        """These keys were filled, changed or evicted; those that are shown are to be shown as they are now."""
-        for key in keys:
+    def follow(self, engine: Engine, keys: Iterable[Key], amended: Iterable[Key]) -> None:
+        """These keys were filled, changed, amended or evicted; those that are shown are to be shown as they are now."""
+        for key in (*keys, *amended):
             shown = self._shown.get(key)
             if shown is None:
                 continue

@@ -10,12 +10,13 @@ A full view with few keys is shared as a whole, so that keys without rows are kn
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from backend.shared_memory.amendment import amender
 from backend.shared_memory.entry import EntryLayout
 from backend.shared_memory.ordered_publication import OrderedPublication
 from backend.shared_memory.probing import Array
@@ -31,6 +32,7 @@ from dataflow.types import Row
 LOOKUPS_BEFORE_SHARING = 4
 LARGE_BYTES = 1 << 14
 COMPLETE_KEYS_MAX = 10_000
+NONE: Mapping[Key, Row] = {}
 AT_ONCE_MIN = 16
 """From so many keys on numpy is quicker."""
 
@@ -46,9 +48,9 @@ class Publication:
         self._naming = KeyNaming(view.node.types, view.key)
         keys = view.arrangement.index if view.is_full else ()
         complete = view.is_full and len(keys) <= COMPLETE_KEYS_MAX
-        self.writer = SharedViewWriter(
-            names.new(), EntryLayout(view.node.types), self._naming.is_exact, complete
-        )
+        layout = EntryLayout(view.node.types)
+        self._codes = layout.codes
+        self.writer = SharedViewWriter(names.new(), layout, self._naming.is_exact, complete)
         self._reader: SharedViewReader | None = None
 
     def show(self, key: Key, rows: Sequence[Row], payload: bytes) -> None:
@@ -84,9 +86,11 @@ class Publication:
                 writer.put(name, hit.rows, payload)
                 view.arrangement.touched.discard(view.index_key(values))
 
-    def follow(self, engine: Engine, keys: Iterable[Key]) -> None:
-        """These keys were filled, changed or evicted; those that are shown are to be shown as they are now."""
+    def follow(self, engine: Engine, keys: Iterable[Key], amended: Mapping[Key, Row] = NONE) -> None:
+        """These keys were filled, changed, amended or evicted; those that are shown are to be shown as they are now."""
         writer = self.writer
+        if amended:
+            keys = [*keys, *self._amend(amended)]
         if self._naming.is_exact and not writer.complete:
             keys = self._follow_at_once(engine, list(keys))
         for key in keys:
@@ -103,6 +107,24 @@ class Publication:
                 if writer.complete:
                     writer.give_up_completeness()
                 writer.remove(name)
+
+    def _amend(self, amended: Mapping[Key, Row]) -> list[Key]:
+        """Change the numbers of keys that are the same otherwise; those that have to be shown anew."""
+        keys, writer, arrangement = list(amended), self.writer, self.view.arrangement
+        columns = arrangement.amended_columns
+        made = amender(self._codes, columns) if self._naming.is_exact and not writer.complete else None
+        if made is None or len(keys) < AT_ONCE_MIN:
+            return keys
+        names = np.array(keys)
+        values = [np.array([row[column] for row in amended.values()]) for column in sorted(columns)]
+        if any(each.dtype != np.int64 for each in (names, *values)):  # NULL, or more than 64 bits
+            return keys
+        slots, lengths = writer.find_many(names)
+        shown = lengths.nonzero()[0]
+        if len(shown) < len(keys):
+            slots, values = slots[shown], [each[shown] for each in values]
+        done = writer.amend_many(slots, made, values)
+        return [] if done.all() else [keys[number] for number in shown[~done].tolist()]
 
     def _follow_at_once(self, engine: Engine, keys: list[Key]) -> list[Key]:
         """Show many keys as they are now; those that have to be looked at one by one."""
@@ -212,15 +234,15 @@ class Publisher:
 
     def publish(self, engine: Engine) -> None:
         """Show what has changed since the last time."""
-        for view, keys in engine.take_touched():
-            self.follow(engine, view, keys)
+        for view, keys, amended in engine.take_touched():
+            self.follow(engine, view, keys, amended)
 
-    def follow(self, engine: Engine, view: View, keys: Iterable[Key]) -> None:
+    def follow(self, engine: Engine, view: View, keys: Iterable[Key], amended: Mapping[Key, Row] = NONE) -> None:
         """Show what has become of these keys, as far as they are shown."""
         publication = self._publications.get(view.number)
         if publication is not None:
             try:
-                publication.follow(engine, keys)
+                publication.follow(engine, keys, amended)
                 publication.writer.publish()
             except Exception as error:
                 self._fail(view, error)

@@ -16,8 +16,9 @@ from zlib import crc32
 
 import numpy as np
 
-from backend.shared_memory.entry import EntryLayout, entry_extent, entry_extents, key_of
-from backend.shared_memory.heap import Heap
+from backend.shared_memory.amendment import Amender, copy_blocks
+from backend.shared_memory.entry import TAIL_BYTES, EntryLayout, entry_extent, entry_extents, key_of
+from backend.shared_memory.heap import Heap, block_sizes, by_size
 from backend.shared_memory.probing import Array, find, tags_of
 from backend.shared_memory.segment import (
     BITS_MIN,
@@ -166,28 +167,56 @@ class SharedViewWriter:
     def replace_many(self, slots: Array, rows: Sequence[Sequence[Row]], payloads: Sequence[bytes]) -> Sequence[int]:
         """The keys in these slots, as `find_many` tells them, get these rows; which of them have found no place."""
         self._begin()
-        segment = self._segment
+        segment, heap = self._segment, self._heap
         memory, heap_start = segment.memory, segment.heap_start
         heads = self._layout.heads(rows, payloads)
         entries = [head + payload for head, payload in zip(heads, payloads)]
-        sizes = np.array(list(map(len, entries)), np.int64)
-        places = self._heap.allocate_many(sizes)
-        left: list[int] = []
-        if len(places) and places.min() < 0:
-            left, kept = np.flatnonzero(places < 0).tolist(), np.flatnonzero(places >= 0)
-            slots, sizes, places = slots[kept], sizes[kept], places[kept]
-            heads, entries = [heads[number] for number in kept], [entries[number] for number in kept]
-        starts = places + heap_start
-        for start, stop, entry in zip(starts.tolist(), (starts + sizes).tolist(), entries):
-            memory[start:stop] = entry
-        before = np.array(list(map(len, heads)), np.int64)
-        locations = (starts + before) >> 3 << LENGTH_BITS | (sizes - before)
+        sizes, before = np.array(list(map(len, entries)), np.int64), np.array(list(map(len, heads)), np.int64)
+        starts = np.zeros(len(entries), np.int64)
+        for size, some in by_size(block_sizes(sizes)):
+            places = heap.allocate_many(size, len(some))
+            starts[some[: len(places)]] = np.array(places, np.int64) + heap_start
+        for start, size, entry in zip(starts.tolist(), sizes.tolist(), entries):
+            if start:
+                memory[start : start + size] = entry
         index, at = segment.index_array((self._epoch + 1) & 1), 2 * slots + 1
+        locations, placed = (starts + before) >> 3 << LENGTH_BITS | (sizes - before), starts > 0
+        if not placed.all():
+            at, locations = at[placed], locations[placed]
         old_starts, old_sizes = entry_extents(segment.array(np.uint32), self._layout.width, index[at])
-        self._heap.free_many(old_starts - heap_start, old_sizes)
+        for size, some in by_size(block_sizes(old_sizes)):
+            heap.free_many(size, (old_starts[some] - heap_start).tolist())
         index[at] = locations.view(np.uint64)
         self._edits_at_once.append(at)
-        return left
+        return (~placed).nonzero()[0].tolist()  # type: ignore[no-any-return]
+
+    def amend_many(self, slots: Array, amender: Amender, values: Sequence[Array]) -> Array:
+        """The keys in these slots get these numbers, and are the same otherwise; whether that was possible, for each."""
+        self._begin()
+        segment, heap = self._segment, self._heap
+        memory, heap_start = segment.memory, segment.heap_start
+        index, at = segment.index_array((self._epoch + 1) & 1), 2 * slots + 1
+        locations = index[at].view(np.int64)
+        rows, lengths = locations >> LENGTH_BITS << 3, locations & LENGTH_MASK
+        ends, fits = amender.places(memory, rows, values)
+        head = TAIL_BYTES + 8 * self._layout.width
+        old, starts, blocks = rows - head, np.zeros(len(rows), np.int64), block_sizes(lengths + head)
+        blocks *= fits
+        for size, some in by_size(blocks):
+            places = heap.allocate_many(size, len(some))
+            some = some[: len(places)]
+            starts[some] = np.array(places, np.int64) + heap_start
+            copy_blocks(memory, old[some], starts[some], size)
+            heap.free_many(size, (old[some] - heap_start).tolist())
+        done = starts > 0
+        if not done.all():
+            at, starts, lengths = at[done], starts[done], lengths[done]
+            ends, values = [each[done] for each in ends], [each[done] for each in values]
+        starts += head
+        amender.amend(memory, starts, ends, values)
+        index[at] = (starts >> 3 << LENGTH_BITS | lengths).view(np.uint64)
+        self._edits_at_once.append(at)
+        return done
 
     def give_up_completeness(self) -> None:
         """From now on a key that is not here may still have rows."""
