@@ -69,11 +69,12 @@ class TableUse:
                     gone.append(old[1])
             if value is not None:
                 come.append(value)
+        for table_id, (gone, come) in tables.items():
+            decode = self.source.decoder(table_id)
+            changes[table_id] = [(row, -1) for row in decode(gone, b"")] + [(row, 1) for row in decode(come, b"")]
         for puts in epoch.new:
             table_id = prefixes.get(puts.keys[0][:ROW_PREFIX_BYTES])
             if table_id is not None:
-                tables.setdefault(table_id, ([], []))[1].extend(puts.values)
-        for table_id, (gone, come) in tables.items():
-            decode = self.source.decoder(table_id)
-            changes[table_id] = [(row, -1) for row in decode(gone)] + [(row, 1) for row in decode(come)]
+                rows = self.source.decoder(table_id)(puts.values, puts.start)
+                changes.setdefault(table_id, []).extend([(row, 1) for row in rows])
         return changes

@@ -45,6 +45,11 @@ class Puts:
     keys: list[bytes]
     values: list[bytes]
     expected: int
+    start: bytes = b""
+    """What each value begins with, and which is left out of it."""
+
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        return zip(self.keys, map(self.start.__add__, self.values) if self.start else self.values)
 
 
 # --- clients to shards ---------------------------------------------------------------------
@@ -76,7 +81,7 @@ class Stage:
             if new is not None and puts.expected == NEW:
                 new.append(puts)
             else:
-                writes.update(zip(puts.keys, puts.values))
+                writes.update(puts.items())
 
     def expecting(self) -> Iterator[bytes]:
         """Every key that something is expected of."""

@@ -25,10 +25,12 @@ Each index is compiled once to a Python function (see `KeyEncoding`). Ranges are
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Context
 from typing import Any
+
+import numpy as np
 
 from dataflow.collation import collation_bytes
 from dataflow.schema import Index, KeyPart, Table
@@ -44,6 +46,8 @@ from dataflow.types import (
     SqlType,
     Value,
 )
+
+Array = np.ndarray[Any, Any]
 
 NULL = b"\0"
 NULL_DESCENDING = b"\xff"
@@ -94,10 +98,11 @@ def part_of(table: Table, key_part: KeyPart) -> Part:
 class KeyEncoding:
     """The compiled encoding of one index of one version of a table."""
 
-    __slots__ = ("contains_null", "encode", "encode_rows", "parts", "value_encoders")
+    __slots__ = ("_is_plain", "contains_null", "encode", "encode_rows", "parts", "value_encoders")
 
     def __init__(self, table: Table, index: Index) -> None:
         self.parts = parts = tuple(part_of(table, key_part) for key_part in index.parts)
+        self._is_plain = all(part.units == 1 and part.integer_bytes == 8 for part in parts)
         names: dict[str, Any] = {}
         terms = [
             _part_source(part, number, f"row[{part.position}]", names) for number, part in enumerate(parts)
@@ -115,6 +120,21 @@ class KeyEncoding:
             )
             for number, part in enumerate(parts)
         )
+
+
+    def encode_numbers(self, columns: Mapping[int, Array]) -> Array | None:
+        """The keys of many rows, a line of bytes each, if all of their columns are here: int64, by position."""
+        if not self._is_plain or any(part.position not in columns for part in self.parts):
+            return None
+        lines = np.empty((len(columns[self.parts[0].position]), 9 * len(self.parts)), np.uint8)
+        for start, part in zip(range(0, lines.shape[1], 9), self.parts):
+            numbers = columns[part.position]
+            line = lines[:, start : start + 9]
+            line[:, 0] = 2 if numbers.min() >= 0 else 2 - (numbers < 0)
+            line[:, 1:] = numbers.astype(">i8").view(np.uint8).reshape(-1, 8)
+            if part.descending:
+                np.invert(line, out=line)
+        return lines
 
 
 def _compile(source: str, names: dict[str, Any]) -> Any:

@@ -18,12 +18,14 @@ reused, so what is left of a dropped table or index is never read as something e
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from dataflow.schema import Index, Table
 from dataflow.types import Row
-from persistence.key_encoding import KeyEncoding
+from persistence.key_encoding import Array, KeyEncoding
 from persistence.key_range import KeyRange, after_prefix
 from persistence.row_encoding import RowCodec
 
@@ -167,6 +169,23 @@ class TableWriter:
             entries.append(made)
         return entries
 
+    def numbered(self, columns: Mapping[int, Array]) -> tuple[list[bytes], list[Entries]] | None:
+        """As `row_keys` and `all_entries`, where all keys are made of numbers that are here: int64, by position."""
+        primary = self.primary_key.encode_numbers(columns)
+        parts = [index.encoding.encode_numbers(columns) for index in self.indexes]
+        if primary is None or any(part is None for part in parts):
+            return None
+        row_keys, primary_keys = _lines(self.row_prefix, primary), _lines(b"", primary) if parts else []
+        entries = []
+        for index, part in zip(self.indexes, parts):
+            assert part is not None
+            if index.index.unique:
+                keys = _lines(index.unique_prefix, part)
+                entries.append(Entries(keys, primary_keys, keys, True))
+            else:
+                entries.append(Entries(_lines(index.prefix, part, primary), primary_keys, row_keys, False))
+        return row_keys, entries
+
     def changed_entries(
         self, old: Row, old_key: bytes, new: Row, new_key: bytes
     ) -> tuple[list[Entry], list[Entry]]:
@@ -180,6 +199,19 @@ class TableWriter:
         gone = [entry for key, entry in before.items() if key not in after]
         come = [entry for key, entry in after.items() if before.get(key) != entry]
         return gone, come
+
+
+def _lines(prefix: bytes, *parts: Array) -> list[bytes]:
+    """What stands in each line of all parts, behind the prefix."""
+    width = len(prefix) + sum([part.shape[1] for part in parts])
+    lines = np.empty((len(parts[0]), width), np.uint8)
+    lines[:, : len(prefix)] = np.frombuffer(prefix, np.uint8)
+    start = len(prefix)
+    for part in parts:
+        lines[:, start : start + part.shape[1]] = part
+        start += part.shape[1]
+    found: list[bytes] = np.ndarray(len(lines), np.dtype((np.void, width)), lines).tolist()
+    return found
 
 
 ROW_PREFIX_BYTES = len(row_prefix(0))

@@ -84,6 +84,13 @@ class RowCodec:
         encode = self.encode
         return [encode(row) for row in rows]
 
+    def encode_apart(self, rows: Sequence[Row]) -> tuple[bytes, list[bytes]]:
+        """As `encode_rows`, what all begin with apart from the rest."""
+        try:
+            return self._format, list(map(_encode, rows if self._stored is None else map(self._stored, rows)))
+        except UnicodeEncodeError:
+            return b"", self.encode_rows(rows)
+
     def decode(self, data: bytes) -> Row:
         try:
             return self._decoders[data[:FORMAT_BYTES]](data[FORMAT_BYTES:])
@@ -92,16 +99,21 @@ class RowCodec:
         except KeyError:
             raise LaterFormat(f"row {data[:40].hex()}: unknown format") from None
 
-    def decode_rows(self, rows: Sequence[bytes]) -> list[Row]:
-        """As `decode`, of many rows."""
-        if len(rows) > 1 and {data[:FORMAT_BYTES] for data in rows} == {self._format} and self._decode_list is not None:
-            together = b"".join([_LIST + len(rows).to_bytes(4, "big"), *[data[FORMAT_BYTES:] for data in rows]])
+    def decode_rows(self, rows: Sequence[bytes], start: bytes = b"") -> list[Row]:
+        """As `decode`, of many rows; `start` is what all begin with, if that is left out of them."""
+        if len(rows) > 1 and self._decode_list is not None:
+            if start == self._format:
+                bodies = rows
+            else:
+                is_same = not start and {data[:FORMAT_BYTES] for data in rows} == {self._format}
+                bodies = [data[FORMAT_BYTES:] for data in rows] if is_same else ()
             try:
-                return self._decode_list(together)
+                if bodies:
+                    return self._decode_list(b"".join([_LIST + len(rows).to_bytes(4, "big"), *bodies]))
             except (msgspec.DecodeError, UnicodeDecodeError):
                 pass  # find out which row it is
         decode = self.decode
-        return [decode(data) for data in rows]
+        return [decode(start + data) for data in rows]
 
 
 def _array_decoder(columns: Sequence[Column | None], surrogates: bool) -> Callable[[bytes], Row]:

@@ -152,7 +152,7 @@ class ShardStore:
             else:
                 put(key, version + value)
         for puts in epoch.new:
-            deque(map(put, puts.keys, map(version.__add__, puts.values)), 0)
+            deque(map(put, puts.keys, map((version + puts.start).__add__, puts.values)), 0)
         put(_EPOCH_KEY, version)
         batch.delete(_PREPARED_KEY)
         for transaction in epoch.transactions:

@@ -98,8 +98,8 @@ class TableSource:
         table = self._tables.get(table_id)
         return None if table is None else table.version
 
-    def decoder(self, table_id: int) -> Callable[[Sequence[bytes]], list[Row]]:
-        """What turns stored rows of the table, by the definition that was learnt, into rows."""
+    def decoder(self, table_id: int) -> Callable[[Sequence[bytes], bytes], list[Row]]:
+        """What turns stored rows of the table, by the definition that was learnt, into rows; see `RowCodec.decode_rows`."""
         return self._writers[table_id].codec.decode_rows
 
     # --- what the dataflow asks

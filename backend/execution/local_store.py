@@ -202,7 +202,7 @@ class LocalStore:
                 new = [puts for puts in part.puts if puts.expected == NEW]
                 for puts in part.puts:
                     if puts.expected != NEW:
-                        writes.update(zip(puts.keys, puts.values))
+                        writes.update(puts.items())
                 epoch = PersistEpoch(self._epoch, writes, [], {}, None, durable=True, new=new)
                 changes = self._views.changes(epoch) if len(self.shards) == 1 else {}
                 self.shards[number].persist_epoch(epoch)

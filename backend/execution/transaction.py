@@ -209,7 +209,7 @@ class Transaction:
     def put_all(self, shard: int, puts: Puts) -> None:
         """Write many values at once. Nothing is read or rolled back after this, the transaction is only committed."""
         self._puts.setdefault(shard, []).append(puts)
-        self._size_bytes += sum(map(len, puts.keys)) + sum(map(len, puts.values)) + 32 * len(puts.keys)
+        self._size_bytes += sum(map(len, puts.keys)) + sum(map(len, puts.values)) + (32 + len(puts.start)) * len(puts.keys)
         if self._size_bytes > self._size_bytes_max:
             raise InvalidStatement(Condition.TRANSACTION_TOO_LARGE)
 

@@ -45,7 +45,7 @@ from dataflow.types import (
     Value,
 )
 
-__all__ = ["NOTE", "WARNING", "Notice", "Report", "column_fitness", "column_storer", "row_storer", "store"]
+__all__ = ["NOTE", "WARNING", "Notice", "Report", "column_fitness", "column_storer", "integer_limits", "row_storer", "store"]
 
 RowStore = Callable[[Sequence[Value], Report], Row]
 
@@ -117,6 +117,12 @@ def column_fitness(column: SqlType, source: SqlType, nullable: bool) -> Callable
     return function
 
 
+def integer_limits(column: SqlType, source: SqlType) -> tuple[int, int] | None:
+    """Between which integers are stored as they are; None if the column or what it is given is no integer."""
+    is_integer = column.kind in INTEGERS and (source.kind in INTEGERS or source.kind is Kind.NULL)
+    return integer_range(column) if is_integer else None
+
+
 def _fits(column: SqlType, source: SqlType, name: str, namespace: dict[str, Any]) -> str | None:
     """A quick Python test that holds only if the value can be stored as it is."""
     known = source.kind is not Kind.NULL
@@ -130,9 +136,9 @@ def _fits(column: SqlType, source: SqlType, name: str, namespace: dict[str, Any]
         if column.kind is Kind.TIME:
             return f"type({name}) is int"
         return f"type({name}) is int and 0 < ({name} >> 41 & 31) <= 28 and ({name} >> 46) % 13"
-    if column.kind in INTEGERS and (source.kind in INTEGERS or not known):
-        low, high = integer_range(column)
-        return f"type({name}) is int and {low} <= {name} <= {high}"
+    limits = integer_limits(column, source)
+    if limits is not None:
+        return f"type({name}) is int and {limits[0]} <= {name} <= {limits[1]}"
     if column.kind in TEXTS and charset_of(column) != "binary" and (source.kind in STRINGS or not known):
         if column.kind is Kind.VARCHAR:
             return f"type({name}) is str and len({name}) <= {column.length} and {name}.isascii()"
