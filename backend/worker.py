@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, get_args
 
+from backend.disk import Disk
 from backend.lock_messages import BreakWait, EndLocks, LockRows, OwnerWaits, RowLocked
 from backend.messages import (
     AddView,
@@ -109,7 +108,7 @@ class Worker:
         self.catalog_version = 0
         self._tables_known = False
         self.next_table_id = 0
-        self._disk = ThreadPoolExecutor(1, thread_name_prefix="disk")
+        self._disk = Disk(store.waits_for_disk)
         self._effects: deque[ShardEffect | Send] = deque()
         self._carrying_out = False
         self._waiting: dict[TransactionId, list[tuple[Peer, int]]] = {}
@@ -157,7 +156,7 @@ class Worker:
     def close(self) -> None:
         """After the last epoch: the store is closed cleanly."""
         self.views.close()
-        self._disk.shutdown(wait=True)
+        self._disk.close()
         self.store.close()
 
     # --- the connection to the coordinator, for shards that are not its own ---------------------
@@ -209,7 +208,10 @@ class Worker:
             return
         self._locks.staged(message)
         self._waiting.setdefault(message.transaction, []).append((peer, request))
-        self._run(self.epochs.stage(message))
+        if self._disk.is_waited_for:
+            self._run(self.epochs.stage(message))
+        else:  # the epoch is over at once: what others have sent by now comes with it
+            asyncio.get_running_loop().call_soon(self._run, self.epochs.stage(message))
 
     def _inquire(self, peer: Peer, request: int, message: Inquire) -> None:
         self._waiting.setdefault(message.transaction, []).append((peer, request))
@@ -360,11 +362,13 @@ class Worker:
                 elif shard in self._peer_of_shard:
                     self._peer_of_shard[shard].send(message_)
             case PersistPrepared(record):
-                self._persist(self.store.persist_prepared, record)
+                self._persisting = True
+                self._disk.write(self.store.persist_prepared, record, self._persisted)
             case PersistEpoch():
                 self._changes = self.views.changes(effect)
                 self._reads.shown = self.store.epoch
-                self._persist(self.store.persist_epoch, effect)
+                self._persisting = True
+                self._disk.write(self.store.persist_epoch, effect, self._persisted)
             case DiscardPrepared(epoch):
                 self.store.discard_prepared(epoch)
             case DiscardDecisions(epochs):
@@ -377,19 +381,7 @@ class Worker:
             for peer, request in waiting:
                 peer.send(Done(), request)
 
-    def _persist(self, write: Callable[[Any], None], record: object) -> None:
-        """Write in the disk's thread and go on when it is done."""
-        self._persisting = True
-        loop = asyncio.get_running_loop()
-        future = loop.run_in_executor(self._disk, write, record)
-        future.add_done_callback(self._persisted)
-
-    def _persisted(self, future: asyncio.Future[None]) -> None:
-        error = future.exception()
-        if error is not None:
-            # What is on disk is unknown now. A restart reads what is really there.
-            log.critical("cannot write: %s; the shard stops", error)
-            os._exit(1)
+    def _persisted(self) -> None:
         self.views.apply(self.store.epoch, self._changes)
         self._changes = {}
         self._reads.shown = None
@@ -398,3 +390,4 @@ class Worker:
         for peer, request, message in waiting:
             self._handle(peer, request, message)
         self._run(self.epochs.persisted())
+

@@ -357,6 +357,10 @@ class PersistEpoch:
     new: Sequence[Puts] = ()
     """Keys besides `writes`, none of which was there before."""
 
+    @property
+    def write_count(self) -> int:
+        return len(self.writes) + sum([len(puts.keys) for puts in self.new])
+
 
 @dataclass(frozen=True, slots=True)
 class ApplyEpoch:

@@ -70,6 +70,11 @@ class ShardStore:
         self._transactions = self._load_transactions()
         self._counters = Counters(self._load_counters(), self._persist_counter)
 
+    @property
+    def waits_for_disk(self) -> bool:
+        """Whether what is durable takes as long as the disk; else it is the operating system's, as a rule at once."""
+        return self._fsync
+
     def close(self) -> None:
         """Stop cleanly: the counters skip no numbers."""
         with self._database.write_batch(sync=self._fsync) as batch:
@@ -308,7 +313,7 @@ def _open(path: Path) -> plyvel.DB:
             write_buffer_size=WRITE_BUFFER_BYTES,
             lru_cache_size=BLOCK_CACHE_BYTES,
             bloom_filter_bits=BLOOM_BITS_PER_KEY,
-            compression="snappy",
+            compression=None,  # costs as much as all other work on files; old blocks are read as they are
         )
     except plyvel.CorruptionError as error:
         raise CorruptState(f"{path}: {error}") from error

@@ -48,7 +48,6 @@ class EntryLayout:
         except (ValueError, KeyError, struct.error):
             return _TAIL.pack(0, NO_CELLS, key_length)
 
-
     def heads(self, rows: Sequence[Sequence[Row]], payloads: Sequence[bytes]) -> list[bytes]:
         """As `head`, of many keys that are numbers."""
         head = self._head

@@ -44,8 +44,7 @@ LOAD_MAX, LOAD_PRESSED_MAX = 0.6, 0.7
 """An index that is fuller than this is made anew; fuller ones take more time to search, and less memory."""
 LOAD_NEW, LOAD_PRESSED_NEW = 1 / 3, 0.55
 """A new index is no fuller than this."""
-GARBAGE_BYTES_MIN = 4 << 20
-GARBAGE_PRESSED_BYTES_MIN = 64 << 10
+GARBAGE_BYTES_MIN, GARBAGE_PRESSED_BYTES_MIN = 4 << 20, 64 << 10
 
 log = logging.getLogger(__name__)
 
@@ -76,8 +75,7 @@ class SharedViewWriter:
         self._segment.words[COMPLETE] = complete
 
     def _new_segment(self, bits: int) -> Segment:
-        path = generation_path(self._name, self._generation)
-        return Segment.create(path, bits, self._layout.width, self._exact)
+        return Segment.create(generation_path(self._name, self._generation), bits, self._layout.width, self._exact)
 
     @property
     def file_name(self) -> str:
@@ -167,8 +165,7 @@ class SharedViewWriter:
     def replace_many(self, slots: Array, rows: Sequence[Sequence[Row]], payloads: Sequence[bytes]) -> Sequence[int]:
         """The keys in these slots, as `find_many` tells them, get these rows; which of them have found no place."""
         self._begin()
-        segment, heap = self._segment, self._heap
-        memory, heap_start = segment.memory, segment.heap_start
+        segment, heap, heap_start = self._segment, self._heap, self._segment.heap_start
         heads = self._layout.heads(rows, payloads)
         entries = [head + payload for head, payload in zip(heads, payloads)]
         sizes, before = np.array(list(map(len, entries)), np.int64), np.array(list(map(len, heads)), np.int64)
@@ -178,7 +175,7 @@ class SharedViewWriter:
             starts[some[: len(places)]] = np.array(places, np.int64) + heap_start
         for start, size, entry in zip(starts.tolist(), sizes.tolist(), entries):
             if start:
-                memory[start : start + size] = entry
+                segment.memory[start : start + size] = entry
         index, at = segment.index_array((self._epoch + 1) & 1), 2 * slots + 1
         locations, placed = (starts + before) >> 3 << LENGTH_BITS | (sizes - before), starts > 0
         if not placed.all():
@@ -188,14 +185,13 @@ class SharedViewWriter:
             heap.free_many(size, (old_starts[some] - heap_start).tolist())
         index[at] = locations.view(np.uint64)
         self._edits_at_once.append(at)
-        return (~placed).nonzero()[0].tolist()  # type: ignore[no-any-return]
+        return (~placed).nonzero()[0].tolist()
 
     def amend_many(self, slots: Array, amender: Amender, values: Sequence[Array]) -> Array:
         """The keys in these slots get these numbers, and are the same otherwise; whether that was possible, for each."""
         self._begin()
-        segment, heap = self._segment, self._heap
-        memory, heap_start = segment.memory, segment.heap_start
-        index, at = segment.index_array((self._epoch + 1) & 1), 2 * slots + 1
+        segment, heap, heap_start = self._segment, self._heap, self._segment.heap_start
+        memory, index, at = segment.memory, segment.index_array((self._epoch + 1) & 1), 2 * slots + 1
         locations = index[at].view(np.int64)
         rows, lengths = locations >> LENGTH_BITS << 3, locations & LENGTH_MASK
         ends, fits = amender.places(memory, rows, values)
@@ -325,8 +321,7 @@ class SharedViewWriter:
         If it is, an index with too few keys gets smaller, too.
         """
         self._pressed = pressed
-        garbage = self._heap.top - self._heap.live_bytes
-        live = self._heap.live_bytes
+        garbage, live = self._heap.top - self._heap.live_bytes, self._heap.live_bytes
         if garbage < (max(GARBAGE_PRESSED_BYTES_MIN, live // 2) if pressed else max(GARBAGE_BYTES_MIN, live)):
             if not pressed or self._bits(self.count) >= self._segment.bits:
                 return False
