@@ -10,6 +10,7 @@ from decimal import Decimal
 from functools import cmp_to_key
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -110,6 +111,10 @@ def test_keys_sort_as_their_values_do(
             a, b = encoding.encode(left), encoding.encode(right)
             assert int(a > b) - int(a < b) == order(left, right)
     assert encoding.encode_rows(rows) == [encoding.encode(row) for row in rows]
+    numbers = [row for row in rows if all(type(value) is int and -(1 << 63) <= value < 1 << 63 for value in row)]
+    at_once = encoding.encode_numbers({place: np.array(column) for place, column in enumerate(zip(*numbers))})
+    if at_once is not None:
+        assert [line.tobytes() for line in at_once] == [encoding.encode(row) for row in numbers]
     assert [encoding.contains_null(row) for row in rows] == [None in row for row in rows]
     assert sorted(rows, key=encoding.encode) == sorted(rows, key=cmp_to_key(order))
 

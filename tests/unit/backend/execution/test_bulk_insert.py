@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
+from backend.execution.bulk_insert import AT_ONCE_MIN
 from backend.execution.insert import CompiledInsert
 from backend.execution.outcome import Done
 from controller.sql.settings import DEFAULT_SETTINGS
@@ -117,3 +120,57 @@ def test_a_duplicate_within_the_rows_or_with_a_stored_one_is_error_1062_and_noth
         assert await engine.rows("SELECT * FROM t") == [(1, 1), (2, None), (3, None)]
 
     run(tmp_path, scenario)
+
+
+MANY = (
+    "a INT NOT NULL, b BIGINT NOT NULL DEFAULT 5, c SMALLINT, d BIGINT UNSIGNED NOT NULL, e VARCHAR(3), {key}"
+    " KEY (c), KEY (b DESC, a), KEY (d, c)"
+)
+ODD: tuple[tuple[int, object], ...] = (
+    (0, None), (0, "7"), (0, True), (0, 1 << 31), (0, 2.5), (0, "x"), (1, -(1 << 63)), (1, 1 << 63), (1, Decimal(9)),
+    (2, None), (2, -(1 << 15)), (2, 1 << 15), (3, (1 << 64) - 1), (3, -1), (3, 1 << 64), (4, None), (4, "four"), (4, 5),
+)  # fmt: skip
+"""A column, and a value that is not like the others in it."""
+
+
+@pytest.mark.parametrize("key", ["", "PRIMARY KEY (a, b),", "PRIMARY KEY (a), UNIQUE KEY (c, b),"])
+@pytest.mark.parametrize("shard_count", [1, 3])
+def test_many_rows_of_numbers_are_stored_as_one_by_one(tmp_path: Path, key: str, shard_count: int) -> None:
+    rows_at_once = AT_ONCE_MIN + 2
+
+    async def scenario(engine: Engine) -> None:
+        await engine.define(*(f"CREATE TABLE {name} ({MANY.format(key=key)})" for name in "tu"))
+        chance, tables = random.Random(shard_count), [engine.database.catalog.table("d", name) for name in "tu"]
+        outcomes = []
+        for number, odd in enumerate((None, *ODD, (0, number_of_the_first := -40_000))):
+            rows: list[list[object]] = []
+            for place in range(rows_at_once):
+                some = number * rows_at_once + place - 500
+                rows.append([some, chance.choice([-1, 0, 1 << 40]), some % 20_000 - 10_000, chance.randrange(1 << 50), "e"])
+            if odd is not None:
+                rows[chance.randrange(rows_at_once)][odd[0]] = odd[1]
+                if odd[1] == number_of_the_first:
+                    rows[-1][:4] = rows[0][:4]  # a duplicate, where that matters
+            done = []
+            for name, transaction in (("t", None), ("u", engine.database.begin())):
+                sql = f"INSERT INTO {name} (a, b, c, d, e) VALUES (?, ?, ?, ?, ?)"
+                plan = engine.plans.plan_prepared(sql, engine.database.catalog, "d", DEFAULT_SETTINGS, ("n",) * 5)
+                values = [value for row in rows for value in row]
+                try:
+                    done.append(await engine.database.execute(replace(plan, batch=(0, 5)), values, transaction))  # type: ignore[arg-type]
+                    if transaction is not None:
+                        await transaction.commit()
+                except MillraceError as error:
+                    done.append((error.condition, str(error).replace("'u.", "'t.")))
+                    if transaction is not None:
+                        transaction.rollback()
+            assert done[0] == done[1], odd
+            outcomes.append(isinstance(done[0], Done))
+        assert outcomes[0] and 5 < sum(outcomes) < len(outcomes) - 4
+        if key:
+            assert stored(engine, tables[0].id) == stored(engine, tables[1].id)
+        for sql in ("SELECT * FROM {} ORDER BY a, b, c, d", "SELECT a FROM {} WHERE c = -9000 ORDER BY a, b", "SELECT a FROM {} WHERE b > 0 ORDER BY a"):
+            found = await engine.rows(sql.format("t"))
+            assert found and found == await engine.rows(sql.format("u"))
+
+    run(tmp_path, scenario, shard_count)
