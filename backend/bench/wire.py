@@ -1,7 +1,7 @@
-"""`millrace bench wire`: one-row reads over the MySQL protocol, and what they cost the server.
+"""`millrace bench wire`: reads over the MySQL protocol, and what they cost the server.
 
-The vote application's read (a story and the count of its votes) and a SELECT by primary key,
-prepared and as text with the key written into it, each on millrace and on MariaDB. A
+The vote application's read (a story and the count of its votes) and a SELECT by primary key, of one row,
+prepared and as text with the key written into it, and of the rows of a long list; each on millrace and on MariaDB. A
 process of its own keeps requests outstanding on a few connections; it sends packets that are
 ready and reads no more of the answers than where they end, so that both servers get as
 much as they can do. The server's processor time is that of its whole process tree.
@@ -35,7 +35,12 @@ QUERIES = {
     "LEFT JOIN votes v ON v.story_id = s.id WHERE s.id = {} GROUP BY s.id, s.author, s.title, s.url",
     "point": "SELECT id, author, title, url FROM stories WHERE id = {}",
 }
-PROTOCOLS = ("prepared", "text")
+KINDS = [f"{protocol}_{query}" for query in QUERIES for protocol in ("prepared", "text")]
+KINDS += [f"text_{query}_list" for query in QUERIES]
+LIST_KEYS = 500
+LIST_STEP = 7919
+LISTS = 200
+"""So many lists, of keys that are `LIST_STEP` apart."""
 BATCH_ROWS = 1000
 VOTES_PER_STORY = 5
 ROUNDS_BEFORE = 5
@@ -69,8 +74,10 @@ def run(advance: Advance, options: Options) -> Iterator[Measurement]:
                 theirs = _measured(server, options, lambda what, done: advance(f"MariaDB, {what}", 0.55 + 0.4 * done))
     for name, figures in ours.items():
         protocol = name.partition("_")[0]
-        peers = {f"MariaDB, {each}": theirs[each] for each in dict.fromkeys((f"{protocol}_point", name)) if each in theirs}
-        for measure, unit in (("cpu", "µs of server CPU"), ("rate", "requests/s")):
+        point = f"{protocol}_point" + ("_list" if name.endswith("_list") else "")
+        peers = {f"MariaDB, {each}": theirs[each] for each in dict.fromkeys((point, name)) if each in theirs}
+        each_of = " a row" if name.endswith("_list") else ""
+        for measure, unit in (("cpu", f"µs of server CPU{each_of}"), ("rate", "rows/s" if each_of else "requests/s")):
             yield Measurement(
                 "wire", f"{name}_{measure}", figures[measure], unit, {peer: each[measure] for peer, each in peers.items()}
             )
@@ -80,9 +87,8 @@ def _measured(server: Server, options: Options, advance: Advance) -> Figures:
     advance("loading", 0.0)
     _load(server.port, options.stories)
     figures: Figures = {}
-    kinds = [f"{protocol}_{query}" for query in QUERIES for protocol in PROTOCOLS]
-    for number, kind in enumerate(kinds):
-        advance(kind, (number + 0.5) / len(kinds))
+    for number, kind in enumerate(KINDS):
+        advance(kind, (number + 0.5) / len(KINDS))
         command = [sys.executable, "-m", "backend.bench.wire", str(server.port), kind, json.dumps(asdict(options))]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as load:
             assert load.stdin is not None and load.stdout is not None
@@ -90,7 +96,8 @@ def _measured(server: Server, options: Options, advance: Advance) -> Figures:
             before = server.cpu_s()
             print(file=load.stdin, flush=True)
             count, seconds = json.loads(load.stdout.readline())
-            figures[kind] = {"cpu": (server.cpu_s() - before) / count * 1e6, "rate": count / seconds}
+            rows = count * (LIST_KEYS if kind.endswith("_list") else 1)
+            figures[kind] = {"cpu": (server.cpu_s() - before) / rows * 1e6, "rate": rows / seconds}
     return figures
 
 
@@ -117,8 +124,9 @@ class Client:
     def __init__(self, port: int, kind: str) -> None:
         self._connection: Any = connect(port, DATABASE)
         self.socket: socket.socket = self._connection._sock
-        protocol, _, query = kind.partition("_")
-        self._sql = QUERIES[query]
+        protocol, query, *is_list = kind.split("_")
+        self._sql = QUERIES[query].replace("= {}", "IN ({})") if is_list else QUERIES[query]
+        self._key_count = LIST_KEYS if is_list else 1
         self._statement = self._prepare() if protocol == "prepared" else None
 
     def _prepare(self) -> bytes:
@@ -128,9 +136,11 @@ class Client:
             data += self.socket.recv(1 << 16)
         return data[5:9]
 
-    def request(self, key: int) -> bytes:
+    def request(self, key: int, keys: Sequence[int]) -> bytes:
+        """For one key, or a list of `keys` that begins with it."""
         if self._statement is None:
-            return _packet(b"\x03" + self._sql.format(key).encode())
+            wanted = [keys[(key + LIST_STEP * step) % len(keys)] for step in range(self._key_count)]
+            return _packet(b"\x03" + self._sql.format(", ".join(map(str, wanted))).encode())
         head = b"\x17" + self._statement + b"\0\1\0\0\0"
         return _packet(head + b"\0\1" + bytes((LONG, 0)) + key.to_bytes(4, "little"))
 
@@ -147,7 +157,7 @@ def ask(clients: Sequence[Client], rounds: Iterator[list[bytes]], end: bytes, se
         for connected, request in zip(sockets, requests):
             connected.sendall(request)
         for connected in sockets:
-            while not connected.recv(4096).endswith(end):
+            while not connected.recv(1 << 16).endswith(end):
                 pass
         count += len(sockets)
         if time.perf_counter() - started > seconds:
@@ -160,20 +170,21 @@ def _end_of_answer(client: Client, request: bytes) -> bytes:
     client.socket.sendall(request)
     data = b""
     while data.count(b"\x05\0\0") < 2 or data[-5] != EOF:
-        data += client.socket.recv(4096)
+        data += client.socket.recv(1 << 16)
     return data[-9:]
 
 
 def load(port: int, kind: str, options: Options) -> None:
     clients = [Client(port, kind) for _ in range(options.connections)]
-    keys = np.arange(options.stories).tolist()
-    requests = [[client.request(key) for client in clients] for key in keys]
+    keys = range(options.stories)
+    asked = keys[:: max(1, len(keys) // LISTS)] if kind.endswith("_list") else keys
+    requests = [[client.request(key, keys) for client in clients] for key in asked]
     end = _end_of_answer(clients[0], requests[0][0])
     for first in range(ROUNDS_BEFORE):
         ask(clients, iter(requests[: len(clients) * 4] if first == 0 else requests), end)
     print("ready", flush=True)
     sys.stdin.readline()
-    order = np.random.default_rng(1).integers(0, len(keys), (1 << 16, len(clients))).tolist()
+    order = np.random.default_rng(1).integers(0, len(requests), (1 << 16, len(clients))).tolist()
 
     def rounds() -> Iterator[list[bytes]]:
         while True:
