@@ -1,4 +1,4 @@
-"""User variables that a statement assigns to while it runs: `@name := value`.
+"""User variables that a statement assigns to while it runs: `@name := value`; and how far each of its RAND(seed) has come.
 
 Values are numbers, texts, bytes or None; what class they are of is their type, as in MySQL. A
 statement that has to be run again starts from what was there before it.
@@ -15,12 +15,13 @@ LAST_INSERT_ID = "last_insert_id()"
 
 
 class UserVariables:
-    __slots__ = ("_before", "_first", "changed")
+    __slots__ = ("_before", "_first", "changed", "sequences")
 
     def __init__(self, before: Mapping[str, Value]) -> None:
         self._before = before
         self.changed: dict[str, Value] = {}
         self._first: dict[str, Value] = {}
+        self.sequences: dict[int, tuple[int, int]] = {}
 
     def get(self, name: str) -> Value:
         return self.changed[name] if name in self.changed else self._before.get(name)
@@ -31,3 +32,4 @@ class UserVariables:
 
     def restart(self) -> None:
         self.changed = dict(self._first)
+        self.sequences.clear()

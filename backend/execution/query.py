@@ -18,7 +18,7 @@ from backend.execution.point import point_query, scanned_query
 from backend.execution.reader import Keys, Run, conditions_of
 from backend.execution.readers import Readers
 from backend.execution.recursion import CompiledRecursion
-from backend.execution.select import CompiledSelect, Sorter, assigns, count_of
+from backend.execution.select import CompiledSelect, Sorter, count_of, is_late
 from backend.execution.viewing import QueryViews
 from backend.execution.window import CompiledWindow
 from backend.view_definition import ViewDefinition
@@ -83,8 +83,8 @@ class CompiledQuery:
         self._filter = None if query.filter is None else compile_predicate(query.filter)
         self._windows = [CompiledWindow(each) for each in query.windows]
         self._project = compile_row(query.outputs, division_errors)
-        self._late = not query.distinct and assigns(query.outputs)
-        self._sorter = Sorter(query.order_by) if query.order_by else None
+        self._sorter = Sorter(query.order_by, query.outputs) if query.order_by else None
+        self._late = is_late(query.outputs, query.distinct, self._sorter)
         self._distinct = row_key([each.type for each in query.outputs]) if query.distinct else None
         self._limit = None if query.limit is None else compile_scalar(query.limit)
         self._offset = None if query.offset is None else compile_scalar(query.offset)

@@ -15,12 +15,14 @@ from backend.execution.execution import Execution
 from backend.execution.grouping import Grouping, row_key
 from backend.execution.outcome import ResultSet, RowStream
 from backend.execution.reading import Found, find, lock_rows, row_decoder
+from controller.sql.chance import SEQUENCE
 from controller.sql.locking import Locking
 from controller.sql.plan import OrderItem, Select
 from dataflow.comparison import sort_key
 from dataflow.compile import compile_predicate, compile_row, compile_scalar
 from dataflow.errors import Condition, InvalidStatement, Retryable
 from dataflow.expression import Call, Column, Expression, walk
+from dataflow.functions import is_volatile
 from dataflow.functions.user_variables import ASSIGN
 from dataflow.schema import Table
 from dataflow.types import BLOBS, STRINGS, Row, SqlType, Value
@@ -37,16 +39,27 @@ Pair = tuple[Row, Row]
 
 
 class Sorter:
-    """ORDER BY as a few stable sorts, the last item first."""
+    """ORDER BY as a few stable sorts, the last item first. An output that is left to chance is sorted by as it was drawn."""
 
-    def __init__(self, items: Sequence[OrderItem]) -> None:
+    def __init__(self, items: Sequence[OrderItem], outputs: Sequence[Expression] = ()) -> None:
         self._passes = [
             (compile_scalar(item.expression), sort_key(item.expression.type), item.descending) for item in reversed(items)
         ]
+        volatile = [is_volatile(item.expression) for item in reversed(items)]
+        self._places = [
+            outputs.index(item.expression) if drawn and item.expression in outputs else None
+            for item, drawn in zip(reversed(items), volatile)
+        ]
+        self.reads_outputs = any(place is not None for place in self._places)
+        self.is_fixed = not any(drawn and place is None for place, drawn in zip(self._places, volatile))
+        """Sorted again, rows come in the same order."""
 
     def sort(self, pairs: list[Pair], parameters: Parameters) -> None:
-        for value, key, descending in self._passes:
-            pairs.sort(key=lambda pair: key(value(pair[0], parameters)), reverse=descending)
+        for (value, key, descending), place in zip(self._passes, self._places):
+            if place is None:
+                pairs.sort(key=lambda pair: key(value(pair[0], parameters)), reverse=descending)
+            else:
+                pairs.sort(key=lambda pair: key(pair[1][place]), reverse=descending)
 
     def sorted(self, found: list[tuple[Found, Row]], parameters: Parameters) -> list[tuple[Found, Row]]:
         for value, key, descending in self._passes:
@@ -90,8 +103,6 @@ class CompiledSelect:
         self._grouping = Grouping(select.group_by, select.aggregates) if grouped else None
         self._having = None if select.having is None else compile_predicate(select.having)
         self.project = compile_row(select.outputs, division_errors)
-        self.late = not select.distinct and assigns(select.outputs)
-        """The outputs are to be computed in the order of the result, one after the other."""
         self.distinct = row_key([column.type for column in select.columns]) if select.distinct else None
         self.limit = None if select.limit is None else compile_scalar(select.limit)
         self.offset = None if select.offset is None else compile_scalar(select.offset)
@@ -99,7 +110,8 @@ class CompiledSelect:
         if select.table is not None and self._filter is not None and not grouped:
             direction = key_order(select.table, self._filter.path, select.order_by)
         self._reverse = direction is True
-        self.sorter = Sorter(select.order_by) if select.order_by and direction is None else None
+        self.sorter = Sorter(select.order_by, select.outputs) if select.order_by and direction is None else None
+        self.late = is_late(select.outputs, select.distinct, self.sorter)
 
     async def run(self, execution: Execution) -> ResultSet:
         found = await self.stream(execution, False)
@@ -240,7 +252,8 @@ class _Output:
         for place in self._large:
             self._bytes += sum([len(output[place]) for _, output in pairs if output[place] is not None])  # type: ignore[misc, arg-type]
         self._count += len(pairs)
-        if self.stop is not None and len(self._pairs) > self._buffer_max:
+        sorter = self._select.sorter
+        if self.stop is not None and len(self._pairs) > self._buffer_max and (sorter is None or sorter.is_fixed):
             self._sort()
             del self._pairs[self.stop :]
 
@@ -294,6 +307,8 @@ def is_long(type_: SqlType) -> bool:
     return type_.kind in STRINGS | BLOBS and (type_.length is None or type_.length > 255)
 
 
-def assigns(outputs: Sequence[Expression]) -> bool:
-    """Whether user variables are assigned to."""
-    return any(isinstance(each, Call) and each.function == ASSIGN for output in outputs for each in walk(output))
+def is_late(outputs: Sequence[Expression], distinct: bool, sorter: Sorter | None) -> bool:
+    """Whether the outputs are to be computed in the order of the result, one after the other."""
+    if distinct or (sorter is not None and sorter.reads_outputs):
+        return False
+    return any(isinstance(each, Call) and each.function in (ASSIGN, SEQUENCE) for output in outputs for each in walk(output))

@@ -1,5 +1,8 @@
 """RAND, UUID and UUID_SHORT: another value for every row, so no view can keep it.
 
+With a seed, RAND is what MySQL's generator gives: for a constant one number after the other, in the order in which
+rows are read; for a column the first number after each row's seed.
+
 They are here because `dataflow`, where other functions are, leaves nothing to chance.
 """
 
@@ -10,30 +13,40 @@ import uuid
 from itertools import count
 
 from dataflow.conversion import Domain
-from dataflow.errors import Unsupported
-from dataflow.expression import Expression, columns_of
 from dataflow.functions.registry import function
-from dataflow.types import BIGINT_UNSIGNED, DOUBLE, SqlType, text
+from dataflow.types import BIGINT_UNSIGNED, DOUBLE, text
+from dataflow.user_variables import UserVariables
+
+SEQUENCE = "rand of a constant"
 
 _SEED_MAX = 0x3FFFFFFF
 _short = count(random.getrandbits(62))
 
 
-def _rand_type(arguments: tuple[Expression, ...]) -> SqlType:
-    if arguments and not columns_of(arguments[0]):
-        raise Unsupported("RAND(seed)")  # a sequence over the rows, in whatever order they are read
-    return DOUBLE
-
-
-@function("rand", arguments=(Domain.INTEGER,), optional=1, nulls=True, result=_rand_type, volatile=True)
+@function("rand", arguments=(Domain.INTEGER,), optional=1, nulls=True, result=DOUBLE, volatile=True)
 def rand(*seed: int | None) -> float:
     """A number from 0 to 1; with a seed the first one that MySQL's generator gives after it."""
     if not seed:
         return random.random()
-    low = (seed[0] or 0) & 0xFFFFFFFF
-    one = ((low * 0x10001 + 55555555) & 0xFFFFFFFF) % _SEED_MAX
-    two = ((low * 0x10000001) & 0xFFFFFFFF) % _SEED_MAX
-    return (one * 3 + two) % _SEED_MAX / _SEED_MAX
+    return _next(*_seeded(seed[0]))[0] / _SEED_MAX
+
+
+@function(SEQUENCE, arguments=(Domain.ANY, Domain.ANY, Domain.INTEGER), nulls=True, result=DOUBLE, volatile=True)
+def rand_of_constant(variables: UserVariables, number: int, seed: int | None) -> float:
+    """The next one of the statement's sequence `number`."""
+    found = variables.sequences.get(number) or _seeded(seed)
+    found = variables.sequences[number] = _next(*found)
+    return found[0] / _SEED_MAX
+
+
+def _seeded(seed: int | None) -> tuple[int, int]:
+    low = (seed or 0) & 0xFFFFFFFF
+    return ((low * 0x10001 + 55555555) & 0xFFFFFFFF) % _SEED_MAX, ((low * 0x10000001) & 0xFFFFFFFF) % _SEED_MAX
+
+
+def _next(one: int, two: int) -> tuple[int, int]:
+    one = (one * 3 + two) % _SEED_MAX
+    return one, (one + two + 33) % _SEED_MAX
 
 
 @function("uuid", arguments=(), result=text(36), volatile=True)

@@ -12,7 +12,7 @@ plan gives its value. The clock stands still within a statement, as in MySQL.
 | user, current_user, database, version, charset… | str, or None                            |
 | connection_id, last_insert_id, found_rows, row_count | int                                |
 | user_variable:NAME            | a value of the class that `Settings.variables` says, or None |
-| user_variables                | `UserVariables`, for statements that assign to some       |
+| user_variables                | `UserVariables`, for statements that assign to some, or have a RAND(seed) |
 | system_variable:SCOPE.NAME    | int for those in `NUMERIC_VARIABLES`, else str; SCOPE is session or global |
 """
 

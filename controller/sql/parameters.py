@@ -20,6 +20,8 @@ class Parameters:
         self.facts: list[str] = []
         self.assigned: frozenset[str] = frozenset()
         """The user variables that the statement assigns to."""
+        self.sequences = 0
+        """So many RAND(seed) are in the statement."""
 
     def parameter(self, index: int, hint: SqlType | None) -> Parameter:
         found = self.types[index]

@@ -371,7 +371,8 @@ class Translator:
         translated = [self.translate(each) for each in arguments]
         if name in OF_NUMBERS:
             translated = [as_number(each) for each in translated]
-        return called(name, translated, self.settings.time_zone)
+        sequence = user_variables.sequence(name, translated, self.parameters)
+        return sequence or called(name, translated, self.settings.time_zone)
 
     def _default_of(self, node: Any) -> Expression:
         """DEFAULT(column)"""

@@ -6,17 +6,19 @@ are taken out, to be evaluated first, and what they select is what the variables
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
 
 from controller.sql import facts
+from controller.sql.chance import SEQUENCE
 from controller.sql.constants import as_number
 from controller.sql.parameters import Parameters
 from controller.sql.parse import syntax_error
 from controller.sql.settings import Settings
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expression import Expression, Literal
+from dataflow.expression import Call, Expression, Literal, columns_of
 from dataflow.functions import call
 from dataflow.functions.casts import cast
 from dataflow.functions.user_variables import ASSIGN, VARIABLE
@@ -48,6 +50,23 @@ def last_insert_id(arguments: list[Expression], parameters: Parameters) -> Expre
         raise InvalidStatement(Condition.WRONG_ARGUMENT_COUNT, "last_insert_id")
     value = cast(as_number(arguments[0]), BIGINT_UNSIGNED)
     return call(ASSIGN, _variables(parameters), Literal(LAST_INSERT_ID, text()), value)
+
+
+def sequence(name: str, arguments: list[Expression], parameters: Parameters) -> Expression | None:
+    """RAND(seed) of a constant: one number after the other, from the beginning of the statement; None for other calls."""
+    if name != "rand" or len(arguments) != 1 or columns_of(arguments[0]):
+        return None
+    parameters.sequences += 1
+    return call(SEQUENCE, _variables(parameters), Literal(parameters.sequences, BIGINT), arguments[0])
+
+
+def begun(expression: Expression) -> Expression:
+    """For a row of VALUES, whose RAND(seed) is none of another row's: the first of its numbers."""
+    if not isinstance(expression, Call):
+        return expression
+    if expression.function == SEQUENCE:
+        return call("rand", expression.arguments[2])
+    return replace(expression, arguments=tuple([begun(each) for each in expression.arguments]))
 
 
 def _variables(parameters: Parameters) -> Expression:

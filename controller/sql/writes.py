@@ -28,6 +28,7 @@ from controller.sql.select import limits, order_items, table_source
 from controller.sql.selection import plan_select
 from controller.sql.settings import Settings
 from controller.sql.translate import Translator
+from controller.sql.user_variables import begun
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Expression, Literal
 from dataflow.schema import Table
@@ -124,7 +125,8 @@ class WritePlanner:
             if not is_default(node):
                 translator.translate(node)  # its parameters are still counted
             return None
-        return self.value(table, position, node, translator)
+        found = self.value(table, position, node, translator)
+        return begun(found) if found is not None and self._parameters.sequences else found
 
     @property
     def _ignores_generated(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import pymysql
 import pytest
 
+from tests.mariadb import MariaDB
 from tests.wire.server import ServerThread
 
 ROWS = 200
@@ -120,3 +121,68 @@ def test_samples_that_look_the_same_differ(cursor: Any) -> None:
     sample = "(SELECT id FROM n WHERE RAND() < 0.5)"
     both = column(cursor, f"SELECT COUNT(*) FROM {sample} a JOIN {sample} b ON a.id = b.id")[0]
     assert ROWS / 20 < both < ROWS * 9 / 20, "one in 10^10 is beyond"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT RAND() AS r, id FROM n ORDER BY r",
+        "SELECT RAND() AS r, id FROM n ORDER BY 1 LIMIT 20",
+        "SELECT RAND() AS r, n.id FROM n JOIN n m ON m.id = n.id ORDER BY r, n.id",
+        "SELECT RAND() AS r, COUNT(*) FROM n GROUP BY id ORDER BY r",
+        "SELECT DISTINCT RAND() AS r, id FROM n ORDER BY r",
+        "SELECT r FROM (SELECT RAND() AS r FROM n ORDER BY r LIMIT 20) q ORDER BY r",
+        "SELECT RAND() AS r FROM n UNION ALL SELECT RAND() FROM n ORDER BY r",
+        "SELECT RAND(7) AS r, id FROM n ORDER BY r",
+    ],
+)
+def test_rows_are_in_the_order_of_what_was_drawn(cursor: Any, query: str) -> None:
+    found = column(cursor, query)
+    assert found == sorted(found) and len(set(found)) == len(found)
+
+
+SEEDED = [
+    "SELECT RAND(5)",
+    "SELECT RAND(5), RAND(5), RAND(1 + 4)",
+    "SELECT RAND(NULL), RAND(0), RAND(-1), RAND('7'), RAND(2.5), RAND(4294967297), RAND(1e30)",
+    "SELECT id, RAND(5), RAND(6) FROM n",
+    "SELECT id, RAND(5) FROM n WHERE id < 9 ORDER BY id DESC",
+    "SELECT id, RAND(5) FROM n WHERE id < 9 ORDER BY id % 3 DESC, id LIMIT 4",
+    "SELECT id, RAND(5) AS r FROM n WHERE id < 9 ORDER BY r",
+    "SELECT id FROM n ORDER BY RAND(5) LIMIT 8",
+    "SELECT id FROM n ORDER BY RAND(3), id",
+    "SELECT id FROM n WHERE RAND(5) < 0.2",
+    "SELECT RAND(5) UNION ALL SELECT RAND(5)",
+    "SELECT r FROM (SELECT RAND(5) AS r FROM n WHERE id < 3) q",
+    "SELECT n.id, RAND(5) FROM n JOIN n m ON m.id = n.id WHERE n.id < 3",
+    "SELECT id % 3, ROUND(SUM(RAND(5)), 9) FROM n GROUP BY id % 3 ORDER BY 1",
+    "SELECT * FROM seeded",
+]
+SEEDING = [
+    "CREATE TABLE seeded (id INT PRIMARY KEY, r DOUBLE)",
+    "INSERT INTO seeded VALUES (1, RAND(5)), (2, RAND(5)), (3, 1 + RAND(6))",
+    "INSERT INTO seeded SELECT id + 10, RAND(5) FROM n WHERE id < 3",
+    "INSERT INTO seeded VALUES (1, 0), (2, 0) ON DUPLICATE KEY UPDATE r = RAND(8)",
+    "UPDATE seeded SET r = RAND(9) WHERE id > 11",
+]
+
+
+def test_rand_of_a_constant_is_the_sequence_that_mariadb_gives(cursor: Any, mariadb: MariaDB) -> None:
+    cursor.execute("DROP TABLE IF EXISTS seeded")
+    with mariadb.connect(mariadb.fresh_database()) as connection, connection.cursor() as other:
+        other.execute("CREATE TABLE n (id INT PRIMARY KEY)")
+        other.execute("INSERT INTO n (id) VALUES " + ", ".join(f"({number})" for number in range(ROWS)))
+        for each in (cursor, other):
+            for sql in SEEDING:
+                each.execute(sql)
+        for sql in SEEDED * 2:
+            other.execute(sql)
+            cursor.execute(sql)
+            assert cursor.fetchall() == other.fetchall(), sql
+
+
+def test_each_execution_begins_with_the_first_number_of_its_seed(cursor: Any) -> None:
+    cursor.execute("PREPARE p FROM 'SELECT RAND(?) FROM n WHERE id < 2'")
+    cursor.execute("SET @five = 5, @six = 6")
+    for name, first in (("five", 0.40613597483014313), ("six", 0.6563190842571847), ("five", 0.40613597483014313)):
+        assert column(cursor, f"EXECUTE p USING @{name}")[0] == first
