@@ -18,8 +18,10 @@ import numpy as np
 from backend.shared_memory.entry import TAIL_BYTES
 from backend.shared_memory.probing import Array
 
-_BOUNDS = np.array([-(1 << 31), -(1 << 15), -(1 << 7), -(1 << 5), 0, 1 << 7, 1 << 8, 1 << 16, 1 << 32])
+_UPPER_BOUNDS = [1 << 7, 1 << 8, 1 << 16, 1 << 32]
+_BOUNDS = np.array([-(1 << 31), -(1 << 15), -(1 << 7), -(1 << 5), 0, *_UPPER_BOUNDS])
 """Between these, numbers are encoded alike."""
+_UNSIGNED_BOUNDS, _NOT_NEGATIVE = np.array(_UPPER_BOUNDS, np.uint64), np.array(5)
 _WIDTHS = np.array([9, 5, 3, 2, 1, 1, 2, 3, 5, 9])
 # Arrays without dimensions are the quickest constants.
 _ZERO, _ONE, _THREE, _HALF, _BYTE = np.array(0), np.array(1), np.array(3), np.array(32), np.array(0xFF)
@@ -29,6 +31,7 @@ class Amender:
     """Changes the numbers in `columns` of entries with these cell codes, see `amender`."""
 
     def __init__(self, codes: str, columns: Sequence[int]) -> None:
+        self._codes = codes
         self._columns = columns
         self._places = [_place(codes, column) for column in columns]
         used = {each for column, (text, between) in zip(columns, self._places) for each in (column, *between, *text)}
@@ -50,10 +53,10 @@ class Amender:
         for column, value, (text, between) in zip(self._columns, values, self._places):
             end = cells[:, text[0]] >> _HALF if text else np.full(len(rows), self._start)
             for each in between:
-                end += _WIDTHS[_BOUNDS.searchsorted(cells[:, each], "right")]
-            old = cells[:, column]
-            kinds = _BOUNDS.searchsorted(old, "right")
-            fits &= _BOUNDS.searchsorted(value, "right") == kinds
+                end += _WIDTHS[_kinds(cells[:, each], self._codes[each])]
+            old, code = cells[:, column], self._codes[column]
+            kinds = _kinds(old, code)
+            fits &= _kinds(value, code) == kinds
             end += _WIDTHS[kinds]
             end -= _ONE
             end *= fits
@@ -69,7 +72,7 @@ class Amender:
             words[heads + column] = value
             at = rows + end
             octets[at] = value.astype(np.uint8)
-            widths = _WIDTHS[_BOUNDS.searchsorted(value, "right")]
+            widths = _WIDTHS[_kinds(value, self._codes[column])]
             for width in range(3, int(widths.max(initial=0)) + 1):
                 at -= _ONE
                 value = value >> 8
@@ -77,10 +80,11 @@ class Amender:
                 octets[at[some]] = value[some].astype(np.uint8)
 
 
-def copy_blocks(file: Any, sources: Array, targets: Array, size: int) -> None:
-    """Copy blocks of `size` bytes from and to these places in the file."""
-    blocks = np.ndarray(((len(file) - size) // 8 + 1,), _block(size), file, strides=(8,))
-    blocks[targets >> _THREE] = blocks[sources >> _THREE]
+def _kinds(numbers: Array, code: str) -> Array:
+    """Numbers of the same kind are encoded alike, in as many bytes as `_WIDTHS` has for it."""
+    if code == "q":
+        return np.asarray(_BOUNDS.searchsorted(numbers, "right"))
+    return np.asarray(_UNSIGNED_BOUNDS.searchsorted(numbers.view(np.uint64), "right") + _NOT_NEGATIVE)
 
 
 @lru_cache(maxsize=1024)
@@ -96,8 +100,3 @@ def _place(codes: str, column: int) -> tuple[tuple[int, ...], range]:
     """The last text before a column, if there is one, and the columns in between."""
     text = codes.rfind("s", 0, column)
     return (() if text < 0 else (text,)), range(text + 1, column)
-
-
-@lru_cache(maxsize=256)
-def _block(size: int) -> np.dtype[np.void]:
-    return np.dtype((np.void, size))

@@ -83,9 +83,15 @@ class Heap:
         free = self._free.get(size, [])
         places = free[-count:]
         del free[-count:]
+        end = self.top + size * min(count - len(places), (self._limit_bytes - self.top) // size)
+        if end > self.reserved_bytes:
+            stop = max(end, self.reserved_bytes + max(STEP_BYTES_MIN, self.reserved_bytes // 16))
+            stop = min(stop, self._limit_bytes)
+            self._reserve(self.reserved_bytes, stop)
+            self.reserved_bytes = stop
+        places += range(self.top, end, size)
+        self.top = end
         self.live_bytes += size * len(places)
-        while len(places) < count and (place := self.allocate(size)) is not None:
-            places.append(place)
         return places
 
     def free(self, place: int, size: int) -> None:

@@ -233,19 +233,34 @@ class Publisher:
         return publication
 
     def publish(self, engine: Engine) -> None:
-        """Show what has changed since the last time."""
-        for view, keys, amended in engine.take_touched():
-            self.follow(engine, view, keys, amended)
+        """Show what has changed since the last time, in all views at once but for a moment."""
+        changed = [self._edit(engine, *each) for each in engine.take_touched()]
+        for publication in changed:
+            self._show(publication)
 
-    def follow(self, engine: Engine, view: View, keys: Iterable[Key], amended: Mapping[Key, Row] = NONE) -> None:
+    def follow(self, engine: Engine, view: View, keys: Iterable[Key]) -> None:
         """Show what has become of these keys, as far as they are shown."""
+        self._show(self._edit(engine, view, keys, NONE))
+
+    def _edit(
+        self, engine: Engine, view: View, keys: Iterable[Key], amended: Mapping[Key, Row]
+    ) -> Publication | OrderedPublication | None:
         publication = self._publications.get(view.number)
+        if publication is None:
+            return None
+        try:
+            publication.follow(engine, keys, amended)
+        except Exception as error:
+            self._fail(view, error)
+            return None
+        return publication
+
+    def _show(self, publication: Publication | OrderedPublication | None) -> None:
         if publication is not None:
             try:
-                publication.follow(engine, keys, amended)
                 publication.writer.publish()
             except Exception as error:
-                self._fail(view, error)
+                self._fail(publication.view, error)
 
     def _fail(self, view: View, error: Exception) -> None:
         """Memory has run out, or worse: the view is not shared for a good while, and no epoch is held up."""

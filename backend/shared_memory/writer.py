@@ -16,10 +16,11 @@ from zlib import crc32
 
 import numpy as np
 
-from backend.shared_memory.amendment import Amender, copy_blocks
+from backend.shared_memory.amendment import Amender
 from backend.shared_memory.entry import TAIL_BYTES, EntryLayout, entry_extent, entry_extents, key_of
 from backend.shared_memory.heap import Heap, block_sizes, by_size
 from backend.shared_memory.probing import Array, find, tags_of
+from backend.shared_memory.relocation import copy_blocks, moved_entries
 from backend.shared_memory.segment import (
     BITS_MIN,
     COMPLETE,
@@ -202,7 +203,7 @@ class SharedViewWriter:
             places = heap.allocate_many(size, len(some))
             some = some[: len(places)]
             starts[some] = np.array(places, np.int64) + heap_start
-            copy_blocks(memory, old[some], starts[some], size)
+            copy_blocks(memory, old[some], memory, starts[some], size)
             heap.free_many(size, (old[some] - heap_start).tolist())
         done = starts > 0
         if not done.all():
@@ -350,7 +351,7 @@ class SharedViewWriter:
             tags, locations = pairs[live, 0], pairs[live, 1].copy()
             if compact:
                 self._heap = Heap(HEAP_BYTES_MAX, new.reserve)
-                self._copy_entries(old, new, locations)
+                locations = moved_entries(old, new, self._heap, self._layout.width, self._exact, locations)
             else:
                 new.reserve(0, max(old_heap.reserved_bytes, 1))
                 start, stop = old.heap_start, old.heap_start + old_heap.top
@@ -370,17 +371,6 @@ class SharedViewWriter:
         if old is not self._announced:
             old.path.unlink(missing_ok=True)  # nobody has heard of it
         log.debug("%s: generation %d, %d keys, %d slots", self._name, self._generation, self.count, 1 << bits)
-
-    def _copy_entries(self, old: Segment, new: Segment, locations: Array) -> None:
-        """Copy the entries one after the other and change their locations."""
-        for number, location in enumerate(locations.tolist()):
-            rows, length = location >> LENGTH_BITS << 3, location & LENGTH_MASK
-            start, size = entry_extent(old.memory, self._layout.width, rows, length)
-            place = self._heap.allocate(size)
-            assert place is not None, "less than was there before"
-            to = new.heap_start + place
-            new.memory[to : to + size] = old.memory[start : start + size]
-            locations[number] = (to + rows - start) >> 3 << LENGTH_BITS | length
 
     def _place(self, old: Segment, new: Segment, live: Array, tags: Array, locations: Array) -> None:
         """Fill both indexes of the new file. In the order of their first slots, each key takes the next free one."""
