@@ -20,19 +20,23 @@ from controller.sql.settings import DEFAULT_SETTINGS
 from dataflow.expression import Column, Expression, Literal
 from dataflow.functions import call
 from dataflow.node import Aggregate, AggregateFunction, Base, Join, LeftJoin, Node
-from dataflow.types import BIGINT, DOUBLE, INT, Row, SqlType, Value, decimal, text
+from dataflow.types import BIGINT, DOUBLE, INT, Kind, Row, SqlType, Value, decimal, text
 from tests.unit.backend.shared_view_processes import encode
 from tests.unit.backend.test_publication import Shop, shop
 
 EDGES = [each + near for each in (0, 32, 128, 256, 1 << 15, 1 << 16, 1 << 31, 1 << 32, 1 << 62) for near in (-2, -1, 0, 1)]
-NUMBERS = sorted({*EDGES, *(-each for each in EDGES), -(1 << 63), (1 << 63) - 1})
+NUMBERS = sorted({*EDGES, *(-each for each in EDGES), 1 - (1 << 63), (1 << 63) - 1})
 TEXTS = ["", "a", "é" * 20, "x" * 31, "x" * 32, "y" * 300, "z" * 70_000]
+UNSIGNED = SqlType(Kind.BIGINT, unsigned=True)
+UNSIGNED_NUMBERS = [each for each in NUMBERS if each >= 0] + [(1 << 64) - 1 - each for each in EDGES if each >= 0]
 LAYOUTS: list[tuple[list[SqlType], set[int]]] = [
     ([INT, text(100), BIGINT], {2}),
     ([BIGINT, BIGINT], {0, 1}),
     ([BIGINT, text(100), INT, text(100), BIGINT, BIGINT, text(9)], {2, 4, 5}),
     ([DOUBLE, text(100), BIGINT, decimal(9, 2), BIGINT], {2, 4}),
     ([INT] * 20, {0, 7, 19}),
+    ([INT, UNSIGNED, BIGINT], {2}),
+    ([INT, UNSIGNED, UNSIGNED], {1, 2}),
 ]
 
 
@@ -41,6 +45,8 @@ def value(kind: SqlType, chance: random.Random) -> Value:
         return None
     if kind is DOUBLE:
         return chance.choice([0.0, 1.5, -2.25])
+    if kind is UNSIGNED:
+        return chance.choice(UNSIGNED_NUMBERS)
     if kind in (INT, BIGINT):
         return chance.choice(NUMBERS)
     return chance.choice([Decimal("1.25"), Decimal("-17.00")] if kind == decimal(9, 2) else TEXTS)
@@ -80,7 +86,8 @@ def test_an_amended_entry_has_the_bytes_of_a_new_one(number: int) -> None:
                 for column in columns:
                     old = row[column]
                     near = old + chance.choice([1, -1]) if isinstance(old, int) and -(1 << 63) < old < (1 << 63) - 1 else 5
-                    row[column] = near if chance.random() < 0.9 else chance.choice(NUMBERS)
+                    new = near if chance.random() < 0.9 else chance.choice(NUMBERS)
+                    row[column] = abs(new) if types[column] is UNSIGNED else new
                 changed[key] = tuple(row)
             slots, _ = views[0].find_many(np.array(keys))
             values = [np.array([row[column] for row in changed.values()]) for column in sorted(columns)]
