@@ -114,13 +114,13 @@ class ResultFormat:
         return made
 
     def batched(
-        self, status: int, deprecate_eof: bool, cells: Sequence[Cell], types: Sequence[SqlType]
+        self, status: int, deprecate_eof: bool, binary: bool, cells: Sequence[Cell], types: Sequence[SqlType]
     ) -> Callable[[Entries], Answer | None] | None:
-        """As `whole`, as text, of the rows in entries of a view with these `types`.
+        """As `whole`, of the rows in entries of a view with these `types`.
 
         What is made, or all of it, is None where it has to be done row by row.
         """
-        batches = row_batches(cells, types, self._types, self._codec)
+        batches = row_batches(cells, types, self._types, self._codec, binary)
         if batches is None:
             return None
         encode = batches.encoded

@@ -1,11 +1,11 @@
-"""Many rows as packets of the text protocol, made a column at a time of entries of shared memory.
+"""Many rows as packets, text or binary, made a column at a time of entries of shared memory.
 
 An entry has its texts behind their lengths already, almost as the protocol wants them, and its
 numbers in words of their own. So the packets are made inside the copied entries: lengths and
 digits are written where they are to be read, and one call then puts the pieces of all rows,
-which lie anywhere in the copy, one after the other.
+which lie anywhere in the copy, one after the other. Binary numbers are sent as they are.
 
-Invariant: the bytes are those of `results.text_encoder`, or there are none: for columns of other
+Invariant: the bytes are those of the encoders in `results`, or there are none: for columns of other
 types than integers and texts, and rows with a text that is too long, the caller goes row by row.
 """
 
@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from backend.execution.instant import Cell
 from backend.shared_memory.columns import Entries
 from backend.shared_memory.gathering import spans, taken
-from dataflow.types import BLOBS, INTEGERS, STRINGS, SqlType
+from dataflow.types import BLOBS, INTEGERS, STRINGS, Kind, SqlType
 
 Array = np.ndarray[Any, Any]
 
@@ -30,6 +30,9 @@ TEXT_BYTES_MAX = 250
 """The length of a longer one takes more than the one byte that there is room for."""
 NULL = 0xFB
 HEADER_BYTES = 4
+BITMAP_BYTES_MAX = 7
+"""So many fit a word with the byte before them."""
+BINARY_BYTES = {Kind.TINYINT: 1, Kind.SMALLINT: 2, Kind.MEDIUMINT: 4, Kind.INT: 4, Kind.BIGINT: 8}
 
 SMALL_MAX, WORD_MAX = 10_000, 10_000_000
 """Numbers below these fit a word with their length: by one look at a table, or by two."""
@@ -48,7 +51,7 @@ _SHIFTS = np.array([8 * len(text) + 8 for text in _DIGITS])
 
 # Arrays without dimensions are the quickest constants.
 _ONE, _THOUSAND, _BYTE, _HEADER = np.array(1), np.array(1000), np.array(0xFF), np.array(HEADER_BYTES)
-_BEGINS_AT, _HALF = np.array(0xFFFFFFFF), np.array(32)
+_BEGINS_AT, _HALF, _EIGHT = np.array(0xFFFFFFFF), np.array(32), np.array(8)
 _BINARY, _TEXT = pa.large_binary(), pa.large_string()
 _NOTHING = pa.scalar("", _TEXT)
 
@@ -67,20 +70,24 @@ class RowBatches:
     """The rows of a view of these types, of which `cells` are sent.
 
     Each cell is a piece. A row's header is in the second half of its word of NULLs; where the first cell is a
-    number, it is in the word after that, and is one piece with the header.
+    number that is sent as text, it is in the word after that, and is one piece with the header. In binary rows, that
+    word has the bits of NULLs. `sizes` are how many bytes a binary number of each cell has.
     """
 
-    def __init__(self, cells: Sequence[Cell], types: Sequence[SqlType]) -> None:
+    def __init__(self, cells: Sequence[Cell], types: Sequence[SqlType], sizes: Sequence[int] | None = None) -> None:
         numbers = [number for number, cell in enumerate(cells) if types[cell.place].kind in INTEGERS]
         texts = [number for number in range(len(cells)) if number not in numbers]
         # Numbers first, then texts: `order` says which cell is which.
         self._order = np.array(numbers + texts)
         self._cells = [cells[number] for number in numbers + texts]
         self._count = len(numbers)
+        self._width = len(types)
         self._unsigned = [types[cells[number].place].unsigned for number in numbers]
         self._number_places = np.array([cells[number].place for number in numbers], int)
         self._text_places = np.array([cells[number].place for number in texts], int)
-        self._begins_with_number = numbers[:1] == [0]
+        self._sizes = None if sizes is None else np.array([sizes[number] for number in numbers], int)[:, None]
+        self._head_bytes = HEADER_BYTES if sizes is None else HEADER_BYTES + 1 + bitmap_bytes(len(cells))
+        self._begins_with_number = numbers[:1] == [0] and sizes is None
         targets = self._number_places.copy()
         if self._begins_with_number:
             targets[0] = len(types) + 1
@@ -104,7 +111,9 @@ class RowBatches:
             return None
         others: list[Array] = []
         is_one = self._begins_with_number
-        if self._count:
+        if self._sizes is not None:
+            self._add_binary(columns, self._sizes, starts, nulls, pieces)
+        elif self._count:
             numbers = columns[self._number_places]
             for place, null in nulls.items():
                 if place < self._count and (instead := self._cells[place].number) is not None:
@@ -117,13 +126,14 @@ class RowBatches:
                 is_one = False
                 others = self._add_large(words, numbers, starts, nulls, pieces)
         lengths = np.add.reduce(pieces[1] - pieces[0])
+        lengths += self._head_bytes - HEADER_BYTES
         offsets = spans(count * (len(self._cells) + (not is_one)))
         places = offsets[1:-1].reshape(count, -1, 2).T
         (places if is_one else places[:, 1:])[:, self._order] = pieces
         header = starts + (8 * width + HEADER_BYTES)
         places[0, 0] = header
         if not is_one:
-            places[1, 0] = header + _HEADER
+            places[1, 0] = header + self._head_bytes
         columns[width] = (_sequences(first + count)[first:] | lengths) << _HALF
         source = np.concatenate([words.view(np.uint8).reshape(-1), *others]) if others else words
         return taken(pa.py_buffer(source), offsets, _BINARY).buffers()[2]
@@ -154,9 +164,28 @@ class RowBatches:
             if number >= self._count:
                 text = number - self._count
                 cell = starts[null] + 8 * self._cells[number].place
-                begins[text][null], ends[text][null], lengths[text][null] = cell, cell + 1, NULL
+                sent = int(self._sizes is None)  # binary rows have it among their bits
+                begins[text][null], ends[text][null], lengths[text][null] = cell, cell + sent, NULL
         words.view(np.uint8).reshape(-1)[begins] = lengths
         return True
+
+    def _add_binary(
+        self, columns: Array, sizes: Array, starts: Array, nulls: Mapping[int, Array], pieces: Array
+    ) -> None:
+        """Numbers, and the bits of all that are NULL."""
+        begins, ends = pieces[0, : self._count], pieces[1, : self._count]
+        np.add(starts, 8 * self._number_places[:, None], out=begins)
+        np.add(begins, sizes, out=ends)
+        bits = np.zeros(columns.shape[1], np.int64)
+        for number, null in nulls.items():
+            cell = self._cells[number]
+            if cell.number is not None:
+                columns[cell.place][null] = cell.number
+                continue
+            if number < self._count:
+                ends[number][null] = begins[number][null]
+            bits |= null.astype(np.int64) << int(self._order[number]) + 2
+        columns[self._width + 1] = bits << _EIGHT  # behind a byte that is 0
 
     def _add_numbers(
         self, columns: Array, numbers: Array, largest: int, starts: Array, nulls: Mapping[int, Array], pieces: Array
@@ -204,19 +233,24 @@ class RowBatches:
         return sources
 
 
+def bitmap_bytes(count: int) -> int:
+    """What the NULLs of a binary row with so many columns take."""
+    return (count + 9) // 8
+
+
 def row_batches(
-    cells: Sequence[Cell], node_types: Sequence[SqlType], types: Sequence[SqlType], codec: str
+    cells: Sequence[Cell], node_types: Sequence[SqlType], types: Sequence[SqlType], codec: str, binary: bool
 ) -> RowBatches | None:
-    """How rows that are these cells of a view go out as text; None if it has to be done row by row.
+    """How rows that are these cells of a view go out; None if it has to be done row by row.
 
     `types` are those of the columns as they are sent, in `codec`.
     """
-    if len({cell.place for cell in cells}) < len(cells):
+    if len({cell.place for cell in cells}) < len(cells) or (binary and bitmap_bytes(len(cells)) > BITMAP_BYTES_MAX):
         return None
     for cell, sent in zip(cells, types):
         kinds = (node_types[cell.place].kind, sent.kind)
-        is_number = all(kind in INTEGERS for kind in kinds) and not sent.zerofill
+        is_number = all(kind in INTEGERS for kind in kinds) and (binary or not sent.zerofill)
         is_text = all(kind in STRINGS for kind in kinds) and codec == "utf-8"
         if not is_number and not is_text and not all(kind in BLOBS for kind in kinds):
             return None
-    return RowBatches(cells, node_types)
+    return RowBatches(cells, node_types, [BINARY_BYTES.get(sent.kind, 0) for sent in types] if binary else None)

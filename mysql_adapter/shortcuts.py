@@ -14,7 +14,7 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +65,7 @@ Statement = tuple[str, tuple[str, ...], bool]
 class Shortcut:
     __slots__ = (
         "_assemble", "_batch", "_count", "_encode", "_entries", "_find", "_form", "_is_computed", "_is_kept", "_packets", "_places",
-        "_rows", "_shortcuts", "takes_list",
+        "_rows", "_shortcuts", "answer", "takes_list",
     )  # fmt: skip
 
     def __init__(
@@ -86,14 +86,19 @@ class Shortcut:
         self._count = len(codes)
         self.takes_list = query.is_list(self._count)
         """The parameters are keys, all of them."""
+        is_long = self.takes_list and self._count >= KEYS_AT_ONCE_MIN
+        self.answer: Callable[[Parameters], Answer | None] = self._answer_keys if is_long else self._answer
+        """With packets, and what FOUND_ROWS() is after them; None if the statement has to be executed."""
         self._entries = query.entries
         self._batch = None
-        cells = None if binary else query.cells
+        cells = query.cells
         if cells is not None:
-            self._batch = format.batched(context.status, context.deprecate_eof, cells, query.node_types)
+            self._batch = format.batched(context.status, context.deprecate_eof, binary, cells, query.node_types)
 
-    def answer(self, parameters: Parameters) -> Answer | None:
-        """None if the statement has to be executed."""
+    def _answer_keys(self, parameters: Parameters) -> Answer | None:
+        return self.answer_list(np.array(parameters, np.int64))
+
+    def _answer(self, parameters: Parameters) -> Answer | None:
         if self._is_computed:
             listen()
         found = self._find(parameters)
@@ -116,7 +121,7 @@ class Shortcut:
                 if made is not None or not entries.is_known:
                     return made
         parameters = numbers.tolist()
-        return self.answer((*parameters, *parameters[-1:] * (self._count - len(parameters))))
+        return self._answer((*parameters, *parameters[-1:] * (self._count - len(parameters))))
 
     def _assembled(self, found: tuple[bytes, ...], parameters: Parameters) -> Answer | None:
         assert self._assemble is not None

@@ -300,8 +300,23 @@ def test_clients_that_may_send_attributes_get_the_same(server: ServerThread, cli
         assert len(other.same(payload)) == 100 and batches
 
 
-def test_prepared_lists_are_the_same_both_ways(client: Client) -> None:
-    numbers = SHUFFLED[:120]
-    statement = client.prepare(COUNTED.format(listed(*["?" for _ in numbers])))  # type: ignore[misc]
-    assert client.same(execute(statement, *numbers))
-    assert client.same(execute(statement, *reversed(numbers)))
+@pytest.mark.parametrize("capabilities", [PLAIN, DEPRECATE_EOF])
+@pytest.mark.parametrize("sql", QUERIES)
+def test_prepared_lists_are_the_same_both_ways(
+    server: ServerThread, client: Client, batches: list[int], sql: str, capabilities: int
+) -> None:
+    with Client(server, capabilities) as other:
+        other.query("USE lists")
+        statement = other.prepare(sql.format(f"({', '.join(['?'] * 300)})"))
+        for numbers in (SHUFFLED[:300], SHUFFLED[300:0:-1], SHUFFLED[:150] * 2, range(1000, 1300)):
+            rows = other.same(execute(statement, *numbers))
+            assert batches[-1:] == [len(rows)]
+        some = [*SHUFFLED[:299], None]
+        for types in (True, False):
+            payload = execute(statement, *some, types=types)
+            assert other.run(payload) == other.executed(payload)
+
+
+def test_lists_on_several_lines_are_made_at_once(client: Client, batches: list[int]) -> None:
+    wanted = text(COUNTED.format(listed(*SHUFFLED[:100], between=",\n  ")))
+    assert client.same(wanted) and batches
