@@ -76,11 +76,23 @@ def _keyed(random: Random, generator: QueryGenerator) -> Generated:
 
 
 def changes(random: Random, tables: dict[str, list[Item]]) -> list[str]:
-    """One statement, or a transaction of several."""
-    if random.random() < 0.7:
+    """One statement, or a transaction of several. Now and then a definition, which ends the table's views."""
+    draw = random.random()
+    if draw < 0.04:
+        return [_definition(random, tables)]
+    if draw < 0.7:
         return [_change(random, tables)]
     inside = [_change(random, tables) for _ in range(random.randint(2, 4))]
     return ["BEGIN", *inside, random.choice(("COMMIT", "COMMIT", "ROLLBACK"))]
+
+
+def _definition(random: Random, tables: dict[str, list[Item]]) -> str:
+    table = random.choice(list(tables))
+    column = random.choice(tables[table]).sql
+    draw = random.random()
+    if draw < 0.2:
+        return f"TRUNCATE TABLE {table}"
+    return f"CREATE INDEX i ON {table} ({column})" if draw < 0.7 else f"DROP INDEX i ON {table}"
 
 
 def _value(random: Random, family: str) -> str:
