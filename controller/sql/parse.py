@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -27,6 +28,15 @@ from dataflow.errors import Condition, InvalidStatement
 __all__ = ["parameter_count", "parse", "parse_expression", "parse_view", "several", "syntax_error"]
 
 _OPERATORS = frozenset({*"()[]{}&^:,.-=><%/\\+;*~|@#$!", "<>", "!=", "<=", ">=", "<=>", "&&", "||", "->", "->>", ":=", "@@"})
+
+
+_OPEN_LISTS = frozenset(
+    {
+        TokenType.COMMA, TokenType.L_PAREN, TokenType.SELECT, TokenType.DISTINCT, TokenType.FROM, TokenType.GROUP_BY,
+        TokenType.ORDER_BY, TokenType.LIMIT, TokenType.SET, TokenType.VALUES,
+    }
+)  # fmt: skip
+"""What a list begins with, or goes on after."""
 
 
 class _Tokenizer(MySQL.Tokenizer):  # type: ignore[misc]
@@ -79,6 +89,7 @@ class _Parser(MySQLParser):  # type: ignore[misc]
 
     def parse(self, raw_tokens: Any, sql: str) -> Any:
         self._check_names(raw_tokens)
+        self._check_commas(raw_tokens)
         self.marks: dict[int, tuple[int, int]] = {}
         number = 0
         for token in raw_tokens:
@@ -102,6 +113,12 @@ class _Parser(MySQLParser):  # type: ignore[misc]
         for first, last in zip(dots, dots[2:]):
             if last == first + 4:
                 self.raise_error("Too many parts in a name", raw_tokens[last])
+
+    def _check_commas(self, raw_tokens: Any) -> None:
+        """Something has to come before a comma; sqlglot would do without."""
+        for before, token in pairwise(raw_tokens):
+            if token.token_type == TokenType.COMMA and before.token_type in _OPEN_LISTS:
+                self.raise_error("Nothing before a comma", token)
 
     def raise_error(self, message: str, token: Any = None) -> None:
         token = token or self._curr
