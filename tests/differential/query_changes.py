@@ -16,10 +16,13 @@ from tests.differential.query_tables import VALUES, Item
 
 KEYED = 0.4
 """So many of the queries ask for some values of one of their columns."""
+STRANGE = 0.06
+"""So many constants are NULL, or texts where a number was."""
 JOINS_MAX = 10
 """Of more, some have millions of rows in between: MariaDB need not look at them, but a view keeps them."""
-_LITERAL = r"(?:'[^']*'|-?\d+(?:\.\d+)?(?:e0)?)"
-_PLACES = re.compile(rf"(?<=[=<>] ){_LITERAL}(?![\w.])|(?<=IN \(){_LITERAL}(?:, {_LITERAL})*(?=\))|(?<=LIMIT )\d+(?=$| OFFSET \d+$)|(?<=OFFSET )\d+$")
+_LITERAL = r"(?:'[^']*'|-?\d+(?:\.\d+)?(?:e0)?|NULL)"
+_COMPARED = rf"(?<=[=<>] ){_LITERAL}(?![\w.])|(?<=IN \(){_LITERAL}(?:, {_LITERAL})*(?=\))"
+_LIMITS = r"(?<=LIMIT )\d+(?=$| OFFSET \d+$)|(?<=OFFSET )\d+$"
 _FAMILIES = {value: family for family in reversed(VALUES) for value in VALUES[family]}
 
 
@@ -31,11 +34,17 @@ class Shape:
     is_prepared: bool = False
 
     def varied(self, random: Random) -> Shape:
-        """The same with other constants of the same types."""
+        """The same with other constants, most of the same types."""
         others = {value: random.choice(VALUES[family]) for value, family in _FAMILIES.items() if "." not in value}
+        strange = {value: random.choice(("NULL", f"'{other}'")) for value, other in others.items() if other.isdigit()}
+        compared = others | {value: other for value, other in strange.items() if random.random() < STRANGE}
 
         def change(text: str) -> str:
-            return _PLACES.sub(lambda place: re.sub(_LITERAL, lambda found: others.get(found[0], found[0]), place[0]), text)
+            def changed(values: dict[str, str], place: str) -> str:
+                return re.sub(_LITERAL, lambda found: values.get(found[0], found[0]), place)
+
+            text = re.sub(_COMPARED, lambda place: changed(compared, place[0]), text)
+            return re.sub(_LIMITS, lambda place: changed(others, place[0]), text)
 
         statement = replace(self.statement, sql=change(self.statement.sql), elsewhere=change(self.statement.elsewhere))
         return replace(self, statement=statement)
@@ -48,7 +57,8 @@ class Shape:
             values.append(found[0])
             return "?"
 
-        return _PLACES.sub(lambda place: re.sub(_LITERAL, take, place[0]), self.statement.sql), values
+        places = f"{_COMPARED}|{_LIMITS}"
+        return re.sub(places, lambda place: re.sub(_LITERAL, take, place[0]), self.statement.sql), values
 
 
 def shapes(random: Random, tables: dict[str, list[Item]], count: int) -> list[Shape]:

@@ -144,6 +144,8 @@ class Clients:
 
 
 def _parameter(literal: str) -> object:
+    if literal == "NULL":
+        return None
     return Decimal(literal) if "." in literal else literal_eval(literal)
 
 
