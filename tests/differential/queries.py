@@ -292,7 +292,10 @@ class QueryGenerator:
             left = self._condition(depth, columns, outer, level + 1)
             return f"({left} {joint} {self._condition(depth, columns, outer, level + 1)})"
         if level < 2 and draw < 0.4:
-            return f"NOT ({self._condition(depth, columns, outer, level + 1)})"
+            inner = self._condition(depth, columns, outer, level + 1)
+            # MariaDB takes NOT (NOT (x > ANY (…))) for true where x > ANY (…) is false.
+            is_twice = inner.startswith("NOT (") and any(word in inner for word in ("ANY (", "SOME (", "ALL ("))
+            return inner if is_twice else f"NOT ({inner})"
         return self._predicate(depth, columns, outer)
 
     def _predicate(self, depth: int, columns: list[Item], outer: list[Item]) -> str:
