@@ -33,6 +33,7 @@ from backend.recorded_views import RecordedViews
 from backend.sharded_views import ShardedViews
 from backend.shared_view import SharedViews
 from backend.store import CommitResult, Conflict, Locked, Owner, Part, Stored
+from backend.transport import Peer
 from backend.view_definition import ViewDefinition
 from backend.view_messages import HostedViews
 from backend.view_range import Range
@@ -274,12 +275,13 @@ class Cluster(Connections):
         participants = tuple(sorted(parts))
         try:
             settled = min(self._outstanding)
-            requests = {}
-            for shard, part in parts.items():
-                stage = Stage(
-                    transaction, settled, participants, part.writes, part.checks, tables, owner, tuple(part.puts)
-                )
-                requests[asyncio.ensure_future(peers[shard].ask(stage))] = shard
+            stages = {
+                shard: Stage(transaction, settled, participants, part.writes, part.checks, tables, owner, tuple(part.puts))
+                for shard, part in parts.items()
+            }
+            if len(stages) == 1:
+                return {shard: await self._commit_alone(peers[shard], shard, stage) for shard, stage in stages.items()}
+            requests = {asyncio.ensure_future(peers[shard].ask(stage)): shard for shard, stage in stages.items()}
             outcomes: dict[int, Outcome | RowLocked] = {}
             refusal: MillraceError | None = None
             waiting = set(requests)
@@ -309,6 +311,17 @@ class Cluster(Connections):
             return outcomes
         finally:
             self._outstanding.discard(sequence)
+
+    async def _commit_alone(self, peer: Peer, shard: int, stage: Stage) -> Outcome | RowLocked:
+        """The outcome of a transaction of one shard."""
+        try:
+            outcome: Outcome | RowLocked = await peer.ask(stage)
+            return outcome
+        except ConnectionError:
+            return await self._inquire(shard, stage.transaction)
+        except MillraceError:
+            await self._inquire(shard, stage.transaction)
+            raise
 
     async def _inquire(self, shard: int, transaction: tuple[bytes, int]) -> Outcome:
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from apps.vote.clients import schema, story_batches
 from apps.vote.requests import Array
 from backend import connect
@@ -35,7 +37,7 @@ class MillraceClient:
         return len(self._view.lookup_columns(ids))
 
     def vote(self, ids: Array) -> None:
-        self._votes.insert_many([{"user": 0, "story_id": each} for each in ids.tolist()])
+        self._votes.insert_columns({"user": np.zeros(len(ids), np.int64), "story_id": ids})
 
     def close(self) -> None:
         self._database.close()

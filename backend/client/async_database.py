@@ -14,6 +14,7 @@ from backend.client.keyed_query import KeyedQuery
 from backend.client.statements import Result, Statements
 from backend.client.target import find_deployment
 from backend.execution import database as execution
+from backend.execution.column_values import Array
 from backend.execution.transaction import State, Transaction
 from backend.node import Node
 from backend.shared_view import SharedViews
@@ -135,7 +136,7 @@ class AsyncTable:
     async def insert(self, values: Mapping[str, Any] | None = None, **columns: Any) -> Result:
         """Insert a row; `last_insert_id` of the result is its AUTO_INCREMENT number."""
         row = {**(values or {}), **columns}
-        return await self._run(table_sql.insert(self._name, row), list(row.values()))
+        return await self._run(table_sql.insert(self._name, tuple(row)), list(row.values()))
 
     async def insert_many(self, rows: Sequence[Mapping[str, Any]]) -> Result:
         """Insert rows, which all give values for the same columns, in one transaction."""
@@ -148,7 +149,17 @@ class AsyncTable:
             columns = []
         if not columns or set(map(len, rows)) != {len(names)}:
             raise ValueError("all rows must have the same columns, at least one")
-        return await self._statements.run_many(table_sql.insert(self._name, names), columns, self._transaction)
+        return await self._statements.run_many(table_sql.insert(self._name, tuple(names)), columns, self._transaction)
+
+    async def insert_columns(self, columns: Mapping[str, Sequence[Any] | Array]) -> Result:
+        """As `insert_many`, with a sequence or an array of numpy for each column."""
+        counts = set(map(len, columns.values()))
+        if len(counts) != 1:
+            raise ValueError("all columns must have as many values, and there must be at least one")
+        if counts == {0}:
+            return Result()
+        sql = table_sql.insert(self._name, tuple(columns))
+        return await self._statements.run_many(sql, list(columns.values()), self._transaction)
 
     async def update(self, key: Any, values: Mapping[str, Any] | None = None, **columns: Any) -> Result:
         """Change columns of the row with this primary key."""

@@ -48,12 +48,22 @@ class _Loop:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        """Wait for `work`, with less ado than `asyncio.run_coroutine_threadsafe`."""
+        loop, over, tasks = self._loop, threading.Lock(), list[asyncio.Task[T]]()
+        over.acquire()
+
+        def begin() -> None:
+            task = loop.create_task(work)
+            tasks.append(task)
+            task.add_done_callback(lambda _: over.release())
+
+        loop.call_soon_threadsafe(begin)
         try:
-            return future.result()
+            over.acquire()
         except BaseException:
-            future.cancel()
+            loop.call_soon_threadsafe(lambda: tasks[0].cancel())
             raise
+        return tasks[0].result()
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -200,6 +210,10 @@ class Table:
     def insert_many(self, rows: Sequence[Mapping[str, Any]]) -> Result:
         """Insert rows, which all give values for the same columns, in one transaction."""
         return self._loop.run(self._inner.insert_many(rows))
+
+    def insert_columns(self, columns: Mapping[str, Sequence[Any] | Array]) -> Result:
+        """As `insert_many`, with a sequence or an array of numpy for each column: the quickest way."""
+        return self._loop.run(self._inner.insert_columns(columns))
 
     def update(self, key: Any, values: Mapping[str, Any] | None = None, **columns: Any) -> Result:
         """Change columns of the row with this primary key."""

@@ -8,10 +8,11 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import chain, count
+from itertools import count
 from typing import Any, TypeVar
 
-from backend.client.values import Rows, row_converter, to_value, to_values, type_code
+from backend.client.values import Rows, column_values, row_converter, to_value, type_code
+from backend.execution.column_values import Array, ColumnValues
 from backend.execution.database import Database
 from backend.execution.outcome import Done, Outcome, ResultSet
 from backend.execution.transaction import SchemaChanged, Transaction
@@ -120,11 +121,11 @@ class Statements:
         await self.database.extend_program(statements, self.schema, DEFAULT_SETTINGS)
 
     async def run_many(
-        self, sql: str, columns: Sequence[Sequence[Any]], transaction: Transaction | None = None
+        self, sql: str, columns: Sequence[Sequence[Any] | Array], transaction: Transaction | None = None
     ) -> Result:
         """Run an INSERT of one row for many, whose values are given by column, as one statement."""
         width = len(columns)
-        values = list(chain.from_iterable(zip(*map(to_values, columns), strict=True)))
+        values = ColumnValues(list(map(column_values, columns)))
 
         async def attempt(catalog: Catalog) -> Outcome:
             # Values that only go into a column: their own type will do.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from controller.catalog import Catalog
 from controller.sql.lexer import split_statements
@@ -34,7 +35,8 @@ def select(catalog: Catalog, schema: str | None, name: str, key: Sequence[str] |
     return f"SELECT * FROM {quoted(name)}" + _where(columns)
 
 
-def insert(name: str, columns: Iterable[str]) -> str:
+@lru_cache(maxsize=1000)
+def insert(name: str, columns: tuple[str, ...]) -> str:
     names = [quoted(each) for each in columns]
     return f"INSERT INTO {quoted(name)} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
 

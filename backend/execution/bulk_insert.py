@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from backend.execution.column_values import Array, ColumnValues
 from backend.execution.columns import Columns, Target
 from backend.execution.execution import Execution
 from backend.execution.outcome import Done
@@ -25,7 +26,6 @@ from controller.sql.plan import Insert, OnDuplicate, Plan
 from dataflow.expression import Literal, Parameter
 from dataflow.storing import column_fitness, integer_limits
 from dataflow.types import Value
-from persistence.key_encoding import Array
 from persistence.layout import Entries
 
 AT_ONCE_MIN = 128
@@ -44,11 +44,13 @@ class _Cell:
     limits: tuple[int, int] | None
     """Between which integers are stored as they are, where the column is one of integers."""
 
-    def numbers(self, column: Sequence[Value]) -> Array | None:
+    def numbers(self, column: Sequence[Value] | Array) -> Array | None:
         """Many integers that are stored as they are."""
-        if self.limits is None or len(column) < AT_ONCE_MIN or not isinstance(column[0], int):
+        if self.limits is None or len(column) < AT_ONCE_MIN:
             return None
-        array = np.array(column)
+        if not isinstance(column, np.ndarray) and type(column[0]) is not int:
+            return None
+        array = np.asarray(column)
         is_inside = array.dtype == np.int64 and self.limits[0] <= array.min() and array.max() <= self.limits[1]
         return array if is_inside else None
 
@@ -69,13 +71,17 @@ class BulkInsert:
         count = (end - start) // width if width else 1
         columns: list[Sequence[Value]] = [()] * len(self._table.columns)
         numbers: dict[int, Array] = {}
+        by_column = parameters if isinstance(parameters, ColumnValues) else None
         for cell in self._cells:
             given = cell.given
             if isinstance(given, Parameter) and start <= given.index < start + width:
-                column: Sequence[Value] = parameters[given.index : end : width]
-                array = cell.numbers(column)
+                found = by_column.column(given.index) if by_column is not None else parameters[given.index : end : width]
+                column: Sequence[Value] = found.tolist() if isinstance(found, np.ndarray) else found
+                array = cell.numbers(found)
                 if array is not None:
-                    numbers[cell.position], column = array, array.tolist()
+                    numbers[cell.position] = array
+                    if array is not found:  # some may have been True or False
+                        column = array.tolist()
                 elif not cell.fits(column):
                     return None
             else:
