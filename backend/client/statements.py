@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import count
 from typing import Any, TypeVar
 
-from backend.client.values import Rows, column_values, row_converter, to_value, type_code
+from backend.client.values import Rows, column_sample, column_values, row_converter, to_value, type_code
 from backend.execution.column_values import Array, ColumnValues
 from backend.execution.database import Database
 from backend.execution.outcome import Done, Outcome, ResultSet
@@ -124,13 +124,13 @@ class Statements:
         self, sql: str, columns: Sequence[Sequence[Any] | Array], transaction: Transaction | None = None
     ) -> Result:
         """Run an INSERT of one row for many, whose values are given by column, as one statement."""
-        width = len(columns)
+        samples = tuple(map(column_sample, columns))
         values = ColumnValues(list(map(column_values, columns)))
 
         async def attempt(catalog: Catalog) -> Outcome:
-            # Values that only go into a column: their own type will do.
-            plan, _ = self.plan(sql, (None,) * width, catalog)
-            return await self._execute(self._batch(plan, width), values, transaction)
+            # Values that only go into a column: their own type will do, unless it is another's here.
+            plan, _ = self.plan(sql, samples, catalog)
+            return await self._execute(self._batch(plan, len(samples)), values, transaction)
 
         return _result(await self.with_catalog(attempt))
 

@@ -59,6 +59,16 @@ def column_values(given: Sequence[Any] | Array) -> Sequence[Value] | Array:
     return to_values(given)
 
 
+def column_sample(given: Sequence[Any] | Array) -> date | timedelta | None:
+    """One of the dates or times in a column, whose type is that of all; None where values have their own."""
+    if isinstance(given, np.ndarray) and given.dtype.kind != "O":
+        return datetime.min if given.dtype.kind == "M" else timedelta() if given.dtype.kind == "m" else None
+    found = next((each for each in given if each is not None), None)
+    if not isinstance(found, date | timedelta):
+        return None
+    return next((each for each in given if isinstance(each, datetime)), found)
+
+
 def type_code(given: Any) -> str:
     """The type of a parameter, as the planner wants to know it."""
     if isinstance(given, datetime):
