@@ -91,7 +91,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """The entries of many rows in one index, in the order of the rows; or the rows themselves."""
+    """The entries of many rows in one index; or the rows themselves."""
 
     keys: list[bytes]
     values: list[bytes]
@@ -169,13 +169,17 @@ class TableWriter:
             entries.append(made)
         return entries
 
-    def numbered(self, columns: Mapping[int, Array]) -> tuple[list[bytes], list[Entries]] | None:
-        """As `row_keys` and `all_entries`, where all keys are made of numbers that are here: int64, by position."""
+    def numbered(self, columns: Mapping[int, Array], spread: bool = True) -> tuple[list[bytes], list[Entries]] | None:
+        """As `row_keys` and `all_entries`, where all keys are made of numbers that are here: int64, by position.
+
+        Entries are in no order that matters. Unless they are `spread` over shards, they have no routes.
+        """
         primary = self.primary_key.encode_numbers(columns)
         parts = [index.encoding.encode_numbers(columns) for index in self.indexes]
         if primary is None or any(part is None for part in parts):
             return None
-        row_keys, primary_keys = _lines(self.row_prefix, primary), _lines(b"", primary) if parts else []
+        is_unique = any(index.index.unique for index in self.indexes)
+        row_keys, primary_keys = _lines(self.row_prefix, primary), _lines(b"", primary) if is_unique else []
         entries = []
         for index, part in zip(self.indexes, parts):
             assert part is not None
@@ -183,7 +187,11 @@ class TableWriter:
                 keys = _lines(index.unique_prefix, part)
                 entries.append(Entries(keys, primary_keys, keys, True))
             else:
-                entries.append(Entries(_lines(index.prefix, part, primary), primary_keys, row_keys, False))
+                # In the order of the index LevelDB finds the place of each next to that of the one before.
+                order = columns[index.encoding.parts[0].position].argsort(kind="stable")
+                own = primary[order]
+                keys = _lines(index.prefix, part[order], own)
+                entries.append(Entries(keys, _lines(b"", own), _lines(self.row_prefix, own) if spread else [], False))
         return row_keys, entries
 
     def changed_entries(

@@ -110,7 +110,7 @@ class BulkInsert:
         """False, and nothing is written, if one of the rows is the duplicate of another."""
         writer = self._writer
         rows = list(zip(*columns))
-        numbered = writer.numbered(numbers)
+        numbered = writer.numbered(numbers, transaction.store.shard_count > 1)
         if numbered is None:
             keys = writer.row_keys(rows)
             entries = writer.all_entries(rows, keys)
