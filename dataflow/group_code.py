@@ -46,6 +46,11 @@ class GroupWriter:
         """Whether the output row takes constant time: nothing but counts and sums."""
         return all(first.isdigit() for made, _ in self.accumulators for first in made.initial)
 
+    @property
+    def is_count(self) -> bool:
+        """Whether nothing of a row matters but its group."""
+        return not any(made.initial for made, _ in self.accumulators)
+
     def group_key(self) -> str:
         return self.code.row_key("row", self.node.group, self.node.input.types)
 
@@ -145,12 +150,13 @@ def absorb_delta(code: Source, writer: GroupWriter, state: Arrangement, delta: s
     code.close(top)
 
 
-def find_state(code: Source, writer: GroupWriter, state: Arrangement) -> None:
-    """Open a block in which `s` is the state of the group `g` of `row`, if that is held."""
+def find_state(code: Source, writer: GroupWriter, state: Arrangement, known: bool = False) -> None:
+    """Open a block in which `s` is the state of the group `g` of `row`, if that is held; `g` may be known."""
     index = code.constant(state.index)
     parts = state.kind is Kind.PARTS
     held = "p" if parts else "g"
-    code.line(f"g = {writer.group_key()}")
+    if not known:
+        code.line(f"g = {writer.group_key()}")
     if parts:
         # A part of the group's key decides whether it is held; the rest finds it in there.
         picked = [f"g[{column}]" for column in state.columns]

@@ -46,7 +46,14 @@ class GroupedClauses:
         function = node_function(read_aggregate(name, node, translator.without_aggregates()))
         if function.function == "json_objectagg" and self._numbering.may_be_null(function.arguments[0]):
             return self._named(function)
-        return self.add(function)
+        return self.add(self._counted(function))
+
+    def _counted(self, function: AggregateFunction) -> AggregateFunction:
+        """COUNT of a column that is never NULL counts rows, for which none has to be looked at."""
+        if function.function != "count" or function.distinct or not isinstance(function.arguments[0], Column):
+            return function
+        is_certain = not self._numbering.may_be_null(function.arguments[0])
+        return AggregateFunction("count_star", (), function.type) if is_certain else function
 
     def _named(self, function: AggregateFunction) -> Expression:
         """JSON_OBJECTAGG of names that may be NULL, which is an error where one is: when it is read."""
