@@ -18,6 +18,7 @@ from dataflow.node import Aggregate, Join, LeftJoin, source_column
 from dataflow.operator import Operator
 from dataflow.pipeline import Pipeline, Stage, pipeline_of
 from dataflow.source import Function, Source
+from dataflow.types import INTEGERS
 
 CHUNK_ROWS, CHEAP_CHUNK_ROWS = 64, 1024
 """So many rows are merged by their groups: those that what goes out is cheap for are soon done with."""
@@ -143,13 +144,17 @@ def _through_left_join(code: Source, consumer: Operator, node: LeftJoin, output:
         code.line("r1 = new or old")
         key = writer.key(left, "r1", writer.right_of, writer.right_types)
     not_null(code, key, len(left.columns))
+    fixed = {c for c in range(len(node.types)) if _comes_from(node, c, range(len(node.left.types)))}
+    store = _only_store(output, fixed)
+    if store is not None and key == "g" and _is_beside(node, left, store, fixed):
+        _amend(code, store, node, writer, fixed)
+        return
     weight = each_row(code, left, fetch(code, left, key), "r0")
     conditions = writer.conditions(frozenset((column, writer.right_of[column]) for column in left.columns))
     if conditions and key == "g":
         code.line("r1 = new or old")
     for condition in conditions:
         code.open(f"if {condition}:")
-    fixed = {c for c in range(len(node.types)) if _comes_from(node, c, range(len(node.left.types)))}
     nulls = writer.nulls()
     _replace(
         code,
@@ -161,6 +166,44 @@ def _through_left_join(code: Source, consumer: Operator, node: LeftJoin, output:
         weight,
         optional=False,
     )
+
+
+def _is_beside(node: LeftJoin, left: Arrangement, store: Arrangement, fixed: set[int]) -> bool:
+    """Whether a group's row is added to the one that the store has for the same key, and needs no other."""
+    sources = [source_column(node.outputs, column) for column in store.columns]
+    kinds = {node.left.types[column].kind for column in left.columns} | {node.right.types[0].kind}
+    width = len(node.left.types)
+    added = [expression for place, expression in enumerate(node.outputs or ()) if place not in fixed]
+    return (
+        left.kind is Kind.UNIQUE
+        and len(node.equalities) == 1
+        and sources == list(left.columns)
+        and kinds <= INTEGERS
+        and all(column >= width for expression in added for column in columns_of(expression))
+    )
+
+
+def _amend(code: Source, store: Arrangement, node: LeftJoin, writer: MatchWriter, fixed: set[int]) -> None:
+    """The left row is in what the store has already: there is no need to look for it."""
+    outputs = node.outputs
+    assert outputs is not None
+    store.amended_columns |= frozenset(range(len(node.types))) - fixed
+    index = code.constant(store.index)
+    code.line(f"o = {index}.get(g)")
+    code.open("if o:")
+    code.line(f"r1 = new or {writer.nulls()}")
+    values = [f"o[{c}]" if c in fixed else code.value(each, writer.columns) for c, each in enumerate(outputs)]
+    code.line(f"{index}[g] = x = ({', '.join(values)},)")
+    if store.views:
+        code.line(f"{code.constant(store.amended)}[g] = x")
+
+
+def _only_store(output: Output, fixed: set[int]) -> Arrangement | None:
+    """Where all rows go, one for each key, if a change leaves them in their place."""
+    stores = output.operator.stores
+    only = next(iter(stores.values())) if len(stores) == 1 and not output.passes_on else None
+    in_place = only is not None and only.kind is Kind.UNIQUE and not only.recorders and set(only.columns) <= fixed
+    return only if in_place else None
 
 
 def _through_join(code: Source, consumer: Operator, node: Join, number: int, width: int, output: Output) -> None:
@@ -207,9 +250,8 @@ def _replace(
 ) -> None:
     """Retract the row of `old` and emit that of `new`; with `optional` either may not exist."""
     assert callable(take_old) and callable(take_new) and callable(row)
-    stores = output.operator.stores
-    only = next(iter(stores.values())) if len(stores) == 1 and not output.passes_on else None
-    if only is not None and only.kind is Kind.UNIQUE and not only.recorders and set(only.columns) <= fixed and weight == "1":
+    only = _only_store(output, fixed)
+    if only is not None and weight == "1":
         only.amended_columns |= frozenset(range(len(output.operator.types))) - fixed
         _overwrite(code, output, only, take_new, row, optional)
         return
