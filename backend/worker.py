@@ -1,7 +1,7 @@
 """A worker process: serves one shard to clients and to its peers.
 
 The decisions are `dataflow.epochs`' and `dataflow.coordinator`'s; this module carries out
-what they want: it sends their messages, writes to LevelDB in a thread of its own so that
+what they want: it sends their messages, writes to LevelDB (`backend.disk`) so that
 reads go on during an fsync, and keeps track of who waits for which transaction. Reads are
 answered from the stored state as it is, unless the shard is in doubt about an epoch after a
 restart; then they wait until it knows.
