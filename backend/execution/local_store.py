@@ -196,6 +196,7 @@ class LocalStore:
                 if expected != ANY and not is_met(expected, shard.version_of(key)):
                     return Conflict(number, key, shard.get(key))
         self._epoch += 1
+        self._views.tables_changed(self.table_versions)  # before they follow: they may read an index that is gone
         for number, part in parts.items():
             if part.writes or part.puts:
                 writes: dict[bytes, bytes | None] = {key: value for key, _, value in part.writes}
