@@ -63,6 +63,6 @@ def test_random_views_of_two_workers_follow_random_writes(mariadb: MariaDB, tmp_
         found = Clients(server.mysql_port)
         compare(mariadb, found, seed, QUERIES_PER_SCHEMA)
         found.close()
-        assert all(shard["views"] > 30 for shard in server.status()["shards"])
+        assert all(shard["views"] > 5 for shard in server.status()["shards"])
     finally:
         server.kill()
