@@ -7,9 +7,11 @@ join finds its other inputs by the group's columns alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dataflow.arrangement import Arrangement, Kind
 from dataflow.delta import Delta
-from dataflow.expression import columns_of
+from dataflow.expression import Column, Expression, columns_of
 from dataflow.group_code import GroupWriter, absorb_delta, find_state
 from dataflow.join_code import JoinWriter
 from dataflow.lookup_code import Output, each_row, fetch, guard, not_null, times
@@ -173,7 +175,7 @@ def _is_beside(node: LeftJoin, left: Arrangement, store: Arrangement, fixed: set
     sources = [source_column(node.outputs, column) for column in store.columns]
     kinds = {node.left.types[column].kind for column in left.columns} | {node.right.types[0].kind}
     width = len(node.left.types)
-    added = [expression for place, expression in enumerate(node.outputs or ()) if place not in fixed]
+    added = [expression for place, expression in enumerate(_expressions(node)) if place not in fixed]
     return (
         left.kind is Kind.UNIQUE
         and len(node.equalities) == 1
@@ -183,16 +185,19 @@ def _is_beside(node: LeftJoin, left: Arrangement, store: Arrangement, fixed: set
     )
 
 
+def _expressions(node: LeftJoin) -> Sequence[Expression]:
+    everything = [Column(place, kind) for place, kind in enumerate(node.types)]
+    return everything if node.outputs is None else node.outputs
+
+
 def _amend(code: Source, store: Arrangement, node: LeftJoin, writer: MatchWriter, fixed: set[int]) -> None:
     """The left row is in what the store has already: there is no need to look for it."""
-    outputs = node.outputs
-    assert outputs is not None
     store.amended_columns |= frozenset(range(len(node.types))) - fixed
     index = code.constant(store.index)
     code.line(f"o = {index}.get(g)")
     code.open("if o:")
     code.line(f"r1 = new or {writer.nulls()}")
-    values = [f"o[{c}]" if c in fixed else code.value(each, writer.columns) for c, each in enumerate(outputs)]
+    values = [f"o[{c}]" if c in fixed else code.value(each, writer.columns) for c, each in enumerate(_expressions(node))]
     code.line(f"{index}[g] = x = ({', '.join(values)},)")
     if store.views:
         code.line(f"{code.constant(store.amended)}[g] = x")

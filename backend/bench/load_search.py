@@ -49,7 +49,7 @@ def climb(
     while not carried and rate > 1:
         rate /= 4
         attempt(rate)
-    for _ in range(refinements if refused else 0):
+    for _ in range(refinements if refused and carried else 0):
         attempt((carried * refused) ** 0.5)
     return points
 

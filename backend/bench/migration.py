@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from backend.bench import Advance, Measurement
@@ -28,6 +29,8 @@ BIN_S = 0.2
 """As in apps.vote.migration."""
 Process = subprocess.Popen[str]
 DURING_S = 2.0
+AGAIN_S, SETTLE_S = 3600.0, 0.5
+"""How long there are reads and writes at most while it is repeated, and how long before each time."""
 LOADERS = 2
 
 
@@ -37,6 +40,7 @@ class Options:
     votes: int = option(3_000_000, "votes there are before")
     before_s: float = option(5.0, "seconds of reads and writes before the migration")
     after_s: float = option(10.0, "seconds of them from then on")
+    again: int = option(10, "how often it is repeated under the same load, with reuse, for the spread of its times")
     memory: str = option("2G", "as for millrace serve")
     durability: str = option("os", "as for millrace serve: fsync or os")
     data: str = option("", "a folder for stories and votes that stay for the next run")
@@ -62,7 +66,10 @@ RUNS: tuple[Run, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Counts are per second, one for each fifth of a second since the start; `hits` are fractions of probes."""
+    """Counts are per second, one for each fifth of a second since the start; `hits` are fractions of probes.
+
+    `again_ms` are the times to the first answer when the same migration is made again and again.
+    """
 
     run: Run
     installed_ms: float
@@ -72,12 +79,13 @@ class Timeline:
     reads: list[float]
     ratings: list[float]
     hits: list[float | None]
+    again_ms: list[float]
 
 
 def run(advance: Advance, options: Options) -> Iterator[Measurement]:
     runs = RUNS
     if options.quick:
-        options = replace(options, stories=2_000, votes=10_000, before_s=1.0, after_s=1.0)
+        options = replace(options, stories=2_000, votes=10_000, before_s=1.0, after_s=1.0, again=1)
         runs = RUNS[:1]
     timelines: list[Timeline] = []
     with _folder(options.data) as folder:
@@ -160,7 +168,23 @@ def _migrate(data: Path, run: Run, options: Options) -> Timeline:
         )
         timeline = _measured(run, options, switch, *others)
     _result(_start(data, "undo", options, form))
-    return timeline
+    return replace(timeline, again_ms=_again(data, run, options)) if run.reuse else timeline
+
+
+def _again(data: Path, run: Run, options: Options) -> list[float]:
+    """The times to the first answer of more migrations, each taken back before the next."""
+    found: list[float] = []
+    with _running(data, "vote", options, run.keys) as vote, _running(data, "read", options, run.keys) as read:
+        for process in (vote, read):
+            _wait_until_ready(process)
+            _tell(process, time.monotonic(), AGAIN_S)
+        for _ in range(options.again):
+            with _running(data, "switch", options, "reuse") as switch:
+                _wait_until_ready(switch)
+                _tell(switch, time.monotonic() + SETTLE_S, 0)
+                found.append(_result(switch)["answered"])
+            _result(_start(data, "undo", options, "reuse"))
+    return found
 
 
 def _measured(run: Run, options: Options, switch: Process, vote: Process, read: Process, rate: Process, probe: Process) -> Timeline:
@@ -180,7 +204,7 @@ def _measured(run: Run, options: Options, switch: Process, vote: Process, read: 
     return Timeline(
         run, switched["installed"], switched["answered"], switched["kept"],
         _per_second(votes), _per_second(reads), _per_second(late + ratings),
-        [done / tried if tried else None for done, tried in late + probes],
+        [done / tried if tried else None for done, tried in late + probes], [],
     )  # fmt: skip
 
 
@@ -198,6 +222,10 @@ def measurements(timelines: list[Timeline], options: Options) -> Iterator[Measur
     }
     for metric in ("answered_ms", "installed_ms", "kept_ms"):
         yield _measurement(metric, "ms", {each.run.name: getattr(each, metric) for each in timelines})
+    repeated = {each.run.name: each.again_ms for each in timelines if each.again_ms}
+    for metric, chosen in (("answered_again_median_ms", median), ("answered_again_most_ms", max)):
+        if repeated:
+            yield _measurement(metric, "ms", {name: chosen(each) for name, each in repeated.items()})
     for what in ("votes", "reads"):
         for when, span in spans.items():
             means = {each.run.name: _mean(getattr(each, what), *span) for each in timelines}

@@ -93,8 +93,8 @@ def run(advance: Advance, options: Options) -> Iterator[Measurement]:
                 if started is not None and _has_driver(system):
                     number = systems.index(system)
                     cases += _cases(system, *started, options, partial(_say, advance, number / len(systems)))
+                    _write(cases, options)
     yield from measurements(cases, options.bound_ms)
-    _write(cases, options)
 
 
 def _say(advance: Advance, done: float, what: str) -> None:

@@ -140,7 +140,7 @@ class TemplateReader:
 
     def _read_run(self, sql: str) -> Reading | None:
         """Rows that are nothing but numbers, up to the end: after the first time, all that is read is these."""
-        values = _VALUES.match(sql)
+        values = _VALUES.match(sql) if sql.isascii() else None
         if values is None:
             return None
         rows = number_rows(sql[values.end() :].encode())

@@ -333,11 +333,11 @@ def test_garbage_instead_of_a_login_is_refused(server: ServerThread, payload: by
 
 
 def test_raw_garbage_ends_the_connection(server: ServerThread) -> None:
-    with RawClient(server.port, login=False) as client:
+    # Maybe it ends while it is still being sent to.
+    with RawClient(server.port, login=False) as client, pytest.raises((EOFError, ConnectionError)):
         client.socket.sendall(b"GET / HTTP/1.1\r\n\r\n" * 100_000)
-        with pytest.raises((EOFError, ConnectionError)):
-            while True:
-                client.read()
+        while True:
+            client.read()
 
 
 def test_commands_before_login_are_not_run(server: ServerThread) -> None:

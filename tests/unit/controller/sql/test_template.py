@@ -135,6 +135,7 @@ NUMBERS = ", ".join(f"({number}, {number * 3})" for number in range(100))
         f"REPLACE t (a, b) VALUE {NUMBERS}",
         f"INSERT INTO t VALUES {NUMBERS} ON DUPLICATE KEY UPDATE a = 1",
         f"INSERT INTO t VALUES {NUMBERS}, (1, NULL)",
+        f"INSERT INTO t VALUES {NUMBERS}, (1, '\udcff')",
         f"INSERT INTO t VALUES {NUMBERS}, (1)",
         f"INSERT INTO t VALUES {NUMBERS}, (1, 18446744073709551615)",
         f"INSERT INTO t VALUES {NUMBERS};",
