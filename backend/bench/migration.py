@@ -256,7 +256,8 @@ def _write(timelines: list[Timeline], options: Options) -> None:
                 counts = getattr(each, what)
                 axis.plot([number * BIN_S - options.before_s for number in range(len(counts))], counts, label=each.run.name)
             axis.axvline(0, color="grey", linestyle=":", linewidth=1)
-            axis.set(xlabel="seconds since the migration", ylabel="found in the view" if what == "hits" else f"{what}/s", ylim=(0, None))
+            unit = "found in the view" if what == "hits" else f"{what}/s"
+            axis.set(xlabel="seconds since the migration", ylabel=unit, ylim=(0, None), xlim=(-options.before_s, options.after_s))
             axis.grid(True, linewidth=0.3)
         axes[0].legend(fontsize="small")
         save(drawn, folder / "migration")
