@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ast import literal_eval
+from contextlib import ExitStack
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -13,16 +14,14 @@ from typing import Any, Protocol
 import mysql.connector
 import pymysql
 
-from backend.execution.embedded import open_embedded
 from backend.execution.local_store import LocalStore
-from backend.shared_memory.segment import SegmentNames
 from tests.differential.comparison import Answer, DriverPeer, differences
 from tests.differential.embedded import EmbeddedPeer
 from tests.differential.query_changes import Shape, changes, shapes
 from tests.differential.query_tables import definitions
 from tests.differential.test_queries import REFUSED_BY_MARIADB
 from tests.mariadb import MariaDB
-from tests.wire.server import ServerThread
+from tests.wire.server import sharing_server
 
 VARIANTS = 2
 ROUNDS = 8
@@ -162,13 +161,8 @@ class SharedViews(Clients):
     """A server in this process whose views are in shared memory. Use it as a context manager."""
 
     def __init__(self, folder: Path) -> None:
-        self._opened: list[Any] = []
-
-        async def open_database() -> Any:
-            self._opened.append(await open_embedded(folder, names=SegmentNames(str(folder), 0)))
-            return self._opened[0]
-
-        self._server = ServerThread(open_database).__enter__()
+        self._running = ExitStack()
+        self._server = self._running.enter_context(sharing_server(folder))
         super().__init__(self._server.port)
 
     def __enter__(self) -> SharedViews:
@@ -176,8 +170,7 @@ class SharedViews(Clients):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
-        self._server.__exit__(kind, error, trace)
-        self._opened[0].store.close()
+        self._running.__exit__(kind, error, trace)
 
     def ask(self, shape: Shape) -> Answer:
         assert self._server.server is not None

@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import ssl
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import uvloop
 
+from backend.execution.embedded import open_embedded
+from backend.shared_memory.segment import FOLDER, SegmentNames
 from mysql_adapter.server import Limits, Server
 
-__all__ = ["Limits", "ServerThread"]
+__all__ = ["Limits", "ServerThread", "sharing_server"]
 
 
 class ServerThread:
@@ -87,3 +91,18 @@ class ServerThread:
         self._ready.set()
         await self._stop.wait()
         await self.server.close()
+
+
+@contextmanager
+def sharing_server(folder: Path) -> Iterator[ServerThread]:
+    """A server over a database in `folder` whose views are in shared memory, of which nothing is left afterwards."""
+    opened: list[Any] = []
+
+    async def open_database() -> Any:
+        opened.append(await open_embedded(folder, names=SegmentNames(str(folder), 0)))
+        return opened[0]
+
+    with ServerThread(open_database) as server:
+        yield server
+    opened[0].store.close()
+    assert not list(FOLDER.glob(f"{SegmentNames(str(folder), 0).prefix}*"))

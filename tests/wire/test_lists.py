@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pymysql
 import pytest
 
-from backend.execution.embedded import open_embedded
-from backend.shared_memory.segment import SegmentNames
 from mysql_adapter.row_batches import RowBatches
 from tests.mariadb import MariaDB
 from tests.wire.raw import DEPRECATE_EOF, PLAIN
-from tests.wire.server import ServerThread
+from tests.wire.server import ServerThread, sharing_server
 from tests.wire.test_shortcuts import QUERY_ATTRIBUTES, WARM, Client, execute, text
 
 STORIES = 400
@@ -44,17 +41,8 @@ def fill(run: Any) -> None:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerThread]:
-    folder = tmp_path_factory.mktemp("lists")
-    opened: list[Any] = []
-
-    async def open_database() -> Any:
-        opened.append(await open_embedded(folder, names=SegmentNames(str(folder), 0)))
-        return opened[0]
-
-    with ServerThread(open_database) as found:
+    with sharing_server(tmp_path_factory.mktemp("lists")) as found:
         yield found
-    opened[0].store.close()
-    assert not list(Path("/dev/shm").glob(f"{SegmentNames(str(folder), 0).prefix}*"))
 
 
 @pytest.fixture

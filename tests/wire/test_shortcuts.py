@@ -10,18 +10,15 @@ import struct
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import MySQLdb
 import pymysql
 import pytest
 
-from backend.execution.embedded import open_embedded
-from backend.shared_memory.segment import SegmentNames
 from mysql_adapter import shortcuts
 from tests.wire.raw import DEPRECATE_EOF, PLAIN, RawClient, ServerError, framed, handshake_response
-from tests.wire.server import ServerThread
+from tests.wire.server import ServerThread, sharing_server
 
 PING = b"\x0e"
 QUERY_ATTRIBUTES = 1 << 27
@@ -33,17 +30,8 @@ WARM = 8
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerThread]:
-    folder = tmp_path_factory.mktemp("shared")
-    opened: list[Any] = []
-
-    async def open_database() -> Any:
-        opened.append(await open_embedded(folder, names=SegmentNames(str(folder), 0)))
-        return opened[0]
-
-    with ServerThread(open_database) as found:
+    with sharing_server(tmp_path_factory.mktemp("shared")) as found:
         yield found
-    opened[0].store.close()
-    assert not list(Path("/dev/shm").glob(f"{SegmentNames(str(folder), 0).prefix}*"))
 
 
 class Client(RawClient):
