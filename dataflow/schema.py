@@ -91,7 +91,8 @@ class Table:
     """A base table.
 
     `primary_key` always exists: a table declared without one gets the hidden column
-    `ROW_ID_NAME` (BIGINT UNSIGNED, numbered by the system, last in `columns`, invisible).
+    `ROW_ID_NAME` (BIGINT UNSIGNED, numbered by the system, last in `columns`, invisible), as its
+    last part: rows are in the order of the first key over integers, if there was one when they were stored.
     `formats[n]` lists the column ids, in order, of a row stored in format n; rows are
     written in the last format. While `altering`, it is read but not written.
     """
@@ -121,6 +122,21 @@ ROW_ID_NAME = "millrace_row_id"
 
 FUNCTIONAL_NAME_PREFIX = "!hidden!"
 """Names of the columns behind expressions of indexes, as in MySQL."""
+
+
+def has_row_id(table: Table) -> bool:
+    """Whether nobody declared a primary key."""
+    return any(column.name == ROW_ID_NAME for column in table.columns)
+
+
+def declared_keys(table: Table) -> tuple[Index, ...]:
+    """The keys that somebody declared, the primary key first."""
+    return table.indexes if has_row_id(table) else (table.primary_key, *table.indexes)
+
+
+def is_clustered(table: Table, index: Index) -> bool:
+    """Whether rows are in the order of the index, because the primary key begins with it: it needs no entries."""
+    return not index.unique and index.parts == table.primary_key.parts[: len(index.parts)]
 
 
 def is_internal(column: Column) -> bool:

@@ -11,7 +11,8 @@ A unique index has `u` entries, so that two rows with the same key want the same
 same shard. A unique key that contains NULL collides with nothing: it has an `i` entry, and
 so a unique index is read from both ranges. A `g` entry is the guard of a key that foreign
 keys point at: written whenever a row comes to point at it, so that whoever takes the key
-away notices (see `backend.execution.references`). Numbers are big-endian; ids are never
+away notices (see `backend.execution.references`). An index with which the primary key begins has
+no entries, since the rows themselves are in its order. Numbers are big-endian; ids are never
 reused, so what is left of a dropped table or index is never read as something else.
 """
 
@@ -23,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dataflow.schema import Index, Table
+from dataflow.schema import Index, Table, is_clustered
 from dataflow.types import Row
 from persistence.key_encoding import Array, KeyEncoding
 from persistence.key_range import KeyRange, after_prefix
@@ -99,6 +100,10 @@ class Entries:
     unique: bool
 
 
+def has_entries(table: Table, index: Index) -> bool:
+    return index.kind not in UNSTORED_KINDS and not is_clustered(table, index)
+
+
 class IndexWriter:
     """Makes the entries of one index."""
 
@@ -136,9 +141,7 @@ class TableWriter:
         self.table = table
         self.codec = RowCodec(table)
         self.primary_key = KeyEncoding(table, table.primary_key)
-        self.indexes = tuple(
-            IndexWriter(table, index) for index in table.indexes if index.kind not in UNSTORED_KINDS
-        )
+        self.indexes = tuple(IndexWriter(table, index) for index in table.indexes if has_entries(table, index))
         self.row_prefix = row_prefix(table.id)
         self.encode: Callable[[Row], bytes] = self.codec.encode
         self.decode: Callable[[bytes], Row] = self.codec.decode

@@ -59,6 +59,8 @@ class BulkInsert:
     def __init__(self, insert: Insert, columns: Columns, cells: Sequence[_Cell], defaults: Sequence[tuple[int, Target]]) -> None:
         self._table = insert.table
         self._row_id = columns.row_id
+        first = insert.table.primary_key.parts[0].column_id
+        self._first = next(n for n, column in enumerate(insert.table.columns) if column.id == first)
         self._cells = cells
         self._defaults = defaults
         self._writer = table_writer(insert.table)
@@ -76,13 +78,12 @@ class BulkInsert:
             given = cell.given
             if isinstance(given, Parameter) and start <= given.index < start + width:
                 found = by_column.column(given.index) if by_column is not None else parameters[given.index : end : width]
-                column: Sequence[Value] = found.tolist() if isinstance(found, np.ndarray) else found
                 array = cell.numbers(found)
                 if array is not None:
                     numbers[cell.position] = array
-                    if array is not found:  # some may have been True or False
-                        column = array.tolist()
-                elif not cell.fits(column):
+                    continue
+                column: Sequence[Value] = found.tolist() if isinstance(found, np.ndarray) else found
+                if not cell.fits(column):
                     return None
             else:
                 if isinstance(given, Literal):
@@ -95,6 +96,14 @@ class BulkInsert:
             columns[cell.position] = column
         for position, target in self._defaults:
             columns[position] = (target.default(execution, ()),) * count
+        if self._row_id is not None and self._first in numbers:
+            # In the order of their keys LevelDB finds the place of each next to that of the one before.
+            order = numbers[self._first].argsort(kind="stable")
+            numbers = {position: array[order] for position, array in numbers.items()}
+            places = order.tolist()
+            columns = [column and [column[place] for place in places] for column in columns]
+        for position, array in numbers.items():
+            columns[position] = array.tolist()
         if self._row_id is not None:
             row_ids = columns[self._row_id] = await execution.numbers.row_ids(self._table.id, count)
             if count >= AT_ONCE_MIN:

@@ -33,7 +33,7 @@ from controller.sql.locking import WAIT
 from dataflow.errors import Condition, InvalidStatement, MillraceError, Retryable
 from dataflow.schema import Index, Table
 from persistence.key_range import after_prefix
-from persistence.layout import IndexWriter, TableWriter
+from persistence.layout import IndexWriter, TableWriter, has_entries
 
 BATCH_ROWS = 400
 TRIES_MAX = 100
@@ -116,7 +116,8 @@ async def finish_builds(builds: Sequence[Build], catalog_store: CatalogStore, st
     for table_id, index_id in builds:
         table = catalog.tables[table_id]
         index = next(index for index in table.indexes if index.id == index_id)
-        await fill_index(store, table, index)
+        if has_entries(table, index):
+            await fill_index(store, table, index)
     ready = []
     for table_id in dict.fromkeys(table_id for table_id, _ in builds):
         table = catalog.tables[table_id]

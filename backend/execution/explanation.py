@@ -19,7 +19,7 @@ from dataflow.expression import Expression
 from dataflow.key_tracing import traced
 from dataflow.node import Aggregate, Base, Join, LeftJoin, Node, SemiJoin, TopK, Union, inputs_of
 from dataflow.placement import COMPUTED_KEY, NO_KEY, Placement, is_stateful, place
-from dataflow.schema import Table
+from dataflow.schema import Index, Table, declared_keys, has_row_id, is_clustered
 from dataflow.types import Value
 
 Parameters = Sequence[Value]
@@ -136,7 +136,7 @@ def dot_text(step: Step) -> str:
 def _access(table: Table, where: Expression | None, parameters: Parameters) -> tuple[Step, TableUse]:
     names = [f"{table.name}.{column.name}" for column in table.columns]
     path = choose(table, where)
-    index = path.index.name or "PRIMARY"
+    index = _name(table, path.index)
     key: str | None = index
     if path.is_complete:
         text, access, reference = f"Single-row lookup on {table.name} using {index}", "const", "const"
@@ -344,8 +344,15 @@ def _use(base: Base, columns: frozenset[int], tables: Mapping[int, Table], extra
             covered += 1
         if covered:
             access = "eq_ref" if index.unique and covered == len(index.parts) else "ref"
-            return TableUse(table.name, access, index.name or "PRIMARY", "func", extra)
+            return TableUse(table.name, access, _name(table, index), "func", extra)
     return TableUse(table.name, "ALL", extra=extra)
+
+
+def _name(table: Table, index: Index) -> str:
+    """What the index is called; for the hidden primary key, the one that it begins with."""
+    if index is table.primary_key and has_row_id(table):
+        index = next((each for each in declared_keys(table) if is_clustered(table, each)), index)
+    return index.name or "PRIMARY"
 
 
 def _joined(*parts: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from controller.catalog import Catalog, CatalogChange
 from controller.sql.column_values import column_of, with_default
 from controller.sql.cursor import Cursor
-from controller.sql.foreign_keys import check_parents, touched_parents
+from controller.sql.foreign_keys import check_children, check_parents, touched_parents
 from controller.sql.settings import Settings
 from controller.sql.table_copies import copied
 from controller.sql.table_draft import TableDraft
@@ -55,6 +55,7 @@ class _Alteration:
                 self._option()  # options need no comma between them
         self.draft.table = self.options.apply(self.draft.table)
         table = self.draft.finish()
+        check_children(self.old, table, self.catalog, self.settings.foreign_key_checks)
         if self.new_name != (table.database, table.name):
             if self.catalog.find_table(*self.new_name) is not None:
                 raise InvalidStatement(Condition.TABLE_EXISTS, self.new_name[1])
@@ -201,7 +202,7 @@ class _Alteration:
         cursor = self.cursor
         draft = self.draft
         if cursor.accept_any("INDEX", "KEY"):
-            draft.drop_index(cursor.identifier())
+            draft.drop_key(cursor.identifier())
         elif cursor.accept("PRIMARY", "KEY"):
             draft.drop_primary_key()
         elif cursor.accept("FOREIGN", "KEY"):

@@ -14,6 +14,7 @@ from controller.sql.alteration import alter_table
 from controller.sql.column_types import column_collation
 from controller.sql.cursor import Cursor
 from controller.sql.foreign_keys import (
+    check_children,
     check_not_referenced,
     check_parents,
     description,
@@ -117,13 +118,11 @@ class _Definition:
             name = cursor.identifier()
             cursor.expect("ON")
             draft = self._draft(self._table(self._name()))
-            if name.upper() == "PRIMARY":
-                draft.drop_primary_key()
-                self._algorithm()
-                return copied(draft.table, draft.finish(), self.catalog, self.settings)
-            draft.drop_index(name)
+            draft.drop_key(name)
             self._algorithm()
-            return CatalogChange(tables_put=(draft.finish(),))
+            old, table = draft.table, draft.finish()
+            check_children(old, table, self.catalog, self.settings.foreign_key_checks)
+            return copied(old, table, self.catalog, self.settings) if draft.copies else CatalogChange(tables_put=(table,))
         raise self._other("DROP")
 
     def _alter(self) -> CatalogChange:

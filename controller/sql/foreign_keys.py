@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from controller.catalog import Catalog
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.schema import Column, ForeignKey, Table
+from dataflow.schema import Column, ForeignKey, Index, Table, declared_keys
 from dataflow.types import INTEGERS, TEXTS
 
 
@@ -50,12 +50,29 @@ def _check_parent(table: Table, key: ForeignKey, catalog: Catalog, enforced: boo
     for name, referenced in zip(key.columns, wanted):
         if not _is_compatible(own[name.lower()], names[referenced]):
             raise InvalidStatement(Condition.FOREIGN_KEY_INCOMPATIBLE, name, names[referenced].name, key.name)
-    by_id = {column.id: column.name.lower() for column in parent.columns}
-    for index in (parent.primary_key, *parent.indexes):
-        leading = [by_id[part.column_id] for part in index.parts if part.prefix is None]
-        if index.kind == "BTREE" and leading[: len(wanted)] == wanted:
-            return
-    raise InvalidStatement(Condition.PARENT_INDEX_MISSING, key.name, key.parent_table)
+    ids: list[int | None] = [names[name].id for name in wanted]
+    if not any(_leads_with(index, ids) for index in declared_keys(parent)):
+        raise InvalidStatement(Condition.PARENT_INDEX_MISSING, key.name, key.parent_table)
+
+
+def check_children(old: Table, new: Table, catalog: Catalog, enforced: bool) -> None:
+    """Whatever points at the table still finds an index that begins with the columns it names."""
+    if not enforced:
+        return
+    ids = {column.name.lower(): column.id for column in old.columns}
+    kept = {column.id for column in new.columns}
+    for other in catalog.tables.values():
+        for key in other.foreign_keys:
+            if (key.parent_database, key.parent_table) != (old.database, old.name):
+                continue
+            wanted = [ids.get(name.lower()) for name in key.parent_columns]
+            before = next((index for index in declared_keys(old) if _leads_with(index, wanted)), None)
+            if before and kept.issuperset(wanted) and not any(_leads_with(index, wanted) for index in declared_keys(new)):
+                raise InvalidStatement(Condition.INDEX_NEEDED_BY_FOREIGN_KEY, before.name or "PRIMARY")
+
+
+def _leads_with(index: Index, columns: list[int | None]) -> bool:
+    return index.kind == "BTREE" and [part.column_id for part in index.parts if part.prefix is None][: len(columns)] == columns
 
 
 def _is_compatible(child: Column, parent: Column) -> bool:

@@ -11,7 +11,7 @@ from controller.sql.plan import OutputColumn
 from controller.sql.scope import Scope
 from dataflow import expression
 from dataflow.expression import Expression
-from dataflow.schema import Column, Index, Table
+from dataflow.schema import Column, Index, Table, declared_keys, has_row_id
 from dataflow.types import BLOBS, BOOLEAN, NUMBERS, TEMPORALS, TEXTS, Kind, SqlType
 
 NOT_NULL = 1
@@ -68,9 +68,9 @@ def column_flags(table: Table, column: Column) -> int:
         flags |= ON_UPDATE_NOW
     if column.type.kind is Kind.TIMESTAMP and (column.default_now or column.on_update_now):
         flags |= TIMESTAMP
-    if _contains(table.primary_key, column):
+    if _contains(table.primary_key, column) and not has_row_id(table):
         flags |= PRIMARY_KEY
-    if any(_contains(index, column) for index in (table.primary_key, *table.indexes)):
+    if any(_contains(index, column) for index in declared_keys(table)):
         flags |= PART_OF_KEY
     for index in table.indexes:
         if index.parts[0].column_id == column.id:

@@ -10,9 +10,8 @@ from decimal import Decimal
 
 from controller.catalog import Database
 from controller.sql.stored_expressions import quoted, shown
-from controller.sql.table_draft import is_hidden
 from dataflow.collation import CHARSETS, collation
-from dataflow.schema import Column, ForeignKey, Index, KeyPart, Table, is_functional, is_internal
+from dataflow.schema import Column, ForeignKey, Index, KeyPart, Table, has_row_id, is_functional, is_internal
 from dataflow.temporal import format_date, format_datetime, format_time
 from dataflow.types import BLOBS, INTEGERS, REALS, TEXTS, Kind, SqlType, Value
 
@@ -25,7 +24,7 @@ def show_create_table(table: Table, next_auto_increment: int | None = None) -> s
     """`next_auto_increment` is the counter's next value, if the table has one and it is known."""
     lines = [_column(table, column) for column in table.columns if not is_internal(column)]
     names = {column.id: column for column in table.columns}
-    if not any(is_hidden(names[part.column_id]) for part in table.primary_key.parts):
+    if not has_row_id(table):
         lines.append(f"PRIMARY KEY {_parts(table.primary_key, names)}")
     lines += [_index(index, names) for index in table.indexes]
     lines += [_foreign_key(table, key) for key in sorted(table.foreign_keys, key=lambda key: key.name)]

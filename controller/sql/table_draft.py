@@ -31,7 +31,7 @@ from dataflow.schema import (
     Table,
     is_functional,
 )
-from dataflow.types import BIGINT_UNSIGNED, BLOBS, TEXTS, Kind
+from dataflow.types import BIGINT_UNSIGNED, BLOBS, INTEGERS, TEXTS, Kind
 
 HIDDEN_KEY_NAME = "GEN_CLUST_INDEX"
 """What InnoDB calls the key of a table that declares none."""
@@ -116,6 +116,8 @@ class TableDraft:
         for key in self.foreign_keys:
             if lowered in (each.lower() for each in key.columns):
                 raise InvalidStatement(Condition.COLUMN_NEEDED_BY_FOREIGN_KEY, column.name, key.name)
+        if self.hidden is not None and any(part.column_id == column.id for part in self.table.primary_key.parts):
+            self.copies = True
         if self.primary_key is not None and any(part.column_id == column.id for part in self.primary_key.parts):
             parts = tuple(part for part in self.primary_key.parts if part.column_id != column.id)
             self.primary_key = replace(self.primary_key, parts=parts) if parts else None
@@ -222,6 +224,13 @@ class TableDraft:
         self.primary_key = None
         self.copies = True
 
+    def drop_key(self, name: str) -> None:
+        """DROP INDEX, of the primary key if it is called so."""
+        if name.upper() == "PRIMARY":
+            self.drop_primary_key()
+        else:
+            self.drop_index(name)
+
     def drop_index(self, name: str) -> None:
         index = self.index(name)
         if index is None:
@@ -316,13 +325,13 @@ class TableDraft:
             if self.hidden is None:
                 self.hidden = Column(self.next_column_id, ROW_ID_NAME, BIGINT_UNSIGNED, nullable=False, invisible=True)
                 self.next_column_id += 1
-                self.table = replace(
-                    self.table,
-                    primary_key=Index(self.next_index_id, HIDDEN_KEY_NAME, (KeyPart(self.hidden.id),), unique=True),
-                )
+                primary_key = Index(self.next_index_id, HIDDEN_KEY_NAME, self._hidden_parts(self.hidden), unique=True)
                 self.next_index_id += 1
+            elif self.copies:
+                primary_key = replace(self.table.primary_key, parts=self._hidden_parts(self.hidden))
+            else:
+                primary_key = self.table.primary_key
             columns.append(self.hidden)
-            primary_key = self.table.primary_key
         indexes = sorted(self.indexes, key=self._display_order)
         if self.created:
             # Numbered in the order they are shown in, so that equal definitions are equal tables.
@@ -343,6 +352,14 @@ class TableDraft:
             next_index_id=self.next_index_id,
         )
         return self._bound(table)
+
+    def _hidden_parts(self, hidden: Column) -> tuple[KeyPart, ...]:
+        """The first key over integers, which needs no entries then, and the number of the row."""
+        for index in self.indexes:
+            kinds = {self.by_id(part.column_id).type.kind for part in index.parts}
+            if not index.unique and index.kind == "BTREE" and kinds <= INTEGERS:
+                return (*index.parts, KeyPart(hidden.id))
+        return (KeyPart(hidden.id),)
 
     def _display_order(self, index: Index) -> int:
         """MySQL lists unique keys first, those without NULLs before the others, FULLTEXT last."""

@@ -8,7 +8,7 @@ from controller.sql import show_create
 from controller.sql.output import column_flags
 from controller.sql.plan import OutputColumn
 from dataflow import schema
-from dataflow.schema import ROW_ID_NAME, Index, Table
+from dataflow.schema import Index, Table, has_row_id
 from dataflow.types import BLOBS, INTEGER_BYTES, STRINGS, Kind, SqlType
 from mysql_adapter.charsets import collation_of
 from mysql_adapter.columns import BLOB_BYTES
@@ -43,11 +43,7 @@ def extra_text(column: schema.Column) -> str:
 
 def declared_primary_key(table: Table) -> Index | None:
     """The primary key, unless it is the hidden one (or the table is computed and has none)."""
-    names = {column.id: column.name for column in table.columns}
-    parts = table.primary_key.parts
-    if not parts or names[parts[0].column_id] == ROW_ID_NAME:
-        return None
-    return table.primary_key
+    return table.primary_key if table.primary_key.parts and not has_row_id(table) else None
 
 
 def indexes_of(table: Table) -> list[Index]:

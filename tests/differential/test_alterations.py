@@ -100,8 +100,53 @@ ALTER TABLE t MODIFY b CHAR(1)
 SELECT * FROM t ORDER BY id
 """
 
+MANY = ", ".join(f"({number % 7}, {number * 37 % 11})" for number in range(300))
+UNKEYED = f"""
+CREATE TABLE t (a INT NOT NULL, b INT, KEY by_b (b), KEY by_a (a))
+INSERT INTO t VALUES (3, 5), (1, 5), (2, NULL), (1, -7), (1, 5)
+SELECT * FROM t WHERE b = 5 ORDER BY a
+SELECT * FROM t WHERE b IS NULL
+SELECT * FROM t WHERE b < 6 ORDER BY b DESC, a
+SELECT b FROM t WHERE a = 1 ORDER BY b
+UPDATE t SET b = b + 1 WHERE a = 1
+UPDATE t SET a = 9 WHERE b = 6 LIMIT 1
+SELECT * FROM t ORDER BY b, a
+DELETE FROM t WHERE b = 6 AND a = 1
+INSERT INTO t VALUES {MANY}
+SELECT b, COUNT(*), SUM(a) FROM t GROUP BY b ORDER BY b
+SELECT COUNT(*) FROM t WHERE b = 3 AND a = 2
+ALTER TABLE t DROP INDEX by_b
+SELECT COUNT(*) FROM t WHERE b = 3
+ALTER TABLE t ADD INDEX again (b)
+INSERT INTO t VALUES (1, 3)
+SELECT COUNT(*) FROM t WHERE b = 3
+ALTER TABLE t MODIFY b BIGINT UNSIGNED
+UPDATE t SET b = NULL WHERE b < 0
+ALTER TABLE t MODIFY b BIGINT UNSIGNED
+INSERT INTO t VALUES (4, 18446744073709551615)
+SELECT a FROM t WHERE b > 9223372036854775807
+ALTER TABLE t MODIFY b VARCHAR(30)
+SELECT COUNT(*) FROM t WHERE b = '3'
+ALTER TABLE t DROP COLUMN b
+SELECT a, COUNT(*) FROM t GROUP BY a ORDER BY a
+ALTER TABLE t ADD id INT AUTO_INCREMENT, ADD KEY (id)
+INSERT INTO t (a) VALUES (77)
+SELECT COUNT(DISTINCT id), MAX(id) FROM t
+SELECT id FROM t WHERE a = 77
+CREATE TABLE p (k INT, KEY (k))
+CREATE TABLE c (k INT, FOREIGN KEY (k) REFERENCES p (k) ON UPDATE CASCADE)
+INSERT INTO p VALUES (1), (2)
+INSERT INTO c VALUES (1), (NULL), (1)
+INSERT INTO c VALUES (3)
+DELETE FROM p WHERE k = 1
+UPDATE p SET k = 5 WHERE k = 1
+SELECT * FROM c ORDER BY k
+ALTER TABLE p DROP INDEX k
+"""
+
+
 @pytest.mark.parametrize("shard_count", (1, 3))
-@pytest.mark.parametrize("script", (TYPES, KEYS, ADDED, TEXTS))
+@pytest.mark.parametrize("script", (TYPES, KEYS, ADDED, TEXTS, UNKEYED))
 def test_rows_are_stored_anew_as_by_mariadb(script: str, shard_count: int, mariadb: MariaDB, tmp_path: Path) -> None:
     database = mariadb.fresh_database()
     with mariadb.connect(database) as connection, EmbeddedPeer(tmp_path, shard_count) as embedded:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from dataflow.schema import Index, KeyPart
 from dataflow.types import DOUBLE, INT, text
+from persistence.key_encoding import KeyEncoding
 from persistence.key_range import equal_range
 from persistence.layout import (
     Entry,
@@ -49,6 +51,17 @@ def test_plain_entries_live_with_the_row_and_unique_ones_by_their_own_key() -> N
     assert unique.key.startswith(unique_prefix(TABLE.id, UNIQUE.id))
     for entry in (plain, unique):
         assert WRITER.row_prefix + entry.value == WRITER.row_key(row)
+
+
+def test_an_index_that_the_primary_key_begins_with_has_no_entries() -> None:
+    primary = Index(1, "PRIMARY", (KeyPart(3), KeyPart(1)), unique=True)
+    unique = Index(5, "unique", (KeyPart(3),), unique=True)
+    descending = Index(6, "descending", (KeyPart(3, descending=True),))
+    writer = TableWriter(replace(TABLE, primary_key=primary, indexes=(PLAIN, unique, descending)))
+    row = (5, "a", 7, 1.5)
+    assert [entry.index_id for entry in writer.entries(row, writer.row_key(row))] == [unique.id, descending.id]
+    start, stop = equal_range(KeyEncoding(writer.table, PLAIN), writer.row_prefix, (7,))
+    assert start <= writer.row_key(row) < stop
 
 
 def test_rows_with_the_same_unique_key_want_the_same_entry() -> None:
