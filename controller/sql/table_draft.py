@@ -356,8 +356,10 @@ class TableDraft:
     def _hidden_parts(self, hidden: Column) -> tuple[KeyPart, ...]:
         """The first key over integers, which needs no entries then, and the number of the row."""
         for index in self.indexes:
-            kinds = {self.by_id(part.column_id).type.kind for part in index.parts}
-            if not index.unique and index.kind == "BTREE" and kinds <= INTEGERS:
+            columns = [self.by_id(part.column_id) for part in index.parts]
+            # A column behind an expression goes with its index, and finds no rows.
+            is_plain = all(column.type.kind in INTEGERS and not is_functional(column) for column in columns)
+            if not index.unique and index.kind == "BTREE" and is_plain:
                 return (*index.parts, KeyPart(hidden.id))
         return (KeyPart(hidden.id),)
 

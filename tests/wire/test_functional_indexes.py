@@ -36,3 +36,13 @@ def test_what_is_stored_must_not_depend_on_chance(run: Any, element: str, code: 
     with pytest.raises(pymysql.MySQLError) as raised:
         run(f"CREATE TABLE by_chance (x INT, {element})")
     assert raised.value.args[0] == code
+
+
+def test_a_table_without_a_primary_key_outlives_its_index_on_an_expression(run: Any) -> None:
+    run("DROP TABLE IF EXISTS unkeyed")
+    run("CREATE TABLE unkeyed (a INT, b INT, KEY sums ((a + b)), KEY (b))")
+    run("INSERT INTO unkeyed VALUES (1, 2), (3, 4)")
+    run("DROP INDEX sums ON unkeyed")
+    run("UPDATE unkeyed SET a = 5 WHERE b = 4")
+    run("INSERT INTO unkeyed VALUES (6, 7)")
+    assert run("SELECT a FROM unkeyed ORDER BY b") == [(1,), (5,), (6,)]
