@@ -80,7 +80,7 @@ class AsyncDatabase:
         Of a name, `key` are the columns to look up by; a table's are its primary key if not given.
         """
 
-        if " " not in query.strip():
+        if len(query.split()) == 1:
             return await self.named_view(query.strip(), key)
         return await self.query_view(query)
 
@@ -164,18 +164,27 @@ class AsyncTable:
     async def update(self, key: Any, values: Mapping[str, Any] | None = None, **columns: Any) -> Result:
         """Change columns of the row with this primary key."""
         row = {**(values or {}), **columns}
-        sql = table_sql.update(self._name, row, await self._key())
-        return await self._run(sql, [*row.values(), *_parts(key)])
+        if not row:
+            raise ValueError("at least one column has to be given")
+        names, parts = await self._key(key)
+        return await self._run(table_sql.update(self._name, row, names), [*row.values(), *parts])
 
     async def delete(self, key: Any) -> Result:
         """Delete the row with this primary key."""
-        return await self._run(table_sql.delete(self._name, await self._key()), _parts(key))
+        names, parts = await self._key(key)
+        return await self._run(table_sql.delete(self._name, names), parts)
 
-    async def _key(self) -> list[str]:
+    async def _key(self, given: Any) -> tuple[list[str], list[Any]]:
+        """The columns of the primary key, and a value for each."""
+
         async def find(catalog: Catalog) -> Table:
             return table_sql.find(catalog, self._statements.schema, self._name)
 
-        return table_sql.primary_key(await self._statements.with_catalog(find))
+        names = table_sql.primary_key(await self._statements.with_catalog(find))
+        parts = list(given) if isinstance(given, tuple | list) else [given]
+        if len(parts) != len(names):
+            raise ValueError(f"the primary key has {len(names)} column(s), the key has {len(parts)}")
+        return names, parts
 
     async def _run(self, sql: str, values: Sequence[Any]) -> Result:
         return await self._statements.run(sql, values, self._transaction)
@@ -202,7 +211,3 @@ class AsyncTransaction:
     def rollback(self) -> None:
         if self._transaction.state is State.OPEN:
             self._transaction.rollback()
-
-
-def _parts(key: Any) -> list[Any]:
-    return list(key) if isinstance(key, tuple) else [key]

@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 import msgspec
 import numpy as np
 
-from backend.client.batch import Array, Batch, batch_of_rows
+from backend.client.batch import Array, Batch, batch_of_cells, batch_of_rows
 from backend.client.keyed_query import Finish, KeyedQuery
 from backend.client.ordered_query import Inclusive
 from backend.client.statements import Statements
@@ -49,7 +49,7 @@ class AsyncView:
     def _read_from(self, reader: SharedViewReader | None) -> None:
         self._reader = reader
         self._column_reader: ColumnReader | None = None
-        is_quick = reader is not None and reader.is_exact
+        is_quick = reader is not None and self.query.has_integer_key
         self.quick = _quick(reader, self._decode, self._finish) if is_quick else _nothing  # type: ignore[arg-type]
         """`try_lookup`, where the short way leads to the rows; else None."""
 
@@ -164,7 +164,7 @@ class AsyncView:
         store = self._statements.database.store
         for _ in range(ATTEMPTS_MAX):
             query = self.query
-            numbers = packed(keys) if query.definition.naming.is_exact and store.shard_count == 1 else None
+            numbers = packed(keys) if query.has_integer_key and store.shard_count == 1 else None
             if numbers is not None:
                 found = await store.lookup_view(query.definition, numbers)
                 if found is not None:
@@ -203,31 +203,31 @@ class AsyncView:
         self, keys: Sequence[Any] | Array, columns: Sequence[str] | None = None
     ) -> Batch | None:
         reader = self._find_reader()
-        places = self.query.places
-        if reader is None or places is None or not reader.is_exact:
+        query, names = self.query, self.columns if columns is None else columns
+        chosen = self._places(names)
+        numbers = _integers(keys) if reader is not None and query.places is not None and query.has_integer_key else None
+        if reader is None or query.places is None or numbers is None:
             rows = self.try_lookup_many(_listed(keys))
             return None if rows is None else self._batch(rows, columns)
         if self._column_reader is None:
-            self._column_reader = ColumnReader(reader, self.query.definition.types)
-        try:
-            numbers = np.ascontiguousarray(keys, np.int64)
-        except (TypeError, ValueError, OverflowError):
-            return None
-        names = self.columns if columns is None else columns
-        chosen = [places[self.columns.index(name)] for name in names]
-        found = self._column_reader.read(numbers, chosen)
+            self._column_reader = ColumnReader(reader, query.definition.types)
+        places = [query.places[place] for place in chosen]
+        found = self._column_reader.read(numbers, places)
         if found is None or np.count_nonzero(found.known) < len(numbers):
             return None
-        if found.nulls is None:
-            nulls = dict.fromkeys(names, np.zeros(np.count_nonzero(found.present), bool))
-        else:
-            nulls = {name: (found.nulls >> place & 1).astype(bool) for name, place in zip(names, chosen)}
-        return Batch(found.present, dict(zip(names, found.cells)), nulls)
+        return batch_of_cells(found, places, names, [query.cell_changes[place] for place in chosen])
 
     def _batch(self, rows: Sequence[Rows], columns: Sequence[str] | None) -> Batch:
         names = self.columns if columns is None else columns
-        places = [self.columns.index(name) for name in names]
-        return batch_of_rows([[tuple([row[place] for place in places]) for row in each] for each in rows], names)
+        places = self._places(names)
+        chosen = [[tuple([row[place] for place in places]) for row in each] for each in rows]
+        return batch_of_rows(chosen, names, [self.query.types[place] for place in places])
+
+    def _places(self, names: Sequence[str]) -> list[int]:
+        try:
+            return [self.columns.index(name) for name in names]
+        except ValueError:
+            raise ValueError(f"the view has the columns {', '.join(self.columns)}, and not all of {', '.join(names)}") from None
 
     def _find_reader(self) -> SharedViewReader | None:
         if self._reader is not None and self._reader.is_gone:
@@ -258,6 +258,19 @@ def _nothing(key: Any) -> Rows | None:
 
 def _listed(keys: Sequence[Any] | Array) -> list[Any]:
     return keys.tolist() if isinstance(keys, np.ndarray) else list(keys)
+
+
+def _integers(keys: Sequence[Any] | Array) -> Array | None:
+    """The keys as numbers of 64 bits; None if one is anything else."""
+    try:
+        found = np.asarray(keys)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    kind = found.dtype.kind
+    fits = kind == "i" or kind == "b" or (kind == "u" and found.max(initial=0) <= _INTEGER_MAX)
+    if not fits or found.ndim != 1:
+        return None
+    return np.ascontiguousarray(found, np.int64)
 
 
 def _parameters(key: Any) -> Row:

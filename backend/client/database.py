@@ -47,9 +47,16 @@ class _Loop:
         self._thread = threading.Thread(target=self._loop.run_forever, name="millrace", daemon=True)
         self._thread.start()
 
+    @property
+    def is_stopped(self) -> bool:
+        return bool(self._loop.is_closed())
+
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait for `work`, with less ado than `asyncio.run_coroutine_threadsafe`."""
         loop, over, tasks = self._loop, threading.Lock(), list[asyncio.Task[T]]()
+        if self.is_stopped:
+            work.close()
+            raise RuntimeError("the database is closed")
         over.acquire()
 
         def begin() -> None:
@@ -77,8 +84,9 @@ class Database:
         self._inner = inner
 
     def close(self) -> None:
-        self._loop.run(self._inner.close())
-        self._loop.stop()
+        if not self._loop.is_stopped:
+            self._loop.run(self._inner.close())
+            self._loop.stop()
 
     def __enter__(self) -> Database:
         return self

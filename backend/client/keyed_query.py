@@ -15,8 +15,10 @@ from typing import Any
 
 from sqlglot import exp
 
+from backend.client.batch import cell_change
+from backend.client.key_values import key_converter
 from backend.client.ordered_query import OrderedQuery
-from backend.client.values import Rows, row_converter, to_value
+from backend.client.values import Rows, row_converter
 from backend.execution.grouping import row_key
 from backend.execution.ranges import order_of
 from backend.execution.select import Sorter, count_of
@@ -35,7 +37,7 @@ from dataflow.compile import compile_row, compile_scalar
 from dataflow.errors import Unsupported
 from dataflow.expression import Call, Column, Expression, Literal, Parameter, walk
 from dataflow.node import Join
-from dataflow.types import Row
+from dataflow.types import DATES, Kind, Row
 
 Finish = Callable[[list[Row]], Rows]
 NEVER_FAIL = frozenset({"coalesce", "ifnull"})
@@ -55,7 +57,8 @@ class KeyedQuery:
         self.catalog_version = catalog.version
         self.columns = tuple(column.name for column in query.columns)
         self.types = tuple(each.type for each in query.outputs)
-        self._order = _key_order(query, count)
+        self.cell_changes = [cell_change(each) for each in self.types]
+        order = _key_order(query, count)
         self.key_length = count
         key_columns = tuple(sorted(key.column for key in query.keys))
         views = QueryViews(query, key_columns)
@@ -64,6 +67,9 @@ class KeyedQuery:
             raise Unsupported("a view of this SELECT, which needs more than its keys")
         self.definition: ViewDefinition = definition
         self._views, self._query, self._key_columns = views, query, key_columns
+        kinds = [definition.types[column] for column in key_columns]
+        self._parts = list(zip(order, map(key_converter, kinds)))
+        self.has_integer_key = definition.naming.is_exact and kinds[0].kind not in DATES | {Kind.TIME}
         self.finish = _finish(query)
         self.places = _places(query)
         """Which column of the view each output is; None if outputs are computed or rows are left out."""
@@ -73,7 +79,7 @@ class KeyedQuery:
         values = given if isinstance(given, tuple) else tuple(given) if isinstance(given, list) else (given,)
         if len(values) != self.key_length:
             raise ValueError(f"the view has {self.key_length} key column(s), the key has {len(values)}")
-        return tuple([to_value(values[place]) for place in self._order])
+        return tuple([convert(values[place]) for place, convert in self._parts])
 
     @cached_property
     def ordered(self) -> OrderedQuery:

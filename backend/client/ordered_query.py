@@ -7,8 +7,9 @@ lookups. Where it cannot (without a key, of several workers), all rows are read 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from backend.client.key_values import key_converter
 from backend.client.values import Rows, row_converter, to_value
 from backend.execution.lookup_value import UNUSABLE, lookup_value
 from backend.execution.ranges import AFTER_NULLS, order_of
@@ -45,6 +46,8 @@ class OrderedQuery:
         """From `low` to `high`: values of the first columns of the order; a bound leaves NULLs out."""
         if limit is not None and limit < 0:
             raise ValueError("a limit below zero")
+        if inclusive not in get_args(Inclusive):
+            raise ValueError(f"inclusive is one of {', '.join(get_args(Inclusive))}")
         lower = None if low is None else (self._keys(low), inclusive in ("right", "neither"))
         upper = None if high is None else (self._keys(high), inclusive in ("right", "both"))
         if lower is None and upper is not None:
@@ -55,7 +58,7 @@ class OrderedQuery:
         values = given if isinstance(given, tuple) else (given,)
         if not 0 < len(values) <= len(self._types):
             raise ValueError(f"the view is ordered by {len(self._types)} column(s), the bound has {len(values)}")
-        return bound_keys([_value(to_value(each), kind) for each, kind in zip(values, self._types)], self._types)
+        return bound_keys([_value(each, kind) for each, kind in zip(values, self._types)], self._types)
 
     def rows(self, payload: bytes) -> Rows:
         """The query's rows, from the encoded ones of the view."""
@@ -76,16 +79,16 @@ class OrderedQuery:
         return ordered.between(order, range_bound(part.low), range_bound(part.high), part.limit, part.descending)
 
 
-def _value(given: Value, kind: SqlType) -> Value:
+def _value(given: Any, kind: SqlType) -> Value:
     """A bound as a value of the column; ValueError if it cannot be compared with one as such."""
     found: Any = UNUSABLE
     if kind.kind in DATES or kind.kind is Kind.TIME:
-        found = given if isinstance(given, int) else UNUSABLE
+        found = key_converter(kind)(given)
     elif kind.kind is Kind.ENUM:
         found = given if given in kind.members else UNUSABLE
     else:
         lookup = lookup_value(Column(0, kind), Parameter(0, NULL), equality=False)
-        found = UNUSABLE if lookup is None else lookup(given)
+        found = UNUSABLE if lookup is None else lookup(to_value(given))
     if found is UNUSABLE or found is None:
         raise ValueError(f"{given!r} is no bound of a {kind.kind.value} column")
     return found  # type: ignore[no-any-return]

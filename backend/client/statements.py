@@ -15,7 +15,7 @@ from backend.client.values import Rows, column_sample, column_values, row_conver
 from backend.execution.column_values import Array, ColumnValues
 from backend.execution.database import Database
 from backend.execution.outcome import Done, Outcome, ResultSet
-from backend.execution.transaction import SchemaChanged, Transaction
+from backend.execution.transaction import SchemaChanged, State, Transaction
 from controller.catalog import Catalog
 from controller.privileges import Session, check_definition, check_plan, check_text
 from controller.sql.cursor import Cursor
@@ -162,6 +162,8 @@ class Statements:
         raise SchemaChanged
 
     async def _execute(self, plan: Plan, values: Sequence[Value], transaction: Transaction | None) -> Outcome:
+        if transaction is not None and transaction.state is not State.OPEN:
+            raise InvalidStatement(Condition.UNKNOWN_ERROR, "the transaction has ended")
         if plan.facts:
             values = [*values, *(self._fact(name) for name in plan.facts)]
         return await self.database.execute(plan, values, transaction)

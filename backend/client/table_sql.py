@@ -31,6 +31,10 @@ def primary_key(table: Table) -> list[str]:
 
 def select(catalog: Catalog, schema: str | None, name: str, key: Sequence[str] | None) -> str:
     """All of a table or view, by these columns or its primary key."""
+    database, _, view = name.rpartition(".")
+    if key is None and (database or schema, view) in catalog.views:
+        text = f"{view} is a view without a primary key: the columns to look up by have to be given"
+        raise InvalidStatement(Condition.UNKNOWN_ERROR, text)
     columns = primary_key(find(catalog, schema, name)) if key is None else key
     return f"SELECT * FROM {quoted(name)}" + _where(columns)
 

@@ -1,13 +1,13 @@
 """Python objects of an application, and the values that stand for them here.
 
 Dates and times are `datetime` objects outside (in UTC, without a zone) and packed integers
-inside; everything else is the same.
+inside; numbers of numpy are those of Python, and everything else is the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -21,10 +21,14 @@ from dataflow.types import Kind, Row, SqlType, Value
 
 Rows = list[tuple[Any, ...]]
 _SAME = frozenset({str, bytes, float, Decimal, type(None)})
+_PLAIN = (int, str, float, bytes, Decimal, date, timedelta)
 
 
 def to_value(given: Any) -> Value:
-    """What stands for an application's object."""
+    """What stands for an application's object; TypeError if it is of no SQL type."""
+    if type(given) in _SAME:
+        return given  # type: ignore[no-any-return]
+    given = plain(given)
     if isinstance(given, date):
         return from_datetime(given)
     if isinstance(given, timedelta):
@@ -32,6 +36,19 @@ def to_value(given: Any) -> Value:
     if isinstance(given, int):
         return int(given) if -(1 << 63) <= given < 1 << 64 else Decimal(given)
     return given  # type: ignore[no-any-return]
+
+
+def plain(given: Any) -> Any:
+    """An object of one of the types that rows consist of; TypeError if it is none and stands for none."""
+    if isinstance(given, np.generic):  # some of them are floats and texts of Python, too
+        given = given.astype(f"{given.dtype.kind}8[us]").item() if given.dtype.kind in "mM" else given.item()
+    if given is None or isinstance(given, _PLAIN):
+        return given
+    if isinstance(given, bytearray | memoryview):
+        return bytes(given)
+    if isinstance(given, time):
+        return datetime.combine(datetime.min, given.replace(tzinfo=None)) - datetime.min
+    raise TypeError(f"{type(given).__name__} is no type of SQL values")
 
 
 def to_values(given: Sequence[Any]) -> Sequence[Value]:
@@ -71,6 +88,7 @@ def column_sample(given: Sequence[Any] | Array) -> date | timedelta | None:
 
 def type_code(given: Any) -> str:
     """The type of a parameter, as the planner wants to know it."""
+    given = plain(given)
     if isinstance(given, datetime):
         return "datetime:6"
     if isinstance(given, date):

@@ -13,6 +13,8 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -308,3 +310,42 @@ def test_computed_columns_are_read_from_shared_memory_in_batches(db: Database) -
     votes.update(first, user=4)
     assert rows(keys) == [(4, 5), (2, 6)]
     assert by_id.lookup(first) == [(4, 5)]
+
+
+def test_columns_are_the_same_from_shared_memory_and_from_rows(db: Database) -> None:
+    db.execute("DROP TABLE IF EXISTS kinds")
+    db.execute(
+        "CREATE TABLE kinds (id BIGINT PRIMARY KEY, n INT, u BIGINT UNSIGNED, r DOUBLE, d DECIMAL(10, 2), w DECIMAL(60, 5), t TEXT, "
+        "b VARBINARY(9), day DATE, at DATETIME(3), clock TIME)"
+    )
+    first = {
+        "id": 1, "n": -5, "u": (1 << 64) - 1, "r": 1.5, "d": Decimal("1.10"), "w": Decimal("1e50") + Decimal("0.5"), "t": "ä",
+        "b": b"\0\xff", "day": date(2024, 2, 29), "at": datetime(1969, 12, 31, 1, 2, 3, 500000), "clock": -timedelta(hours=3),
+    }  # fmt: skip
+    db.table("kinds").insert_many([first, dict.fromkeys(first) | {"id": -1}])
+    expected = [first, dict.fromkeys(first) | {"id": -1}]
+    view = db.view("SELECT *, d + 1 AS more FROM kinds WHERE id = ?")
+    plain = db.view("kinds")
+    asked, *found = plain.lookup_columns([1, 7, -1]), plain.lookup_columns([1, 7, -1]), plain.lookup_columns(np.array([1, 7, -1]))
+    for key in (1, 7, -1):
+        shared(plain, key)
+    found += [plain.lookup_columns(np.array([1, 7, -1]), block=False), plain.lookup_columns([1.0, 7.0, -1.0], block=False)]
+    for batch in found:
+        assert batch is not None
+        assert batch.present.tolist() == [True, False, True]
+        assert batch.to_arrow().to_pylist() == expected
+        assert batch.to_arrow().schema == asked.to_arrow().schema
+    assert view.lookup_columns([1]).to_arrow().to_pylist() == [first | {"more": Decimal("2.10")}]
+    assert plain.lookup_columns(np.array([1.5, -1.0])).present.tolist() == [False, True]
+    assert plain.lookup_columns(np.array([(1 << 64) - 1, 1], np.uint64)).present.tolist() == [False, True]
+    by_unsigned = db.view("SELECT id FROM kinds WHERE u = ?")
+    for _ in range(2):
+        assert by_unsigned.lookup_columns(np.array([(1 << 64) - 1], np.uint64)).columns["id"].tolist() == [1]
+
+
+def test_a_closed_database_says_so(server: MillraceServer) -> None:
+    db = connect(server.data, "vote")
+    db.close()
+    db.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        db.execute("SELECT 1")

@@ -177,6 +177,24 @@ def test_keys_of_several_columns_are_lists(tmp_path: Path) -> None:
     served(tmp_path, scenario)
 
 
+def test_keys_of_every_kind_are_sent_as_they_are_shown(tmp_path: Path) -> None:
+    async def scenario(api: Api) -> None:
+        await api.ask("POST", "/v1/databases/shop/program", {"sql": "CREATE TABLE days (day DATE, at DATETIME(6), span TIME, b VARBINARY(9), d DECIMAL(9, 2), PRIMARY KEY (day, at))"})
+        row = {"day": "2024-02-29", "at": "2024-02-29T12:30:00.500000", "span": "-100:00:00", "b": {"base64": "AP8="}, "d": "1.10"}
+        await api.ask("POST", "/v1/databases/shop/tables/days/rows", {"rows": [row]}, 201)
+        assert await api.ask("GET", '/v1/databases/shop/tables/days/row?key=["2024-02-29","2024-02-29T12:30:00.5"]') == {"row": row}
+        for column, shown in row.items():
+            found = await api.ask("POST", "/v1/databases/shop/lookup", {"view": "days", "by": [column], "keys": [shown]})
+            assert found["rows"] == [[list(row.values())]], column
+            await api.fails("POST", "/v1/databases/shop/lookup", {"view": "days", "by": [column], "keys": [[1, 2]]}, status=400, code=1105)
+        for column, wrong in (("day", "never"), ("day", 5), ("at", "2024-02-30"), ("span", "x"), ("b", 5), ("d", "x")):
+            await api.fails("POST", "/v1/databases/shop/lookup", {"view": "days", "by": [column], "keys": [wrong]}, status=400, code=1105)
+        by_day = {"query": "SELECT d FROM days ORDER BY day", "low": "2024-01-01", "high": "2025-01-01"}
+        assert (await api.ask("POST", "/v1/databases/shop/range", by_day))["rows"] == [["1.10"]]
+
+    served(tmp_path, scenario)
+
+
 def test_a_transaction_is_all_or_nothing(tmp_path: Path) -> None:
     async def scenario(api: Api) -> None:
         path = "/v1/databases/shop/transactions"
