@@ -98,17 +98,17 @@ def fused_update(operator: Operator) -> Function:
         code.close(inner)
         output.end()
         code.close(top)
-    # A few rows at a time: what they touch is still in the processor's cache when it goes out.
-    code.open(f"for part in (delta,) if len(delta) <= {size} else {code.constant(_chunks)}(delta, {size}):")
     if group.is_count:
         code.line("counts = {}")
-        with code.block("for row, w in part:"):
+        with code.block("for row, w in delta:"):
             code.line(f"g = {group.group_key()}")
             code.line("counts[g] = counts.get(g, 0) + w")
         code.open("for g, w in counts.items():")
         find_state(code, group, state, known=True)
         group.absorb("w")
     else:
+        # A few rows at a time: what they touch is still in the processor's cache when it goes out.
+        code.open(f"for part in (delta,) if len(delta) <= {size} else {code.constant(_chunks)}(delta, {size}):")
         absorb_delta(code, group, state, "part")
         code.open("for g, s in changed.items():")
     _change(code, group, operator, output, False)

@@ -46,8 +46,7 @@ from dataflow.types import (
     SqlType,
     Value,
 )
-
-Array = np.ndarray[Any, Any]
+from persistence.byte_lines import Array, big_endian
 
 NULL = b"\0"
 NULL_DESCENDING = b"\xff"
@@ -131,7 +130,7 @@ class KeyEncoding:
             numbers = columns[part.position]
             line = lines[:, start : start + 9]
             line[:, 0] = 2 if numbers.min() >= 0 else 2 - (numbers < 0)
-            line[:, 1:] = numbers.astype(">i8").view(np.uint8).reshape(-1, 8)
+            line[:, 1:] = big_endian(numbers)
             if part.descending:
                 np.invert(line, out=line)
         return lines

@@ -22,11 +22,10 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from dataflow.schema import Index, Table, is_clustered
 from dataflow.types import Row
-from persistence.key_encoding import Array, KeyEncoding
+from persistence.byte_lines import Array, lines
+from persistence.key_encoding import KeyEncoding
 from persistence.key_range import KeyRange, after_prefix
 from persistence.row_encoding import RowCodec
 
@@ -182,19 +181,19 @@ class TableWriter:
         if primary is None or any(part is None for part in parts):
             return None
         is_unique = any(index.index.unique for index in self.indexes)
-        row_keys, primary_keys = _lines(self.row_prefix, primary), _lines(b"", primary) if is_unique else []
+        row_keys, primary_keys = lines(self.row_prefix, primary), lines(b"", primary) if is_unique else []
         entries = []
         for index, part in zip(self.indexes, parts):
             assert part is not None
             if index.index.unique:
-                keys = _lines(index.unique_prefix, part)
+                keys = lines(index.unique_prefix, part)
                 entries.append(Entries(keys, primary_keys, keys, True))
             else:
                 # In the order of the index LevelDB finds the place of each next to that of the one before.
                 order = columns[index.encoding.parts[0].position].argsort(kind="stable")
                 own = primary[order]
-                keys = _lines(index.prefix, part[order], own)
-                entries.append(Entries(keys, _lines(b"", own), _lines(self.row_prefix, own) if spread else [], False))
+                keys = lines(index.prefix, part[order], own)
+                entries.append(Entries(keys, lines(b"", own), lines(self.row_prefix, own) if spread else [], False))
         return row_keys, entries
 
     def changed_entries(
@@ -210,19 +209,6 @@ class TableWriter:
         gone = [entry for key, entry in before.items() if key not in after]
         come = [entry for key, entry in after.items() if before.get(key) != entry]
         return gone, come
-
-
-def _lines(prefix: bytes, *parts: Array) -> list[bytes]:
-    """What stands in each line of all parts, behind the prefix."""
-    width = len(prefix) + sum([part.shape[1] for part in parts])
-    lines = np.empty((len(parts[0]), width), np.uint8)
-    lines[:, : len(prefix)] = np.frombuffer(prefix, np.uint8)
-    start = len(prefix)
-    for part in parts:
-        lines[:, start : start + part.shape[1]] = part
-        start += part.shape[1]
-    found: list[bytes] = np.ndarray(len(lines), np.dtype((np.void, width)), lines).tolist()
-    return found
 
 
 ROW_PREFIX_BYTES = len(row_prefix(0))

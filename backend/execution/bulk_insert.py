@@ -25,7 +25,7 @@ from backend.store import ABSENT, ANY, NEW, Puts
 from controller.sql.plan import Insert, OnDuplicate, Plan
 from dataflow.expression import Literal, Parameter
 from dataflow.storing import column_fitness, integer_limits
-from dataflow.types import Value
+from dataflow.types import Row, Value
 from persistence.layout import Entries
 
 AT_ONCE_MIN = 128
@@ -102,8 +102,6 @@ class BulkInsert:
             numbers = {position: array[order] for position, array in numbers.items()}
             places = order.tolist()
             columns = [column and [column[place] for place in places] for column in columns]
-        for position, array in numbers.items():
-            columns[position] = array.tolist()
         if self._row_id is not None:
             row_ids = columns[self._row_id] = await execution.numbers.row_ids(self._table.id, count)
             if count >= AT_ONCE_MIN:
@@ -117,9 +115,11 @@ class BulkInsert:
         self, transaction: Transaction, columns: Sequence[Sequence[Value]], numbers: Mapping[int, Array]
     ) -> bool:
         """False, and nothing is written, if one of the rows is the duplicate of another."""
-        writer = self._writer
-        rows = list(zip(*columns))
+        writer, rows = self._writer, list[Row]()
         numbered = writer.numbered(numbers, transaction.store.shard_count > 1)
+        encoded = writer.codec.encode_numbers(numbers) if len(numbers) == len(columns) else None
+        if numbered is None or encoded is None:
+            rows = list(zip(*[numbers[n].tolist() if n in numbers else column for n, column in enumerate(columns)]))
         if numbered is None:
             keys = writer.row_keys(rows)
             entries = writer.all_entries(rows, keys)
@@ -130,7 +130,7 @@ class BulkInsert:
         if any(each.unique and len(set(each.keys)) < len(keys) for each in entries):
             return False
         transaction.use_table(self._table.id, self._table.version)
-        start, values = writer.codec.encode_apart(rows)
+        start, values = encoded or writer.codec.encode_apart(rows)
         _put(transaction, Entries(keys, values, keys, True), ABSENT if self._row_id is None else NEW, start)
         for each in entries:
             # An entry that is not unique contains its row's key.

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from backend.shared_memory.entry import cell_code
-from backend.shared_memory.gathering import gathered
+from backend.shared_memory.gathering import spans, taken
 from backend.shared_memory.probing import Array, find, tags_of
 from backend.shared_memory.reader import SharedViewReader
 from backend.shared_memory.segment import (
@@ -62,6 +62,18 @@ def ones(count: int) -> Array:
     made = np.ones(count, bool)
     made.flags.writeable = False
     return made
+
+
+def _gather(buffer: Any, places: Array, cells: list[Any], numbers: list[int], kind: Any) -> None:
+    """Put the texts of these columns in the place of where they are; all at once, which takes fewer steps."""
+    count = len(places)
+    offsets = spans(count * len(numbers))
+    for number, pieces in zip(numbers, offsets[1:-1].reshape(len(numbers), count, 2)):
+        np.add(cells[number] & _BEGINS_AT, places, out=pieces[:, 0])
+        np.add(cells[number] >> _ENDS_AT, places, out=pieces[:, 1])
+    found = taken(buffer, offsets, kind)
+    for start, number in zip(range(0, count * len(numbers), count or 1), numbers):
+        cells[number] = found.slice(start, count)
 
 
 class _TornRead(Exception):
@@ -213,13 +225,14 @@ class ColumnReader:
             present = ~absent
             places, nulls = places[present], nulls[present]
             cells = [each[present] for each in cells]
+        texts: dict[Any, list[int]] = {}
         for number, place in enumerate(wanted):
             if (code := codes[place]) == "s":
-                spans = cells[number]
-                begins, ends = (spans & _BEGINS_AT, places), (spans >> _ENDS_AT, places)
-                cells[number] = gathered(buffer, begins, ends, self._texts[place])
+                texts.setdefault(self._texts[place], []).append(number)
             elif code != "q":
                 cells[number] = cells[number].view(np.float64 if code == "d" else np.uint64)
+        for kind, numbers in texts.items():
+            _gather(buffer, places, cells, numbers, kind)
         if not copied and not self._reader.is_valid(words, epoch):
             raise _TornRead
         return Columns(known, present, cells, nulls if has_nulls else None)

@@ -1,0 +1,42 @@
+"""Byte strings of the same length for many rows, made by numpy: a line of an array each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+_PACKED = ((1 << 8, 0xCC, ">u1"), (1 << 16, 0xCD, ">u2"), (1 << 32, 0xCE, ">u4"))
+
+
+def lines(prefix: bytes, *parts: Array) -> list[bytes]:
+    """What stands in each line of all parts, behind the prefix."""
+    width = len(prefix) + sum([part.shape[1] for part in parts])
+    made = np.empty((len(parts[0]), width), np.uint8)
+    made[:, : len(prefix)] = np.frombuffer(prefix, np.uint8)
+    start = len(prefix)
+    for part in parts:
+        made[:, start : start + part.shape[1]] = part
+        start += part.shape[1]
+    found: list[bytes] = np.ndarray(len(made), np.dtype((np.void, width)), made).tolist()
+    return found
+
+
+def big_endian(numbers: Array, kind: str = ">i8") -> Array:
+    return numbers.astype(kind).view(np.uint8).reshape(len(numbers), -1)
+
+
+def packed(numbers: Array) -> Array:
+    """The numbers, int64, in msgpack, all in as many bytes as the largest takes."""
+    least, most = numbers.min(), numbers.max()
+    if least >= 0 and most < 1 << 7:
+        return big_endian(numbers, ">u1")
+    mark, kind = 0xD3, ">i8"
+    if least >= 0:
+        mark, kind = next(((mark, kind) for limit, mark, kind in _PACKED if most < limit), (mark, kind))
+    octets = big_endian(numbers, kind)
+    made = np.empty((len(octets), 1 + octets.shape[1]), np.uint8)
+    made[:, 0], made[:, 1:] = mark, octets
+    return made
