@@ -94,7 +94,7 @@ def fused_update(operator: Operator) -> Function:
         code.open("for row, w in delta:")
         find_state(code, group, state)
         group.absorb("w")
-        _change(code, group, operator, output, True)
+        _change(code, group, operator, output, is_changed=group.counts_rows)
         code.close(inner)
         output.end()
         code.close(top)
@@ -104,6 +104,8 @@ def fused_update(operator: Operator) -> Function:
             code.line(f"g = {group.group_key()}")
             code.line("counts[g] = counts.get(g, 0) + w")
         code.open("for g, w in counts.items():")
+        if group.counts_rows:
+            code.open("if w:")
         find_state(code, group, state, known=True)
         group.absorb("w")
     else:
@@ -111,14 +113,14 @@ def fused_update(operator: Operator) -> Function:
         code.open(f"for part in (delta,) if len(delta) <= {size} else {code.constant(_chunks)}(delta, {size}):")
         absorb_delta(code, group, state, "part")
         code.open("for g, s in changed.items():")
-    _change(code, group, operator, output, False)
+    _change(code, group, operator, output, is_changed=group.is_count and group.counts_rows)
     code.close(top)
     output.end()
     return code.build()
 
 
-def _change(code: Source, group: GroupWriter, operator: Operator, output: Output, row_by_row: bool) -> None:
-    """The group `g`, whose state `s` has changed, goes through the consumer."""
+def _change(code: Source, group: GroupWriter, operator: Operator, output: Output, is_changed: bool) -> None:
+    """The group `g`, whose state `s` has changed, goes through the consumer; if `is_changed`, its row has for certain."""
     node, state = group.node, operator.state
     consumer, number = operator.consumers[0]
     assert state is not None
@@ -126,8 +128,7 @@ def _change(code: Source, group: GroupWriter, operator: Operator, output: Output
     code.line(f"new = {group.output_row('g')}")
     if state.full and node.group:
         code.line(f"if not s[0]: del {code.constant(state.index)}[g]")
-    # A row that is counted changes its group's output, so there is nothing to compare.
-    if not (row_by_row and any(each.function == "count_star" for each in node.functions)):
+    if not is_changed:
         code.open("if new != old:")
     code.line("s[-1] = new")
     if isinstance(consumer.node, LeftJoin):

@@ -51,6 +51,11 @@ class GroupWriter:
         """Whether nothing of a row matters but its group."""
         return not any(made.initial for made, _ in self.accumulators)
 
+    @property
+    def counts_rows(self) -> bool:
+        """Whether a row more or less always changes what goes out."""
+        return any(each.function == "count_star" for each in self.node.functions)
+
     def group_key(self) -> str:
         return self.code.row_key("row", self.node.group, self.node.input.types)
 
