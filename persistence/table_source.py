@@ -8,13 +8,14 @@ moves on, so that rows and the changes handed to the dataflow always fit togethe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
 from itertools import chain
 from typing import Any
 
 from dataflow.key_values import ImpossibleKey, key_value
 from dataflow.schema import Index, Table
 from dataflow.types import STRINGS, Kind, Row
-from persistence.key_encoding import KeyEncoding, escaped_bytes
+from persistence.key_encoding import KeyEncoding, Part, escaped_bytes
 from persistence.key_range import after_prefix
 from persistence.layout import TableWriter, index_prefix, unique_prefix
 from persistence.view import FIRST_CHUNK_ROWS, View
@@ -32,7 +33,7 @@ class _Path:
         parts = self.encoding.parts[: len(columns)]
         self.order = [columns.index(part.position) for part in parts]
         self.is_text = [part.type.kind in STRINGS and part.type.kind is not Kind.JSON for part in parts]
-        self.normal = [key_value(part.type) for part in parts]
+        self.normal = [_normal(part) for part in parts]
         primary = index is table.primary_key
         self.prefixes = [TableWriter(table).row_prefix] if primary else [index_prefix(table.id, index.id)]
         self.resolves = not primary
@@ -53,6 +54,21 @@ class _Path:
             else:
                 parts.append(self.encoding.value_encoders[number](self.normal[number](value)))
         return b"".join(parts)
+
+
+def _normal(part: Part) -> Callable[[Any], Any]:
+    """`key_value` of the column, which a decimal with more digits than the column has is none of."""
+    normal, limit = key_value(part.type), Decimal(part.limit).scaleb(-part.type.scale)
+    if part.type.kind is not Kind.DECIMAL:
+        return normal
+
+    def decimal(value: Any) -> Decimal | None:
+        found: Decimal | None = normal(value)
+        if found is not None and (abs(found) >= limit or found.as_tuple().exponent < -part.type.scale):  # type: ignore[operator]
+            raise ImpossibleKey
+        return found
+
+    return decimal
 
 
 class TableSource:

@@ -17,11 +17,12 @@ from tests.unit.backend.client.test_embedded import raises, shop
 
 TABLE = """
 CREATE TABLE kinds (id INT PRIMARY KEY, n INT, u BIGINT UNSIGNED, r DOUBLE, d DECIMAL(10, 2), t VARCHAR(9), b VARBINARY(9),
-    day DATE, at DATETIME(3), clock TIME, e ENUM('x', 'y'))
+    day DATE, at DATETIME(3), clock TIME, e ENUM('x', 'y'), more DECIMAL(10, 2), KEY (d), KEY (more DESC))
 """
 ROW = {
     "n": 1, "u": (1 << 64) - 1, "r": 1.5, "d": Decimal("1.10"), "t": "Ä", "b": b"\0\xff", "day": date(2024, 2, 29),
     "at": datetime(2024, 2, 29, 1, 2, 3, 500000), "clock": -timedelta(hours=3), "e": "x",
+    "more": Decimal("1.10"),
 }  # fmt: skip
 FOUND: dict[str, Sequence[Any]] = {
     "n": (1, 1.0, True, "1", Decimal("1.0"), np.int8(1)),
@@ -34,11 +35,13 @@ FOUND: dict[str, Sequence[Any]] = {
     "at": (ROW["at"], "2024-02-29T01:02:03.5", "2024-02-29 01:02:03.500", np.datetime64("2024-02-29T01:02:03.5")),
     "clock": (-timedelta(hours=3), "-03:00:00", np.timedelta64(-3, "h")),
     "e": ("x", "X"),
+    "more": (Decimal("1.1"),),
 }
 ABSENT: dict[str, Sequence[Any]] = {
     "n": (2, 1.5, "1.5", 1 << 70, None, float("nan")),
     "u": (-1, 0, 1 << 64),
-    "d": (1.105, Decimal("1.105")),
+    "d": (1.105, Decimal("1.105"), Decimal("1e20"), -(10**20), 10**8, float("inf")),
+    "more": (Decimal("1.105"), Decimal("1e20"), Decimal("-1e20")),
     "t": ("b", None),
     "day": (datetime(2024, 2, 29, 1), "2024-03-01", None),
     "clock": (time(3), None),
@@ -108,5 +111,17 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         assert "ended" in await raises(InvalidStatement, transaction.table("pairs").insert(a=3, b=3))
         assert "ended" in await raises(InvalidStatement, transaction.table("pairs").insert_many([{"a": 3, "b": 3}]))
         assert "ended" in await raises(InvalidStatement, transaction.execute("SELECT c FROM pairs"))
+
+    shop(tmp_path, work)
+
+
+def test_joined_decimals_are_equal_to_the_last_digit(tmp_path: Path) -> None:
+    async def work(db: AsyncDatabase) -> None:
+        await db.extend_program(f"{TABLE}; CREATE TABLE finer (id INT PRIMARY KEY, d DECIMAL(30, 3))")
+        await db.table("kinds").insert_many([{"id": 1, "d": "1.10", "more": "1.10"}, {"id": 2, "d": "99999999.99"}])
+        await db.table("finer").insert_columns({"id": [1, 2, 3], "d": [Decimal("1.100"), Decimal("1.105"), Decimal("1e20")]})
+        for column in ("d", "more"):
+            view = await db.view(f"SELECT kinds.id FROM finer JOIN kinds ON kinds.{column} = finer.d WHERE finer.id = ?")
+            assert await view.lookup_many([1, 2, 3]) == [[(1,)], [], []]
 
     shop(tmp_path, work)
