@@ -118,7 +118,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
 def test_joined_decimals_are_equal_to_the_last_digit(tmp_path: Path) -> None:
     async def work(db: AsyncDatabase) -> None:
         await db.extend_program(f"{TABLE}; CREATE TABLE finer (id INT PRIMARY KEY, d DECIMAL(30, 3))")
-        await db.table("kinds").insert_many([{"id": 1, "d": "1.10", "more": "1.10"}, {"id": 2, "d": "99999999.99"}])
+        await db.table("kinds").insert_many([{"id": 1, "d": "1.10", "more": "1.10"}, {"id": 2, "d": "99999999.99", "more": None}])
         await db.table("finer").insert_columns({"id": [1, 2, 3], "d": [Decimal("1.100"), Decimal("1.105"), Decimal("1e20")]})
         for column in ("d", "more"):
             view = await db.view(f"SELECT kinds.id FROM finer JOIN kinds ON kinds.{column} = finer.d WHERE finer.id = ?")
