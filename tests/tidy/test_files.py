@@ -89,3 +89,9 @@ def anchors(page: Path) -> set[str]:
     """The anchors of a page's headings, as repository hosts make them."""
     headings = re.findall(r"^#+\s+(.+?)\s*$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_who_uses_the_client_library_gets_its_types() -> None:
+    packages = ("backend", "controller", "dataflow", "persistence")
+    assert all((ROOT / name / "py.typed").exists() for name in packages)
+    assert '"py.typed"' in (ROOT / "pyproject.toml").read_text(), "it is installed, too"
