@@ -85,7 +85,7 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     server, port = await worker.serve(own_address(deployment.internal_host), deployment.secret_bytes)
     registry = Registry(deployment.zookeeper, deployment.root)
     await asyncio.to_thread(registry.start, 60.0)
-    address = Address(own_address(deployment.internal_host), port, os.getpid())
+    address = Address(own_address(deployment.internal_host), port, os.getpid(), deployment.shard_count)
     await asyncio.to_thread(registry.register_worker, shard, address)
     # Registered first: a change of the catalog from now on is sent here.
     catalog = await asyncio.to_thread(registry.load_catalog)

@@ -66,9 +66,12 @@ def answered(call: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
 
 @dataclass(frozen=True, slots=True)
 class Address:
+    """Where a process listens; of a worker, also of how many shards it serves one."""
+
     host: str
     port: int
     process: int = 0
+    shard_count: int = 0
 
 
 _decode_address = msgspec.json.Decoder(Address).decode

@@ -11,6 +11,7 @@ import json
 import os
 import urllib.error
 import urllib.request
+from http.client import HTTPException
 from pathlib import Path
 
 from backend.settings import DEPLOYMENT_FILE, Deployment
@@ -47,7 +48,7 @@ def _from_http(host: str, port: int) -> Deployment:
     try:
         with urllib.request.urlopen(f"http://{host}:{port}/status", timeout=TIMEOUT_S) as answer:
             data = json.load(answer)["data"]
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, HTTPException, ValueError, KeyError) as error:
         message = f"no millrace answers over HTTP at {host}:{port} (its --http-port is wanted): {error}"
         raise Retryable(Condition.UNKNOWN_ERROR, message) from error
     return _load(Path(data))
@@ -56,11 +57,16 @@ def _from_http(host: str, port: int) -> Deployment:
 def _from_zookeeper(place: str, secret: str | None) -> Deployment:
     if secret is None:
         raise ValueError(f"zk://… needs the cluster's secret: pass secret=… or set {SECRET_VARIABLE}")
+    try:
+        bytes.fromhex(secret)
+    except ValueError:
+        raise ValueError("the cluster's secret is hexadecimal, as in the file `secret` of its data directory") from None
     hosts, _, root = place.partition("/")
     registry = Registry(hosts, root or "millrace")
     registry.start(TIMEOUT_S)
     try:
-        shard_count = len(registry.workers())
+        # As each of them says: some may not be there yet, or not again.
+        shard_count = max([worker.shard_count for worker in registry.workers().values()], default=0)
     finally:
         registry.stop()
     if not shard_count:

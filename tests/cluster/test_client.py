@@ -22,7 +22,10 @@ import pytest
 
 from backend import connect, connect_async
 from backend.client import AsyncDatabase, Database, View
+from backend.client.target import find_deployment
 from backend.shared_memory.segment import FOLDER, prefix_of
+from controller.registry import Address, Registry
+from dataflow.errors import Retryable
 from tests.serving import MillraceServer
 
 COUNT = "SELECT story, COUNT(*) AS votes FROM votes WHERE story = ? GROUP BY story"
@@ -292,6 +295,25 @@ def test_zookeeper_leads_to_the_cluster_too(server: MillraceServer) -> None:
         db.table("votes").insert(story=1)
         assert shared(db.view(COUNT), 1).lookup(1) is not None
         assert time.monotonic() - started < RECOVERY_S
+
+
+def test_a_cluster_has_as_many_shards_while_a_worker_is_away(server: MillraceServer) -> None:
+    zookeeper = server.status()["zookeeper"]
+    registry = Registry(zookeeper, "elsewhere")
+    registry.start()
+    registry.register_worker(2, Address("127.0.0.1", 1, shard_count=3))
+    assert find_deployment(f"zk://{zookeeper}/elsewhere", "00").shard_count == 3
+    assert find_deployment(f"zk://{zookeeper}", "00").shard_count == 1
+    registry.stop()
+    with pytest.raises(Retryable, match="no workers"):
+        find_deployment(f"zk://{zookeeper}/elsewhere", "00")
+
+
+def test_what_is_no_cluster_is_named(server: MillraceServer) -> None:
+    with pytest.raises(Retryable, match="--http-port is wanted"):
+        connect(f"{server.host}:{server.mysql_port}")
+    with pytest.raises(ValueError, match="hexadecimal"):
+        connect("zk://127.0.0.1:1", secret="wrong")
 
 
 def test_computed_columns_are_read_from_shared_memory_in_batches(db: Database) -> None:
