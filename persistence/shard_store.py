@@ -28,6 +28,7 @@ import plyvel
 
 from dataflow.epoch_messages import ABSENT, PersistEpoch, PreparedEpoch, Stage, TransactionId
 from dataflow.errors import Condition, CorruptState, Retryable
+from persistence.compaction import compacting_behind
 from persistence.counters import Counters
 from persistence.free_space import FreeSpace
 from persistence.view import VERSION_BYTES, History, Stored, View, split
@@ -61,7 +62,7 @@ class ShardStore:
     def __init__(self, path: Path, durability: Durability = "fsync") -> None:
         self.path = path
         self._fsync = durability == "fsync"
-        self._database = _open(path)
+        self._database = compacting_behind(lambda: _open(path))
         self._space = FreeSpace(path, RESERVE_BYTES)
         self._get = self._database.get
         self._history = History(HISTORY_EPOCHS)

@@ -54,6 +54,7 @@ class Load:
             self._send(due - done)
             sojourns[done:due] = (time.monotonic() - start) - arrivals[done:due]
             done, batches = due, batches + 1
+        cpu = time.process_time() - cpu
         measured = sojourns[np.searchsorted(arrivals, warm_s) :]
         bins = np.searchsorted(SOJOURN_EDGES_S, measured)
         return {
@@ -62,7 +63,7 @@ class Load:
             "histogram": np.bincount(bins, minlength=len(SOJOURN_EDGES_S) + 1).tolist(),
             "batches": batches,
             "requests": done,
-            "cpu_s": time.process_time() - cpu,
+            "cpu_s": cpu,
         }
 
     def _send(self, count: int) -> None:
