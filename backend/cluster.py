@@ -9,7 +9,6 @@ caller learns which.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import random
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -92,8 +91,11 @@ class Cluster(Connections):
         if self._shard_count == 1:
             return int((await self.ask(0, HoldEpoch())).epoch)
         for _ in range(EPOCH_TRIES_MAX - 1):
-            with contextlib.suppress(Retryable):
+            try:
                 return await self._hold_on_all(await self.read_epoch())
+            except Retryable as error:
+                if error.condition is Condition.SHARD_UNREACHABLE:
+                    raise  # it has been waited for
         return await self._hold_on_all(await self.read_epoch())
 
     async def _hold_on_all(self, epoch: int) -> int:

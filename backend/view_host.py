@@ -46,6 +46,7 @@ BYTES_IN_MEMORY = 20
 """What a stored byte may take in an ordered view of all rows."""
 ROWS_AT_ONCE_MAX = 20_000
 """What needs more rows than this to be read is filled in the background."""
+MANY_KEYS = 64
 NEARLY, ROUNDS_REMEMBERED = 0.9, 10
 """While less than this part of the memory is taken, what was read longer ago than so many checks is forgotten."""
 
@@ -275,10 +276,19 @@ class ViewHost:
         return None if found is None else ([together(len(numbers), found[0])], found[1])
 
     def _lookup(self, name: bytes, hosted: HostedView, wanted: list[Row]) -> tuple[list[bytes], str] | None:
-        shown = self._publisher.lookup(hosted.view, wanted)
+        shown, few = self._publisher.lookup(hosted.view, wanted), list[Row]()
+        if shown is None and len(wanted) >= MANY_KEYS:
+            # That a few of them are not in shared memory must not make the others slow.
+            few = self._publisher.absent(hosted.view, wanted)
+            if 0 < 2 * len(few) <= len(wanted) and self._show(name, hosted, few) is not None:
+                shown = self._publisher.lookup(hosted.view, wanted)
         if shown is not None:
-            hosted.hits += len(wanted)
+            hosted.hits += len(wanted) - len(few)
             return shown
+        return self._show(name, hosted, wanted)
+
+    def _show(self, name: bytes, hosted: HostedView, wanted: list[Row]) -> tuple[list[bytes], str] | None:
+        """The rows of these keys, which are from now on in shared memory, if the view is."""
         filled = self._fill(name, hosted, wanted)
         if filled is None:
             return None

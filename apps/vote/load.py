@@ -23,6 +23,8 @@ from apps.vote.requests import Array, distinct, draw_arrivals, draw_keys
 WINDOW_S = 0.001
 GRACE_S = 0.25
 """What has not been answered so long after the end counts as never answered."""
+READ_ALL = 1_000
+"""So many stories are read at once before anything is measured."""
 SOJOURN_EDGES_S = np.geomspace(1e-5, 10.0, 241)
 """Histograms have a last bin for what took longer, or was never answered."""
 
@@ -81,8 +83,8 @@ class Load:
 
     def read_all(self, stories: int) -> None:
         """Every story once, so that what is computed or cached on demand is there."""
-        for first in range(1, stories + 1, self._batch_max):
-            keys = np.arange(first, min(first + self._batch_max, stories + 1))
+        for first in range(1, stories + 1, READ_ALL):
+            keys = np.arange(first, min(first + READ_ALL, stories + 1))
             assert self._client.read(keys) == len(keys)
 
 

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -87,13 +86,11 @@ def run(advance: Advance, options: Options) -> Iterator[Measurement]:
         )  # fmt: skip
     cases: list[Case] = []
     systems = list(SYSTEMS) if options.systems == "all" else options.systems.split(",")
-    for needed, some in groupby(systems, lambda system: SYSTEMS[system]):
-        with _started(needed, options) as started:
-            for system in some:
-                if started is not None and _has_driver(system):
-                    number = systems.index(system)
-                    cases += _cases(system, *started, options, partial(_say, advance, number / len(systems)))
-                    _write(cases, options)
+    for number, system in enumerate(systems):
+        with _started(SYSTEMS[system], options) as started:
+            if started is not None and _has_driver(system):
+                cases += _cases(system, *started, options, partial(_say, advance, number / len(systems)))
+                _write(cases, options)
     yield from measurements(cases, options.bound_ms)
 
 

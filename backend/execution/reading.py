@@ -18,7 +18,7 @@ from backend.execution.held_locks import LockRefused
 from backend.execution.transaction import OWN, EpochLost, Transaction
 from backend.store import Address, Store
 from controller.sql.locking import Locking
-from dataflow.errors import Retryable
+from dataflow.errors import Condition, Retryable
 from dataflow.schema import Table
 from dataflow.types import Row, Value
 from persistence.key_range import KeyRange, comparison_range, equal_prefix
@@ -96,7 +96,8 @@ async def find_bound(
                 yield chunk
             return
         except Retryable as error:
-            if isinstance(error, LockRefused):
+            # who is out of reach has been waited for
+            if isinstance(error, LockRefused) or error.condition is Condition.SHARD_UNREACHABLE:
                 raise
             if epoch:
                 raise EpochLost from error

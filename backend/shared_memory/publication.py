@@ -67,6 +67,12 @@ class Publication:
         found = None if reader is None or names is None else reader.get_many(names)
         return None if found is None or None in found else found  # type: ignore[return-value]
 
+    def absent(self, keys: Sequence[Row]) -> list[Row]:
+        """Those of these keys that are not here."""
+        reader, names = self._find_reader(), self._naming.names(keys)
+        found = None if reader is None or names is None else reader.get_many(names)
+        return [] if found is None else [key for key, rows in zip(keys, found) if rows is None]
+
     def lookup_numbers(self, numbers: Array) -> Any | None:
         """The same of keys of one integer column, the rows of one after those of the other."""
         reader = self._find_reader()
@@ -190,6 +196,11 @@ class Publisher:
             return None
         found = publication.lookup(keys)
         return None if found is None else (found, publication.writer.file_name)
+
+    def absent(self, view: View, keys: Sequence[Row]) -> list[Row]:
+        """Those of these keys that are not in shared memory, if the view is."""
+        publication = self._publications.get(view.number)
+        return publication.absent(keys) if isinstance(publication, Publication) else []
 
     def lookup_numbers(self, view: View, numbers: Array) -> tuple[Any, str] | None:
         """The same of keys of one integer column, the rows of one after those of the other."""

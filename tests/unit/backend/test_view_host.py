@@ -42,6 +42,29 @@ def test_keys_of_a_partial_view_go_when_memory_is_short_and_come_back(host: View
     assert host.lookup(b"by id", wanted) == found
 
 
+def test_keys_that_are_not_shared_yet_are_filled_without_the_others(tmp_path: Path) -> None:
+    store = ShardStore(tmp_path, "os")
+    rows = dict(TableWriter(TABLE).stored_rows([(n, n % 10) for n in range(1000)]))
+    store.persist_epoch(PersistEpoch(1, dict(rows), [], {}, None, True))
+    host = ViewHost(store, 1 << 30, SegmentNames(str(tmp_path), 0))
+    assert host.add(b"by id", NODE, (0,), [encode_table(TABLE)], VERSIONS)
+    hosted = host.views[b"by id"]
+
+    def asked(*keys: int) -> list[object] | None:
+        found = host.lookup_shared(b"by id", msgspec.msgpack.encode([(key,) for key in keys]))
+        return None if found is None else [msgspec.msgpack.decode(rows) for rows in found[0]]
+
+    asked(*range(500))
+    asked(*range(500))
+    assert (hosted.misses, hosted.hits) == (500, 500)
+    assert asked(*range(300, 600)) == [[[key, key % 10]] for key in range(300, 600)]
+    assert (hosted.misses, hosted.hits) == (600, 700)
+    wanted = [7, 999, 2_000, *range(200)]
+    assert asked(*wanted) == [[[key, key % 10]] if key < 1000 else [] for key in wanted]
+    assert (hosted.misses, hosted.hits) == (602, 901)
+    host.close()
+
+
 def test_memory_that_full_views_alone_take_too_much_of_is_reported(host: ViewHost) -> None:
     assert host.add(b"all", NODE, (), [encode_table(TABLE)], VERSIONS)
     host.enforce_limit()
