@@ -83,7 +83,7 @@ class Load:
 
     def read_all(self, stories: int) -> None:
         """Every story once, so that what is computed or cached on demand is there."""
-        for first in range(1, stories + 1, READ_ALL):
+        for first in (1, 1, *range(1, stories + 1, READ_ALL)):  # what is asked for again and again becomes a view
             keys = np.arange(first, min(first + READ_ALL, stories + 1))
             assert self._client.read(keys) == len(keys)
 

@@ -42,7 +42,7 @@ _encode_keys = msgspec.msgpack.Encoder().encode
 BIGINT_MAX = (1 << 63) - 1
 BYTES_MAX = 1 << 18
 """More than this is not answered at once: it would keep others waiting."""
-ENTRIES_BYTES_MAX = 1 << 20
+ENTRIES_BYTES_MAX = 4 << 20
 """As `BYTES_MAX`, where many rows are made at once."""
 
 
