@@ -7,6 +7,7 @@ never reused, so a stored row or index entry always means what it meant when it 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dataflow.expression import Expression
@@ -132,6 +133,11 @@ def has_row_id(table: Table) -> bool:
 def declared_keys(table: Table) -> tuple[Index, ...]:
     """The keys that somebody declared, the primary key first."""
     return table.indexes if has_row_id(table) else (table.primary_key, *table.indexes)
+
+
+def leads_with(index: Index, columns: Sequence[int | None]) -> bool:
+    """Whether rows can be found in the index by these columns, given by their ids."""
+    return index.kind == "BTREE" and [part.column_id for part in index.parts if part.prefix is None][: len(columns)] == columns
 
 
 def is_clustered(table: Table, index: Index) -> bool:

@@ -20,7 +20,7 @@ from functools import cached_property
 from backend.store import Address, Store
 from controller.sql.foreign_keys import description
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.schema import ForeignKey, Index, Table
+from dataflow.schema import ForeignKey, Index, Table, leads_with
 from dataflow.types import Row, Value
 from persistence.key_encoding import KeyEncoding
 from persistence.key_range import equal_prefix
@@ -126,9 +126,7 @@ def leading_index(table: Table, names: Sequence[str]) -> Index | None:
     found = [
         index
         for index in (table.primary_key, *table.indexes)
-        if index.kind == "BTREE"
-        and not index.building
-        and [part.column_id for part in index.parts if part.prefix is None][: len(wanted)] == wanted
+        if not index.building and leads_with(index, wanted)
     ]
     exact = [index for index in found if index.unique and len(index.parts) == len(wanted)]
     return next(iter(exact or found), None)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from controller.catalog import Catalog
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.schema import Column, ForeignKey, Index, Table, declared_keys
+from dataflow.schema import Column, ForeignKey, Table, declared_keys, leads_with
 from dataflow.types import INTEGERS, TEXTS
 
 
@@ -51,7 +51,7 @@ def _check_parent(table: Table, key: ForeignKey, catalog: Catalog, enforced: boo
         if not _is_compatible(own[name.lower()], names[referenced]):
             raise InvalidStatement(Condition.FOREIGN_KEY_INCOMPATIBLE, name, names[referenced].name, key.name)
     ids: list[int | None] = [names[name].id for name in wanted]
-    if not any(_leads_with(index, ids) for index in declared_keys(parent)):
+    if not any(leads_with(index, ids) for index in declared_keys(parent)):
         raise InvalidStatement(Condition.PARENT_INDEX_MISSING, key.name, key.parent_table)
 
 
@@ -66,13 +66,9 @@ def check_children(old: Table, new: Table, catalog: Catalog, enforced: bool) -> 
             if (key.parent_database, key.parent_table) != (old.database, old.name):
                 continue
             wanted = [ids.get(name.lower()) for name in key.parent_columns]
-            before = next((index for index in declared_keys(old) if _leads_with(index, wanted)), None)
-            if before and kept.issuperset(wanted) and not any(_leads_with(index, wanted) for index in declared_keys(new)):
+            before = next((index for index in declared_keys(old) if leads_with(index, wanted)), None)
+            if before and kept.issuperset(wanted) and not any(leads_with(index, wanted) for index in declared_keys(new)):
                 raise InvalidStatement(Condition.INDEX_NEEDED_BY_FOREIGN_KEY, before.name or "PRIMARY")
-
-
-def _leads_with(index: Index, columns: list[int | None]) -> bool:
-    return index.kind == "BTREE" and [part.column_id for part in index.parts if part.prefix is None][: len(columns)] == columns
 
 
 def _is_compatible(child: Column, parent: Column) -> bool:
