@@ -209,30 +209,22 @@ class Cluster(Connections):
         self, owner: Owner, keys: Sequence[tuple[int, bytes]], shared: bool, waiting: str, timeout_s: float
     ) -> tuple[list[Stored | None], list[int]]:
         by_shard: dict[int, list[int]] = {}
-        for place, (shard, _) in enumerate(keys):
-            by_shard.setdefault(shard, []).append(place)
-        requests = [
-            asyncio.ensure_future(
-                self.ask(shard, LockRows(owner, [keys[place][1] for place in places], shared, waiting))
-            )
-            for shard, places in by_shard.items()
-        ]
+        for place in sorted(range(len(keys)), key=keys.__getitem__):
+            by_shard.setdefault(keys[place][0], []).append(place)
         values: list[Stored | None] = [None] * len(keys)
         skipped: list[int] = []
         try:
             async with asyncio.timeout(timeout_s):
-                answers = await asyncio.gather(*requests)
+                for shard, places in by_shard.items():  # who wants the same rows asks the shards in the same order
+                    answer = await self.ask(shard, LockRows(owner, [keys[place][1] for place in places], shared, waiting))
+                    for place, value in zip(places, answer.values, strict=True):
+                        values[place] = value
+                    skipped += (places[number] for number in answer.skipped)
         except BaseException as error:
-            for request in requests:
-                request.cancel()
             self._end_locks(owner, by_shard, waiting_only=True)
             if isinstance(error, TimeoutError):
                 raise Retryable(Condition.LOCK_WAIT_TIMEOUT) from None
             raise
-        for places, answer in zip(by_shard.values(), answers):
-            for place, value in zip(places, answer.values, strict=True):
-                values[place] = value
-            skipped += (places[number] for number in answer.skipped)
         return values, skipped
 
     def unlock(self, owner: Owner, shards: Iterable[int]) -> None:

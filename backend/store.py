@@ -178,7 +178,8 @@ class Store(Protocol):
     async def lock(
         self, owner: Owner, keys: Sequence[tuple[int, bytes]], shared: bool, waiting: str, timeout_s: float
     ) -> tuple[list[Stored | None], list[int]]:
-        """Lock (shard, key) pairs; their values now, and the places of those that were skipped.
+        """Lock (shard, key) pairs in their order, however they are given, so that two who want the same
+        do not wait for each other; their values now, and the places of those that were skipped.
 
         `waiting` is what to do about another's key, see `row_locks`. Raises `Retryable` with
         LOCK_WAIT_TIMEOUT, LOCK_NOWAIT or DEADLOCK.

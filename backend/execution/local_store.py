@@ -157,7 +157,8 @@ class LocalStore:
     ) -> tuple[list[Stored | None], list[int]]:
         await asyncio.sleep(0)
         answer: asyncio.Future[Condition | None] = asyncio.get_running_loop().create_future()
-        request = KeyRequest(owner, [key for _, key in keys], shared, waiting, answer.set_result)
+        places = sorted(range(len(keys)), key=keys.__getitem__)
+        request = KeyRequest(owner, [keys[place][1] for place in places], shared, waiting, answer.set_result)
         self._locks.request(request)
         try:
             refusal = await asyncio.wait_for(asyncio.shield(answer), timeout_s)
@@ -168,7 +169,7 @@ class LocalStore:
             raise
         if refusal is not None:
             raise Retryable(refusal)
-        return [self.shards[shard].get(key) for shard, key in keys], request.skipped
+        return [self.shards[shard].get(key) for shard, key in keys], [places[each] for each in request.skipped]
 
     def unlock(self, owner: Owner, shards: Iterable[int]) -> None:
         self._locks.release(owner)

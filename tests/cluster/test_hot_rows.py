@@ -61,6 +61,36 @@ def test_every_update_of_a_hot_row_counts_once(tmp_path: Path) -> None:
         server.stop()
 
 
+def test_statements_over_the_same_rows_lock_them_in_one_order(tmp_path: Path) -> None:
+    server = MillraceServer(tmp_path / "data", "--workers=2", "--adapters=2")
+    try:
+        cursor = server.connect().cursor()
+        cursor.execute("CREATE DATABASE d")
+        cursor.execute("CREATE TABLE d.counters (id INT PRIMARY KEY, n INT NOT NULL, place INT NOT NULL, KEY (place))")
+        cursor.execute("INSERT INTO d.counters VALUES " + ", ".join(f"({number}, 0, {-number})" for number in range(8)))
+
+        def work(number: int, cursor: Any) -> None:
+            for turn in range(ROUNDS):
+                cursor.execute("BEGIN")
+                cursor.execute(
+                    (
+                        "UPDATE counters SET n = n + 1 WHERE id IN (0, 1, 2, 3, 4, 5, 6, 7)",
+                        "UPDATE counters SET n = n + 1 WHERE id IN (7, 6, 5, 4, 3, 2, 1, 0)",
+                        "UPDATE counters SET n = n + 1",
+                        "UPDATE counters SET n = n + 1 ORDER BY place",
+                        "SELECT n FROM counters ORDER BY place FOR UPDATE",
+                    )[(turn + number) % 5]
+                )
+                if (turn + number) % 5 == 4:
+                    cursor.execute("UPDATE counters SET n = n + 1 WHERE place <= 0")
+                cursor.execute("COMMIT")
+
+        in_parallel(server, CONNECTIONS, work)
+        assert value(server, "SELECT COUNT(*) FROM counters WHERE n = " + str(CONNECTIONS * ROUNDS)) == 8
+    finally:
+        server.stop()
+
+
 @pytest.mark.slow
 def test_no_acknowledged_update_is_lost_when_the_worker_dies(tmp_path: Path) -> None:
     server = MillraceServer(tmp_path / "data", "--workers=1")
