@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence, Set
 
 from backend.connections import PATIENCE_S, Connections
 from backend.lock_messages import EndLocks, LockRows, RowLocked
@@ -155,6 +155,10 @@ class Cluster(Connections):
     @property
     def inherited(self) -> set[bytes]:
         return self.recorded.inherited
+
+    @property
+    def known_views(self) -> Set[bytes]:
+        return self.recorded.known
 
     @property
     def shared_views(self) -> SharedViews:

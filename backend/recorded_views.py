@@ -19,17 +19,18 @@ class RecordedViews:
     def __init__(self) -> None:
         self.record: Callable[[MaintainedQuery], None] | None = None
         self.inherited: set[bytes] = set()
-        self._known: set[bytes] = set()
+        self.known: set[bytes] = set()
+        """Inherited, or recorded here since."""
         self._asked: dict[bytes, float] = {}
 
     def inherit(self, names: set[bytes]) -> None:
         self.inherited |= names
-        self._known |= names
+        self.known |= names
 
     def answered(self, definition: ViewDefinition) -> None:
         """A worker has the view."""
-        if definition.name not in self._known:
-            self._known.add(definition.name)
+        if definition.name not in self.known:
+            self.known.add(definition.name)
             if self.record is not None:
                 self.record(
                     MaintainedQuery(
@@ -45,7 +46,7 @@ class RecordedViews:
 
     def forget(self, name: bytes) -> None:
         """It could not be recorded."""
-        self._known.discard(name)
+        self.known.discard(name)
 
     def request(self, definition: ViewDefinition) -> AddView:
         """What makes a worker maintain the view, which does not know it: it is new, or has retired."""

@@ -10,7 +10,7 @@ index entry lives on the shard of its own key, which makes uniqueness a check on
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -149,6 +149,11 @@ class Store(Protocol):
     @property
     def inherited(self) -> set[bytes]:
         """The names of views that were maintained before this process began, and were not asked for here yet."""
+        ...
+
+    @property
+    def known_views(self) -> Set[bytes]:
+        """The names of views that were asked for before: what is found by their keys need not be computed."""
         ...
 
     @property

@@ -8,7 +8,7 @@ dies in between; a cluster commits through its epochs instead.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence, Set
 from pathlib import Path
 
 from backend.row_locks import KeyRequest, RowLocks, WaitGraph
@@ -134,6 +134,10 @@ class LocalStore:
         if self.shared_views is not None:
             self.shared_views.learn(definition.name, file)
         return rows
+
+    @property
+    def known_views(self) -> Set[bytes]:
+        return self._views.views.keys()
 
     def hosted_views(self) -> list[bytes]:
         """The names of the views that are maintained now."""

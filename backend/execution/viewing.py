@@ -2,7 +2,8 @@
 
 A query is evaluated from the base tables at first. When it comes again with the same
 constants inside its node, the node with those constants in place becomes a view in the
-worker, and from then on its keys are looked up there. ORDER BY with a small LIMIT is part of
+worker, and from then on its keys are looked up there; at once, if another query has made the
+same view: a list of another length, say. ORDER BY with a small LIMIT is part of
 the view, so that it keeps no more rows than are asked for.
 
 A query is not looked up but evaluated
@@ -26,6 +27,7 @@ import msgspec
 from backend.execution.alternatives import alternatives_of
 from backend.execution.ranges import range_of
 from backend.execution.reader import Keys, Run
+from backend.store import Store
 from backend.view_definition import ViewDefinition
 from backend.view_range import Range
 from controller.sql.plan import Query
@@ -126,7 +128,7 @@ class QueryViews:
         transaction = run.execution.transaction
         if not transaction.may_use_views or (self.is_scan and transaction.store.shard_count > 1):
             return None
-        definition = self._definition(run.parameters, transaction.store.inherited)
+        definition = self._definition(run.parameters, transaction.store)
         if definition is None:
             return None
         wanted = self.keys(keys, run.parameters)
@@ -238,8 +240,8 @@ class QueryViews:
                 return None
         return (end, *[(type(parameters[each]), parameters[each]) for each in self._inside])
 
-    def _definition(self, parameters: tuple[Value, ...], inherited: set[bytes]) -> ViewDefinition | None:
-        """The view for these parameters, once they have been seen often enough, here or before a restart."""
+    def _definition(self, parameters: tuple[Value, ...], store: Store) -> ViewDefinition | None:
+        """The view for these parameters, once they have been seen often enough, by whomever, here or before a restart."""
         constants = self._constants(parameters)
         if constants is None:
             return None
@@ -252,15 +254,16 @@ class QueryViews:
             self._bindings.move_to_end(constants)
         binding.uses += 1
         is_new = binding.uses < self.uses_before_view
-        if is_new and not inherited:
+        familiar = store.inherited if self._inside or not self._key_columns else store.known_views
+        if is_new and not familiar:
             return None
         if binding.definition is None:
             node = self._node(parameters, constants[0])
             order = self._order(constants[0])
             found = ViewDefinition(node, self._key_columns, self._query.tables, order, self._names)
-            if is_new and found.name not in inherited:
+            if is_new and found.name not in familiar:
                 return None
-            inherited.discard(found.name)
+            store.inherited.discard(found.name)
             binding.definition = found
         return binding.definition
 

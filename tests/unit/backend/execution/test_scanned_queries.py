@@ -41,6 +41,20 @@ def test_rows_of_a_key_come_from_a_view_and_follow_changes(tmp_path: Path) -> No
     run(tmp_path, scenario, shard_count=1)
 
 
+def test_a_list_of_keys_is_looked_up_at_once_where_one_key_is(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        await filled(engine)
+        counts = "SELECT story, COUNT(*) FROM comments WHERE story {} GROUP BY story"
+        for _ in range(2):
+            assert await engine.rows(counts.format("= 1")) == [(1, 10)]
+        [(_, before)] = await engine.store.view_status()
+        assert sorted(await engine.rows(counts.format("IN (0, 1, 2)"))) == [(0, 10), (1, 10), (2, 10)]
+        [(_, after)] = await engine.store.view_status()
+        assert [(each.hits + each.misses) for each in after.views] == [before.views[0].hits + before.views[0].misses + 3]
+
+    run(tmp_path, scenario, shard_count=1)
+
+
 def test_a_range_that_no_index_finds_is_read_from_an_ordered_view(tmp_path: Path) -> None:
     async def scenario(engine: Engine) -> None:
         await filled(engine)
