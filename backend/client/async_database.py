@@ -77,7 +77,8 @@ class AsyncDatabase:
     async def view(self, query: str, key: Sequence[str] | None = None) -> AsyncView:
         """A maintained view: of a SELECT whose `?` are its keys, or of a table or SQL view by name.
 
-        Of a name, `key` are the columns to look up by; a table's are its primary key if not given.
+        Of a name, `key` are the columns to look up by. If they are not given, a table's are its primary
+        key, a view's those that tell its rows apart: what it groups by, or the primary key of one of its tables.
         """
 
         if len(query.split()) == 1:

@@ -109,7 +109,8 @@ class Database:
     def view(self, query: str, key: Sequence[str] | None = None) -> View:
         """A maintained view: of a SELECT whose `?` are its keys, or of a table or SQL view by name.
 
-        Of a name, `key` are the columns to look up by; a table's are its primary key if not given.
+        Of a name, `key` are the columns to look up by. If they are not given, a table's are its primary
+        key, a view's those that tell its rows apart: what it groups by, or the primary key of one of its tables.
         """
         return View(self._loop, self._loop.run(self._inner.view(query, key)))
 

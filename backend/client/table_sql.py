@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from backend.client.natural_key import natural_key
 from controller.catalog import Catalog
 from controller.sql.lexer import split_statements
 from dataflow.errors import Condition, InvalidStatement
@@ -30,13 +31,15 @@ def primary_key(table: Table) -> list[str]:
 
 
 def select(catalog: Catalog, schema: str | None, name: str, key: Sequence[str] | None) -> str:
-    """All of a table or view, by these columns or its primary key."""
+    """All of a table or view, by these columns; else by a table's primary key, or a view's natural one."""
+    sql = f"SELECT * FROM {quoted(name)}"
     database, _, view = name.rpartition(".")
     if key is None and (database or schema, view) in catalog.views:
-        text = f"{view} is a view without a primary key: the columns to look up by have to be given"
-        raise InvalidStatement(Condition.UNKNOWN_ERROR, text)
-    columns = primary_key(find(catalog, schema, name)) if key is None else key
-    return f"SELECT * FROM {quoted(name)}" + _where(columns)
+        key = natural_key(sql, catalog, schema)
+        if key is None:
+            text = f"{view} is a view that does not show what tells its rows apart: the columns to look up by have to be given"
+            raise InvalidStatement(Condition.UNKNOWN_ERROR, text)
+    return sql + _where(primary_key(find(catalog, schema, name)) if key is None else key)
 
 
 @lru_cache(maxsize=1000)

@@ -92,6 +92,32 @@ def test_bounds_may_be_texts_of_dates(tmp_path: Path) -> None:
     shop(tmp_path, work)
 
 
+def test_a_named_view_is_looked_up_by_what_tells_its_rows_apart(tmp_path: Path) -> None:
+    views = {
+        "SELECT COUNT(*) AS n, b, a FROM pairs GROUP BY a, b": ((2, 1), [(1, 2, 1)]),
+        "SELECT c, a, b FROM pairs WHERE c > 0": ((1, 2), [(3, 1, 2)]),
+        "SELECT b.name, a.c, a.b, a.a FROM pairs a JOIN names b ON b.id = a.b": ((2, 1), [("two", 3, 2, 1)]),
+        "SELECT n.id, n.name, COUNT(p.a) AS n FROM names n LEFT JOIN pairs p ON p.b = n.id GROUP BY n.id": (3, [(3, "three", 0)]),
+        "SELECT name, id FROM names WHERE id IN (SELECT b FROM pairs) ORDER BY name LIMIT 3": (2, [("two", 2)]),
+        "SELECT n.name, p.* FROM pairs p LEFT JOIN names n ON n.id = p.b": ((2, 2), [("two", 2, 2, 5)]),
+        "SELECT n.id, p.a FROM pairs p JOIN names n ON n.id = p.b": ((2, 1), [(2, 1)]),
+        "SELECT DISTINCT b FROM pairs": (2, [(2,)]),
+        "SELECT SUM(c) FROM pairs": ((), [(8,)]),
+    }
+
+    async def work(db: AsyncDatabase) -> None:
+        await db.extend_program(
+            "CREATE TABLE pairs (a INT, b INT, c INT, PRIMARY KEY (a, b)); CREATE TABLE names (id INT PRIMARY KEY, name TEXT);"
+            + ";".join(f"CREATE VIEW v{number} AS {select}" for number, select in enumerate(views))
+        )
+        await db.table("pairs").insert_many([{"a": 1, "b": 2, "c": 3}, {"a": 2, "b": 2, "c": 5}])
+        await db.table("names").insert_many([{"id": 2, "name": "two"}, {"id": 3, "name": "three"}])
+        for number, (key, rows) in enumerate(views.values()):
+            assert sorted(await (await db.view(f"v{number}")).lookup(key)) == rows, number
+
+    shop(tmp_path, work)
+
+
 def test_mistakes_are_named(tmp_path: Path) -> None:
     async def work(db: AsyncDatabase) -> None:
         await db.extend_program(f"{TABLE}; CREATE TABLE pairs (a INT, b INT, c INT, PRIMARY KEY (a, b)); CREATE VIEW counted AS SELECT a, COUNT(*) FROM pairs GROUP BY a")
@@ -104,7 +130,10 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         assert "list" in await raises(TypeError, pairs.insert(a=[1], b=2))
         view = await db.view("pairs")
         assert "a, b, c" in await raises(ValueError, view.lookup_columns([(1, 2)], ["nothing"]))
-        assert "counted is a view" in await raises(InvalidStatement, db.view("counted"))
+        await db.extend_program("CREATE VIEW sums AS SELECT SUM(c) FROM pairs GROUP BY a")
+        assert "sums is a view" in await raises(InvalidStatement, db.view("sums"))
+        await db.extend_program("CREATE VIEW both_ways AS SELECT x.a, x.b, y.c FROM pairs x JOIN pairs y ON y.b = x.b")
+        assert "both_ways is a view" in await raises(InvalidStatement, db.view("both_ways"))
         assert await (await db.view("SELECT\nc\nFROM\npairs\nWHERE\na=?")).lookup(1) == [(3,)]
         async with db.transaction() as transaction:
             await pairs.insert(a=2, b=2, c=3)
