@@ -41,7 +41,7 @@ _PATH = {
 _KEY = _parameter("query", "key", "the primary key as JSON: 7, \"x\", or [7,\"x\"] for several columns") | {"required": True}
 _KEYS = [
     _parameter("query", "key", "a key as JSON, once or more often", type="array", items={"type": "string"}),
-    _parameter("query", "by", "the columns of the key; the primary key of a table", type="array", items={"type": "string"}),
+    _parameter("query", "by", "the columns of the key; else those that tell the rows apart", type="array", items={"type": "string"}),
     _parameter("query", "block", "false: null for keys that are not at hand", type="boolean"),
 ]
 
