@@ -77,14 +77,16 @@ def _column(table: Table, column: Column) -> str:
         pieces.append("NOT NULL")
     elif column.type.kind is Kind.TIMESTAMP:
         pieces.append("NULL")
-    pieces += _default(column)
+    pieces += default_clauses(column)
     if column.auto_increment:
         pieces.append("AUTO_INCREMENT")
     if column.invisible:
         pieces.append("/*!80023 INVISIBLE */")
-    if column.comment:
-        pieces.append(f"COMMENT {string_literal(column.comment)}")
-    return " ".join(pieces)
+    return " ".join(pieces + comment_clause(column))
+
+
+def comment_clause(column: Column) -> list[str]:
+    return [f"COMMENT {string_literal(column.comment)}"] if column.comment else []
 
 
 def type_text(found: SqlType) -> str:
@@ -120,7 +122,7 @@ def _collation(table: Table, column: Column) -> list[str]:
     return pieces
 
 
-def _default(column: Column) -> list[str]:
+def default_clauses(column: Column) -> list[str]:
     pieces: list[str] = []
     digits = f"({column.type.scale})" if column.type.scale else ""
     if column.default_now:

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done
+from controller.catalog import Catalog
 from controller.sql.lexer import TokenKind
 from controller.sql.plan import OutputColumn, Query, Select
-from controller.sql.show_create import type_text
+from controller.sql.show_create import comment_clause, default_clauses, type_text
+from controller.sql.stored_expressions import quoted
 from dataflow.errors import MillraceError
 from dataflow.types import TEXTS, Kind, SqlType
 from mysql_adapter import preparing
@@ -81,12 +83,13 @@ async def run_create_select(session: Session, parts: CreateSelect) -> Done:
     query = (await preparing.plan_prepared(session, parts.query)).statement
     columns = query.columns if isinstance(query, Select | Query) else ()
     declared = _declared(TokenCursor(parts.elements, session.settings))
-    added = [_definition(column) for column in columns if column.name.lower() not in declared]
+    catalog = session.own(session.catalog)
+    added = [_definition(column, catalog) for column in columns if column.name.lower() not in declared]
     elements = ", ".join(([parts.elements] if parts.elements else []) + added)
     done = await session.define(f"{parts.head} ({elements}) {parts.options}")
     if done.warnings and parts.optional:
         return done  # it was there before
-    names = ", ".join(f"`{column.name.replace('`', '``')}`" for column in columns)
+    names = ", ".join(quoted(column.name) for column in columns)
     try:
         return await run_insert(session, f"{parts.insert} INTO {parts.name} ({names}) {parts.query}")
     except MillraceError:
@@ -107,12 +110,19 @@ def _declared(cursor: TokenCursor) -> set[str]:
     return found
 
 
-def _definition(column: OutputColumn) -> str:
+def _definition(column: OutputColumn, catalog: Catalog) -> str:
+    """A column that holds such values; one of a table keeps its default and comment."""
     found = column.type
     text = type_text(_stored(found))
     if found.kind in TEXTS and found.collation:
         text += f" COLLATE {found.collation}"
-    return f"`{column.name.replace('`', '``')}` {text}{'' if column.nullable else ' NOT NULL'}"
+    pieces = [quoted(column.name), text, *([] if column.nullable else ["NOT NULL"])]
+    source = catalog.find_table(column.database, column.original_table)
+    original = None if source is None else next((each for each in source.columns if each.name == column.original_name), None)
+    if original is not None:
+        pieces += ["DEFAULT 0"] if original.auto_increment else default_clauses(original)
+        pieces += comment_clause(original)
+    return " ".join(pieces)
 
 
 def _stored(found: SqlType) -> SqlType:

@@ -44,3 +44,36 @@ def test_the_table_and_its_rows_are_mariadbs(sql: str, millrace: ServerThread, m
                 with pytest.raises(pymysql.err.ProgrammingError):
                     cursor.execute("SELECT * FROM made")
     assert answers[0] == answers[1]
+
+
+SOURCE = """CREATE TABLE source (
+    id INT AUTO_INCREMENT PRIMARY KEY COMMENT 'the id', a INT NOT NULL DEFAULT 5, b VARCHAR(10) DEFAULT 'x' COMMENT 'it''s',
+    c TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP, d DATETIME NULL, e INT NOT NULL,
+    f INT AS (a + 1) STORED COMMENT 'computed', h DECIMAL(5,2) NOT NULL DEFAULT 1.5, k ENUM('p','q') NOT NULL DEFAULT 'q', l TEXT
+)"""
+
+
+@pytest.mark.parametrize(
+    "select",
+    [
+        "SELECT * FROM source",
+        "SELECT b AS bb, a AS aa, CONCAT(b) AS c FROM source",
+        "SELECT s.e, t.a, t.b FROM source s LEFT JOIN source t ON t.id = s.a",
+        "SELECT MAX(a) AS a, b FROM source GROUP BY b",
+    ],
+)
+def test_columns_keep_their_defaults_and_comments(select: str, millrace: ServerThread, mariadb: MariaDB) -> None:
+    answers: list[Any] = []
+    for port in (millrace.port, mariadb.port):
+        with pymysql.connect(host="127.0.0.1", port=port, user="root", autocommit=True) as connection:
+            cursor = connection.cursor()
+            for sql in ("DROP DATABASE IF EXISTS made", "CREATE DATABASE made", "USE made", SOURCE, f"CREATE TABLE made AS {select}"):
+                cursor.execute(sql)
+            cursor.execute(
+                "SELECT column_name, is_nullable, LOWER(TRIM(\"'\" FROM column_default)), column_comment"
+                " FROM information_schema.columns WHERE table_schema = 'made' AND table_name = 'made' ORDER BY ordinal_position"
+            )
+            answers.append(
+                [(name, nullable, (default or "null").replace("()", ""), comment) for name, nullable, default, comment in cursor]
+            )
+    assert answers[0] == answers[1]
