@@ -120,6 +120,8 @@ class Catalog:
     next_table_id: int = 1
     views: Mapping[ViewName, View] = field(default_factory=lambda: MappingProxyType({}))
     accounts: Mapping[AccountName, Account] = field(default_factory=lambda: MappingProxyType({}))
+    stored: Catalog | None = None
+    """Without a session's temporary tables, where this is with them."""
 
     @staticmethod
     def of(

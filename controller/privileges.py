@@ -10,7 +10,7 @@ from typing import Protocol
 
 from controller.account_changes import ALL, AccountStatement
 from controller.accounts import GRANT_OPTION, Account, Rights, privileges_at
-from controller.catalog import Catalog
+from controller.catalog import Catalog, View
 from controller.sql.cursor import Cursor
 from controller.sql.lexer import TokenKind
 from controller.sql.plan import Plan
@@ -71,7 +71,17 @@ def check_plan(session: Session, plan: Plan, sql: str) -> None:
         check_needs(session, _PLANS.of(plan, sql, session))
         for view in views_of(plan):
             if view.invoker:
-                check_needs(session, needs_of(view.select, view.default_database or None, session.settings))
+                _check_invoker(session, view)
+
+
+def _check_invoker(session: Session, view: View) -> None:
+    """What is wrong is not told: whoever may read the view need not know what is in it."""
+    try:
+        # It never reads temporary tables, so they do not count.
+        needs = needs_of(view.select, view.default_database or None, session.settings)
+        _check_needs(session, needs, set())
+    except InvalidStatement:
+        raise InvalidStatement(Condition.VIEW_INVALID, view.database, view.name) from None
 
 
 def check_text(session: Session, sql: str) -> None:
@@ -81,7 +91,12 @@ def check_text(session: Session, sql: str) -> None:
 
 
 def check_needs(session: Session, needs: Iterable[Need]) -> None:
-    rights, own = session.rights, _temporary_names(session)
+    _check_needs(session, needs, _temporary_names(session))
+
+
+def _check_needs(session: Session, needs: Iterable[Need], own: set[tuple[str, str]]) -> None:
+    """`own` are tables that the session may do anything with."""
+    rights = session.rights
     for need in needs:
         if (need.database, need.table) in own:
             continue

@@ -38,14 +38,18 @@ def packed_time(seconds: float, time_zone: str, digits: int = 6) -> int:
     return temporal.from_datetime(moment.replace(microsecond=moment.microsecond // unit * unit, tzinfo=None))
 
 
-def _now(session: Session, digits: str) -> int:
+def _seconds(session: Session) -> float:
+    """When the statement started, or what SET timestamp says."""
     fixed = session.variables.get("timestamp")
-    seconds = float(fixed) if isinstance(fixed, int) and fixed else session.statement_started
-    return packed_time(seconds, session.time_zone, int(digits or 0))
+    return float(fixed) if isinstance(fixed, int) and fixed else session.statement_started
+
+
+def _now(session: Session, digits: str) -> int:
+    return packed_time(_seconds(session), session.time_zone, int(digits or 0))
 
 
 def _utc_now(session: Session, digits: str) -> int:
-    return packed_time(session.statement_started, "UTC", int(digits or 0))
+    return packed_time(_seconds(session), "UTC", int(digits or 0))
 
 
 def _sysdate(session: Session, digits: str) -> int:
@@ -104,7 +108,7 @@ def _utc_time(session: Session, digits: str) -> int:
 
 
 def _unix_timestamp(session: Session, _: str) -> int:
-    return int(session.statement_started)
+    return int(_seconds(session))
 
 
 def _database(session: Session, _: str) -> str | None:

@@ -46,6 +46,8 @@ class Prepared:
     columns: tuple[OutputColumn, ...]
     planned: bool
     """False for the statements that sessions answer themselves."""
+    database: str | None = None
+    """Where its names are looked up, whatever the session's database is by then."""
     wire_types: Sequence[WireType] = ()
     long_data: dict[int, bytearray] = field(default_factory=dict)
     cursor: Cursor | None = None

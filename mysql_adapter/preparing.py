@@ -50,6 +50,15 @@ async def prepare(session: Session, sql: str) -> Prepared:
 
 
 async def execute(session: Session, prepared: Prepared, values: Sequence[Typed], stream: bool = False) -> Answer:
+    """In the database that it was prepared in, which is also what DATABASE() says meanwhile."""
+    database, session.database = session.database, prepared.database
+    try:
+        return await _execute(session, prepared, values, stream)
+    finally:
+        session.database = database
+
+
+async def _execute(session: Session, prepared: Prepared, values: Sequence[Typed], stream: bool) -> Answer:
     if not prepared.planned:
         return await session.run(prepared.sql)
     session.statement, session.statement_started = prepared.sql, time.time()

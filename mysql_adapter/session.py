@@ -145,7 +145,7 @@ class Session:
     def status(self) -> int:
         status = packets.AUTOCOMMIT if self.autocommit else 0
         if self.transaction is not None:
-            status |= packets.IN_TRANSACTION
+            status |= packets.IN_READ_ONLY_TRANSACTION if self._read_only else packets.IN_TRANSACTION
         if not self.backslash_escapes:
             status |= packets.NO_BACKSLASH_ESCAPES
         return status
@@ -254,7 +254,11 @@ class Session:
         elif not self._owner:
             self._owner = f"{self.environment.process}-{self.connection.id}"
             self.settings_changed()
-        return await self.environment.database.define(sql, self.database, self.settings)
+        try:
+            return await self.environment.database.define(sql, self.database, self.settings)
+        finally:
+            if self._owner:
+                self.environment.plans.forget(self._owner)
 
     def own(self, catalog: Catalog) -> Catalog:
         """The catalog with the session's temporary tables in it."""
@@ -274,7 +278,7 @@ class Session:
     def keep_prepared(
         self, sql: str, parameter_types: tuple[types.SqlType, ...], columns: tuple[OutputColumn, ...], planned: bool
     ) -> Prepared:
-        prepared = Prepared(self._next_prepared_id, sql, parameter_types, columns, planned)
+        prepared = Prepared(self._next_prepared_id, sql, parameter_types, columns, planned, self.database)
         self._next_prepared_id += 1
         self.prepared[prepared.id] = prepared
         return prepared

@@ -187,6 +187,8 @@ class ShortcutCommands:
         count, flags = prepared.parameter_count, data[FLAGS_AT]
         if not prepared.planned or flags & ~(COUNT_AVAILABLE if context.query_attributes else 0):
             return None
+        if prepared.database != self._session.database:
+            return None  # the context is that of another
         reader = Reader(data, PARAMETERS_AT)
         if context.query_attributes and (count or flags) and reader.length() != count:
             return None

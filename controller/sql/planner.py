@@ -2,7 +2,7 @@
 
 A plan depends on the template, the default database, the session's settings, the types of the
 parameter values, and the version of the one table it names. The cache checks the last when a
-plan is asked for, so DDL needs to invalidate nothing.
+plan is asked for, so DDL needs to invalidate nothing, unless it is about temporary tables, which hide others.
 """
 
 from __future__ import annotations
@@ -179,6 +179,10 @@ class PlanCache:
             found = plan(canonical_text(sql, settings), catalog, database, settings, types)
             self._keep(key, found)
         return found
+
+    def forget(self, owner: str) -> None:
+        """The session's temporary tables are others now: names may mean something else."""
+        self._plans = {key: plan for key, plan in self._plans.items() if key[2].owner != owner}
 
     def _keep(self, key: tuple[str, str | None, Settings, tuple[str, ...] | None], found: Plan) -> None:
         self._length += len(key[0]) + PLAN_LENGTH

@@ -1,7 +1,8 @@
 """Temporary tables: tables of the catalog under names that only their session translates.
 
 The table t of the session `owner` is stored as `#sql-temp-owner-t`. `with_temporary` is the
-catalog as that session sees it, with t in its place before any other table of the name;
+catalog as that session sees it, with t in its place before any other table of the name; views
+do not see t, whoever reads them.
 `stored_names` gives what a definition changed its stored names again.
 """
 
@@ -40,6 +41,7 @@ def with_temporary(catalog: Catalog, owner: str) -> Catalog:
         tables=MappingProxyType({**catalog.tables, **found}),
         names=MappingProxyType({**catalog.names, **names}),
         views=MappingProxyType({name: view for name, view in catalog.views.items() if name not in names}),
+        stored=catalog,
     )
 
 

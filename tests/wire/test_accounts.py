@@ -274,6 +274,19 @@ def test_a_view_shows_what_its_tables_do_not(server: ServerThread) -> None:
         bob("CREATE VIEW other.v AS SELECT * FROM shop.counted")
 
 
+def test_who_reads_a_view_for_its_invoker_needs_rights_on_its_tables(server: ServerThread) -> None:
+    with user(server) as root, user(server, "bob", "pw") as bob:
+        root("CREATE TABLE shop.asked (id INT PRIMARY KEY)")
+        root("CREATE SQL SECURITY INVOKER VIEW shop.asking AS SELECT * FROM shop.asked")
+        root("GRANT SELECT ON shop.asking TO bob")
+        root("GRANT CREATE TEMPORARY TABLES ON shop.* TO bob")
+        assert error(bob, "SELECT * FROM shop.asking")[0] == 1356
+        bob("CREATE TEMPORARY TABLE shop.asked (id INT PRIMARY KEY)")
+        assert error(bob, "SELECT * FROM shop.asking")[0] == 1356, "it is not what the view reads"
+        root("GRANT SELECT ON shop.asked TO bob")
+        assert bob("SELECT * FROM shop.asking") == []
+
+
 def test_granting_needs_the_option_and_the_privilege(server: ServerThread) -> None:
     with user(server) as root, user(server, "bob", "pw") as bob:
         root("CREATE USER ann")

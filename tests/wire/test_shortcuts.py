@@ -588,6 +588,39 @@ def test_the_database_decides_what_a_name_means(client: Client) -> None:
     client.query("DROP DATABASE quick2")
 
 
+def test_a_prepared_statement_stays_in_the_database_it_was_prepared_in(client: Client) -> None:
+    statement = client.prepare(POINT.format("?"))
+    where = client.prepare("SELECT DATABASE(), title FROM stories WHERE id = ?")
+    first = client.same(execute(statement, 1))
+    client.query("CREATE DATABASE IF NOT EXISTS quick2")
+    client.query("USE quick2")
+    client.query("CREATE TABLE IF NOT EXISTS stories (id INT PRIMARY KEY, title VARCHAR(60) NOT NULL, author INT)")
+    client.query("INSERT INTO stories VALUES (1, 'elsewhere', 8)")
+    other = client.prepare(POINT.format("?"))
+    for _ in range(WARM):
+        client.run(execute(statement, 1))
+        assert client.rows == first
+        client.run(execute(where, 1))
+        assert b"quick\x03one" in client.rows[0]
+    assert client.same(execute(other, 1)) != first
+    assert client.query("SELECT DATABASE()") == [b"\x06quick2"]
+    client.query("USE quick")
+    assert client.same(execute(statement, 1)) == first
+    client.query("DROP DATABASE quick2")
+
+
+def test_the_status_tells_a_transaction_that_only_reads(client: Client) -> None:
+    statement = client.prepare(POINT.format("?"))
+    for begin, status in (("BEGIN", 3), ("START TRANSACTION READ ONLY", 0x2003), ("START TRANSACTION", 3)):
+        client.query(begin)
+        for payload in (text(POINT.format(1)), execute(statement, 1)):
+            client.same(payload)
+            assert client.end_status == status
+        client.query("COMMIT")
+        client.same(text(POINT.format(1)))
+        assert client.end_status == 2
+
+
 def test_a_temporary_table_hides_another(client: Client) -> None:
     payload = text(POINT.format(1))
     first = client.same(payload)

@@ -61,3 +61,45 @@ def test_temporary_tables_go_with_their_session_and_commit_nothing(millrace: Ser
     with pytest.raises(pymysql.err.ProgrammingError):
         two.execute("SELECT * FROM temp_gone")
     other.close()
+
+
+def test_names_mean_something_else_whenever_temporary_tables_come_and_go(millrace: ServerThread) -> None:
+    connection = connect(millrace)
+    cursor = connection.cursor()
+
+    def run(sql: str) -> Any:
+        cursor.execute(sql)
+        return cursor.fetchall()
+
+    run("DROP TABLE IF EXISTS temp_again")
+    run("CREATE TABLE temp_again (id INT PRIMARY KEY, name VARCHAR(10))")
+    run("INSERT INTO temp_again VALUES (1, 'stored')")
+    run("PREPARE named FROM 'SELECT name FROM temp_again WHERE id = 1'")
+    for number in range(3):
+        assert run("SELECT name FROM temp_again WHERE id = 1") == run("EXECUTE named") == (("stored",),)
+        run("CREATE TEMPORARY TABLE temp_again (id INT PRIMARY KEY, name VARCHAR(10))")
+        run(f"INSERT INTO temp_again VALUES (1, '{number}')")
+        assert run("SELECT name FROM temp_again WHERE id = 1") == run("EXECUTE named") == ((str(number),),)
+        run("DROP TABLE temp_again")
+    connection.close()
+
+
+def test_views_do_not_see_temporary_tables(millrace: ServerThread) -> None:
+    connection = connect(millrace)
+    cursor = connection.cursor()
+
+    def run(sql: str) -> Any:
+        cursor.execute(sql)
+        return cursor.fetchall()
+
+    run("DROP TABLE IF EXISTS temp_viewed")
+    run("CREATE TABLE temp_viewed (id INT PRIMARY KEY, name VARCHAR(10))")
+    run("INSERT INTO temp_viewed VALUES (1, 'stored')")
+    run("CREATE OR REPLACE VIEW temp_inner AS SELECT * FROM temp_viewed")
+    run("CREATE OR REPLACE VIEW temp_outer AS SELECT * FROM temp_inner")
+    run("CREATE TEMPORARY TABLE temp_viewed (id INT PRIMARY KEY, name VARCHAR(10))")
+    run("CREATE TEMPORARY TABLE temp_inner (id INT PRIMARY KEY, name VARCHAR(10))")
+    assert run("SELECT name FROM temp_outer") == (("stored",),)
+    assert run("SELECT o.name FROM temp_outer o LEFT JOIN temp_viewed v ON v.id = o.id WHERE v.id IS NULL") == (("stored",),)
+    assert run("SELECT * FROM temp_inner") == run("SELECT * FROM temp_viewed") == ()
+    connection.close()

@@ -124,6 +124,7 @@ def test_session_functions(run: Any, millrace: ServerThread) -> None:
 def test_time_zone_moves_now(run: Any) -> None:
     run("SET time_zone = '+00:00', timestamp = 86400")
     assert str(run("SELECT NOW()")[0][0]) == "1970-01-02 00:00:00"
+    assert run("SELECT UNIX_TIMESTAMP(), UTC_TIMESTAMP() = NOW(), UTC_DATE() = CURDATE()") == [(86400, 1, 1)]
     run("SET time_zone = '-05:00'")
     assert str(run("SELECT NOW()")[0][0]) == "1970-01-01 19:00:00"
 

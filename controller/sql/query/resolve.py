@@ -94,11 +94,11 @@ class Resolver:
 
     @contextmanager
     def inside_view(self, view: View) -> Iterator[None]:
-        """While the view's own query is resolved: in its settings, and never in itself."""
+        """While the view's own query is resolved: in its settings, without temporary tables, and never in itself."""
         if view in self._open_views:
             raise InvalidStatement(Condition.VIEW_RECURSION, view.database, view.name)
-        settings = self.settings
-        self.settings = replace(settings, collation=view.collation)
+        settings, catalog = self.settings, self.catalog
+        self.settings, self.catalog = replace(settings, collation=view.collation), catalog.stored or catalog
         self._open_views.append(view)
         try:
             yield
@@ -107,7 +107,7 @@ class Resolver:
                 raise InvalidStatement(Condition.VIEW_INVALID, view.database, view.name) from None
             raise
         self._open_views.pop()
-        self.settings = settings
+        self.settings, self.catalog = settings, catalog
 
     # -- UNION, INTERSECT, EXCEPT, VALUES
 
