@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import secrets
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
@@ -72,6 +73,7 @@ class Environment:
         self.services = services or LocalServices()
         self.connections: dict[int, Connection] = {}
         self.started = time.time()
+        self.past_counts: Counter[str] = Counter()
         self.process = f"{adapter_number}-{secrets.token_hex(4)}"
         """Tells the sessions of this process from those of others, in the names of temporary tables."""
         self._base: Catalog | None = None

@@ -1,13 +1,15 @@
-"""What the adapters of one cluster ask each other: PROCESSLIST, KILL and SET GLOBAL reach all of them."""
+"""What the adapters of one cluster ask each other: PROCESSLIST, GLOBAL STATUS, KILL and SET GLOBAL reach all of them."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.types import Row, Value
+from mysql_adapter.counts import process_counts
 
 if TYPE_CHECKING:
     from mysql_adapter.environment import Environment
@@ -25,6 +27,10 @@ async def answer(environment: Environment, question: bytes) -> bytes:
 
 def _processes(environment: Environment) -> list[Any]:
     return process_rows(environment)
+
+
+def _counts(environment: Environment) -> dict[str, int]:
+    return dict(process_counts(environment))
 
 
 def _kill(environment: Environment, number: int, query_only: bool, user: str | None) -> str:
@@ -45,7 +51,7 @@ def _set_global(environment: Environment, name: str, value: Value) -> None:
     environment.globals.put(name, value)
 
 
-_ANSWERS: dict[str, Any] = {"processes": _processes, "kill": _kill, "set_global": _set_global}
+_ANSWERS: dict[str, Any] = {"processes": _processes, "counts": _counts, "kill": _kill, "set_global": _set_global}
 
 
 # --- asking
@@ -67,6 +73,14 @@ async def all_processes(session: Session) -> list[Row]:
     if not session.rights.has_any("PROCESS"):
         rows = [row for row in rows if row[1] == session.user]
     return sorted(rows, key=lambda row: int(str(row[0])))
+
+
+async def all_counts(environment: Environment) -> Counter[str]:
+    """What the clients of all adapters have done."""
+    total = process_counts(environment)
+    for other in await environment.services.ask_others(_encode(("counts",))):
+        total.update(_decode(other))
+    return total
 
 
 async def kill(session: Session, number: int, query_only: bool) -> None:

@@ -22,6 +22,7 @@ from controller.sql.planner import PlanCache
 from mysql_adapter.abandoned_tables import drop_abandoned
 from mysql_adapter.authentication import Authenticator
 from mysql_adapter.connection import Connection
+from mysql_adapter.counts import process_counts
 from mysql_adapter.database import Database
 from mysql_adapter.environment import Environment
 from mysql_adapter.stream import PacketStream
@@ -120,7 +121,7 @@ class Server:
 
     def statistics(self) -> str:
         uptime = int(time.time() - self.environment.started)
-        commands = sum(each.session.command_count for each in self.connections.values() if each.session is not None)
+        commands = process_counts(self.environment)["Questions"]
         return (
             f"Uptime: {uptime}  Threads: {len(self.connections)}  Questions: {commands}  Slow queries: 0  "
             f"Opens: 0  Flush tables: 0  Open tables: 0  Queries per second avg: {commands / max(uptime, 1):.3f}"

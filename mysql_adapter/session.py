@@ -29,6 +29,7 @@ from dataflow.types import Value
 from mysql_adapter import dispatch, packets
 from mysql_adapter.abandoned_tables import drop_statement
 from mysql_adapter.charsets import CollationEntry, charset_of, collation_by_id, collation_of
+from mysql_adapter.counts import end_counts
 from mysql_adapter.planned import run_planned
 from mysql_adapter.prepared import Prepared
 from mysql_adapter.select_limit import select_limit
@@ -352,6 +353,7 @@ class Session:
 
     def close(self) -> None:
         self.rollback()
+        end_counts(self)
         self.environment.services.owner_gone(self.connection.id)
         self._drop_temporary()
         self.prepared.clear()

@@ -40,6 +40,8 @@ class PacketStream(asyncio.Protocol):
         self.idle_timeout_s = 0.0
         self.write_timeout_s = write_timeout_s
         self.closed = False
+        self.received_bytes = 0
+        self.sent_bytes = 0
         self.host = ""
         self.port = 0
         self.tls: TlsLayer | None = None
@@ -68,6 +70,7 @@ class PacketStream(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self.closed:
             return
+        self.received_bytes += len(data)
         try:
             if self.tls is not None:
                 data = self.tls.receive(data)
@@ -248,6 +251,7 @@ class PacketStream(asyncio.Protocol):
 
     def _write(self, data: bytes) -> None:
         assert self._transport is not None
+        self.sent_bytes += len(data)
         self._transport.write(data)
 
     # The end

@@ -72,6 +72,8 @@ async def show(session: Session, cursor: TokenCursor) -> ResultSet:
         if cursor.accept(*words):
             if answer is show_server.variables and scope == "GLOBAL":
                 return await show_server.global_variables(session, cursor, full)
+            if answer is show_server.status and scope == "GLOBAL":
+                return await show_server.global_status(session, cursor, full)
             return await answer(session, cursor, full)
     if cursor.at("CREATE"):
         raise Unsupported("SHOW " + " ".join(cursor.rest().split()[:2]).upper())

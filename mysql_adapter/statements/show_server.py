@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import ResultSet, Warning
 from controller.sql.plan import OutputColumn
 from dataflow.types import BIGINT, Row
 from mysql_adapter import variables as system
+from mysql_adapter.counts import process_counts, session_counts
 from mysql_adapter.information_schema import server as tables
 from mysql_adapter.information_schema.virtual import outputs_of
+from mysql_adapter.neighbours import all_counts
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.filtering import filtered
 
@@ -79,18 +82,27 @@ async def global_variables(session: Session, cursor: TokenCursor, full: bool) ->
 
 
 async def status(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
+    counts = {**process_counts(session.environment), **session_counts(session)}
+    return await _status(session, cursor, counts)
+
+
+async def global_status(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
+    return await _status(session, cursor, await all_counts(session.environment))
+
+
+async def _status(session: Session, cursor: TokenCursor, counts: Mapping[str, int]) -> ResultSet:
     environment = session.environment
     tls = session.connection.stream.tls
     uptime = int(time.time() - environment.started)
-    count = len(environment.connections)
+    count = counts["Threads_connected"]
     facts = {
-        "Aborted_clients": "0", "Aborted_connects": "0", "Bytes_received": "0", "Bytes_sent": "0",
-        "Com_select": str(session.select_count), "Connections": str(session.connection.id), "Created_tmp_disk_tables": "0",
+        "Aborted_clients": "0", "Aborted_connects": "0", "Bytes_received": str(counts["Bytes_received"]), "Bytes_sent": str(counts["Bytes_sent"]),
+        "Com_select": str(counts["Com_select"]), "Connections": str(session.connection.id), "Created_tmp_disk_tables": "0",
         "Created_tmp_tables": "0", "Handler_read_rnd_next": "0", "Innodb_page_size": "16384",
         "Innodb_buffer_pool_reads": "0", "Innodb_row_lock_waits": "0", "Key_reads": "0", "Last_query_cost": "0.000000",
-        "Max_used_connections": str(count), "Millrace_shortcuts": str(environment.shortcuts.answered), "Open_tables": "0", "Opened_tables": "0",
+        "Max_used_connections": str(count), "Millrace_shortcuts": str(counts["Millrace_shortcuts"]), "Open_tables": "0", "Opened_tables": "0",
         "Prepared_stmt_count": str(len(session.prepared)),
-        "Queries": str(session.command_count), "Questions": str(session.command_count), "Select_full_join": "0",
+        "Queries": str(counts["Questions"]), "Questions": str(counts["Questions"]), "Select_full_join": "0",
         "Slow_queries": "0", "Ssl_cipher": tls.cipher if tls is not None else "",
         "Ssl_version": tls.version if tls is not None else "", "Table_locks_immediate": "0", "Threads_cached": "0",
         "Threads_connected": str(count), "Threads_created": str(count), "Threads_running": "1",

@@ -781,3 +781,30 @@ def test_drivers_read_what_they_expect(server: ServerThread, client: Client) -> 
             cursor.execute("SELECT title, author FROM stories WHERE id = %s", (number,))
             assert cursor.fetchone() == {1: ("one", 7), 2: ("two", None), 3: ("three", 7)}[number]
     connection.close()
+
+
+def test_bytes_are_counted_for_the_session_and_for_all(server: ServerThread, client: Client) -> None:
+    payload = text(POINT.format(1))
+    answer = client.run(payload)
+    client.same(payload)
+
+    def counts(scope: str, who: Client = client) -> dict[str, int]:
+        rows = who.query(f"SHOW {scope} STATUS WHERE Variable_name IN ('Bytes_received', 'Bytes_sent', 'Questions')")
+        return {row[1 : row[0] + 1].decode(): int(row[row[0] + 2 :]) for row in rows}
+
+    before, everything = counts("SESSION"), counts("GLOBAL")
+    for _ in range(100):
+        assert client.run(payload) == answer
+    after = counts("SESSION")
+    assert after["Bytes_received"] >= before["Bytes_received"] + 100 * (len(payload) + 4)
+    assert after["Bytes_sent"] >= before["Bytes_sent"] + 100 * len(answer)
+    assert after["Questions"] == before["Questions"] + 102
+    with Client(server) as other:
+        begun = counts("SESSION", other)
+        assert begun["Questions"] == 1 and begun["Bytes_sent"] < after["Bytes_sent"]
+        assert all(count >= everything[name] + 100 for name, count in counts("GLOBAL", other).items())
+        other.command(0x1F)
+        other.read_ok()
+        assert counts("SESSION", other)["Questions"] == 1, "a reset begins anew"
+    total = counts("GLOBAL")
+    assert total["Questions"] >= everything["Questions"] + 100 + begun["Questions"] + 4

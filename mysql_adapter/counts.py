@@ -1,0 +1,40 @@
+"""How much clients have done, under the names that SHOW STATUS has: of a session, of a process, of all adapters.
+
+A session counts from its beginning, or from when it was reset. What sessions that are over have done is
+kept by their process, until that ends.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mysql_adapter.environment import Environment
+    from mysql_adapter.session import Session
+
+
+def session_counts(session: Session) -> Counter[str]:
+    stream = session.connection.stream
+    return Counter(
+        Bytes_received=stream.received_bytes,
+        Bytes_sent=stream.sent_bytes,
+        Com_select=session.select_count,
+        Questions=session.command_count,
+    )
+
+
+def end_counts(session: Session) -> None:
+    """The session is over, or begins again."""
+    session.environment.past_counts.update(session_counts(session))
+    stream = session.connection.stream
+    stream.received_bytes = stream.sent_bytes = session.select_count = session.command_count = 0
+
+
+def process_counts(environment: Environment) -> Counter[str]:
+    total = Counter(environment.past_counts)
+    total.update(Millrace_shortcuts=environment.shortcuts.answered, Threads_connected=len(environment.connections))
+    for connection in environment.connections.values():
+        if connection.session is not None:
+            total.update(session_counts(connection.session))
+    return total
