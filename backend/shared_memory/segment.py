@@ -21,6 +21,7 @@ import fcntl
 import mmap
 import os
 import platform
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -135,10 +136,16 @@ class Segment:
             os.close(descriptor)
 
     def close(self, successor: int = 0) -> None:
-        """Tell all who read here that it is over, and remove the file's name."""
+        """Tell all who read here that it is over, and remove the file.
+
+        Only the header is left to those who have it mapped, however long they keep it. Who is
+        reading sees nothing but zeros then, and finds the file closed before believing them.
+        """
         self.words[SUCCESSOR] = successor
         self.words[WRITING] = CLOSED
         self.path.unlink(missing_ok=True)
+        with suppress(OSError):  # not everything that looks like memory can do this
+            self.memory.madvise(mmap.MADV_REMOVE, HEADER_BYTES)
 
     def index_array(self, which: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
         """An index as numbers: tags at even places, locations at odd ones."""
@@ -181,8 +188,7 @@ class SegmentNames:
     def new(self) -> str:
         """A name that no file ever had; what follows is the number of its generation."""
         if self._lock is None:
-            self._lock = os.open(FOLDER / f"{self._start}{LOCK}", os.O_RDWR | os.O_CREAT, 0o600)
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._lock = _locked(FOLDER / f"{self._start}{LOCK}")
         self._count += 1
         return f"{self._start}{self._count}"
 
@@ -196,6 +202,16 @@ class SegmentNames:
             (FOLDER / f"{self._start}{LOCK}").unlink(missing_ok=True)
             os.close(self._lock)
             self._lock = None
+
+
+def _locked(path: Path) -> int:
+    """A new file, and its lock. Whoever sweeps may come in between the two: then once more."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor
+        os.close(descriptor)
 
 
 def prefix_of(deployment: str) -> str:

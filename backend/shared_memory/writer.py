@@ -98,8 +98,8 @@ class SharedViewWriter:
         tag = self._tag(key)
         position, found = self._find(key, tag)
         if position is None:
-            if self._used < LOAD_MAX / 2 * (1 << self._segment.bits):
-                return self._not_put()  # many keys want the same few slots: a larger index would not help
+            if tag <= REMOVED or not self._is_crowded:
+                return self._not_put()
             self._rebuild()
             return self.put(key, rows, payload)
         encoded_key = b"" if isinstance(key, int) else key
@@ -122,6 +122,12 @@ class SharedViewWriter:
         index[position], index[position + 1] = tag, location
         self._edits.append(position)
         return True
+
+    @property
+    def _is_crowded(self) -> bool:
+        """Whether a new index could have room for a key that this one has none for, and not only the same few slots."""
+        is_larger = self._bits(self.count) > self._segment.bits
+        return self._used >= LOAD_MAX / 2 * (1 << self._segment.bits) and (is_larger or self._used > self.count)
 
     def _not_put(self) -> bool:
         self.give_up_completeness()

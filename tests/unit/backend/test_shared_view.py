@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import signal
@@ -188,6 +189,23 @@ def test_numbers_whose_tags_mean_empty_slots_are_asked_for_elsewhere() -> None:
             assert reader.get_many(many) == [None] * 21
             columns = ColumnReader(reader, TYPES).read(np.array(many))
             assert columns is not None and not columns.known.any()
+
+
+def test_a_key_without_a_place_does_not_make_the_index_anew_again_and_again() -> None:
+    for pressed in (False, True):
+        with writer() as view:
+            view.compact(pressed)
+            bits, key = view._segment.bits, 0
+            while view.count < 0.31 * (1 << bits) or bits < 12:
+                put(view, key, 1)
+                bits, key = view._segment.bits, key + 1
+            assert not put(view, number_of(0), 1) and not put(view, number_of(1), 1)
+            homes = [number_of((1 << 64 - bits) * 77 + 2 + step) for step in range(400)]
+            generation = view._generation
+            assert 0 < sum(put(view, number, 1) for number in homes) < len(homes)
+            assert view._generation <= generation + 1
+            view.publish()
+            assert opened(view).get_number(key - 1) is not None
 
 
 def test_keys_in_each_others_way_are_all_found_at_once() -> None:
@@ -458,6 +476,43 @@ def test_readers_keep_a_dead_writers_last_publication_until_its_successor_starts
         assert SegmentNames(DEPLOYMENT, 1).remove_stale() == 0, "another shard's files are not ours"
         assert SegmentNames(DEPLOYMENT, 0).remove_stale() == 2
         assert reader.get_number(1) is None and reader.is_gone
+    assert left_behind() == 0
+
+
+def test_a_file_that_is_closed_takes_no_memory_even_if_somebody_keeps_it_open() -> None:
+    with writer() as view:
+        for key in range(20_000):
+            put(view, key, 1)
+        view.publish()
+        reader, idle = opened(view), opened(view)
+        columns = ColumnReader(reader, TYPES)
+        held = os.open(segments.FOLDER / view.file_name, os.O_RDONLY)
+        assert os.fstat(held).st_blocks * 512 > 1 << 20
+        view._begin()
+        view._rebuild(compact=True)
+        view.publish()
+        assert os.fstat(held).st_blocks * 512 <= segments.HEADER_BYTES
+        found = columns.read(np.arange(20_000))
+        assert found is not None and found.present.all() and found.cells[1].tolist() == [1] * 20_000
+        assert reader.get_number(7) is not None and idle.get_together(np.arange(100)) is not None
+        os.close(held)
+
+
+def test_a_lock_that_is_swept_up_before_it_is_held_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    swept = []
+    lock = fcntl.flock
+
+    def late(descriptor: int, operation: int) -> None:
+        if not swept:
+            swept.append(True)
+            remove_orphans()
+        lock(descriptor, operation)
+
+    monkeypatch.setattr(segments.fcntl, "flock", late)
+    with writer() as view:
+        assert swept and list(segments.FOLDER.glob(f"{prefix_of(DEPLOYMENT)}*-{segments.LOCK}"))
+        remove_orphans()
+        assert SharedViewReader.open(view.file_name) is not None
     assert left_behind() == 0
 
 
