@@ -52,9 +52,15 @@ class ShardedReader:
     def part(self, shard: int) -> tuple[SharedViewReader, memoryview] | None:
         found = self.parts.get(shard)
         if found is not None and found[0].is_gone:
-            del self.parts[shard]
+            self.parts.pop(shard, None)
             return None
         return found
+
+    def sweep(self) -> None:
+        """Keep nothing mapped that is gone."""
+        for shard, (reader, _) in list(self.parts.items()):
+            if not reader.follow():
+                self.parts.pop(shard, None)
 
     def get_number(self, key: int) -> bytes | None:
         part = self.part(shard_of(key, self._count))
@@ -112,6 +118,8 @@ class ShardedViews:
                 if part is not None:
                     part[0].leave()
         self._elsewhere.clear()
+        if shard is None:
+            self._words.clear()
 
     async def lookup(
         self, definition: ViewDefinition, keys: bytes, part: Range | None = None
@@ -194,6 +202,8 @@ class ShardedViews:
         words = self._words.get(answer.words) or open_epoch_words(answer.words)
         opened = SharedViewReader.open(answer.file)
         if words is not None and opened is not None:
+            for each in self._readers.values():
+                each.sweep()
             self._words[answer.words] = words
             reader.parts[shard] = (opened, words)
         elif len(self._elsewhere) < UNREACHABLE_MAX:

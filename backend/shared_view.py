@@ -43,10 +43,13 @@ class SharedViews:
         """The view's only file, if it has just one."""
         found = self._readers.get(view)
         if found is not None and found.is_gone:
-            del self._readers[view]
-            self._range_readers.pop(view, None)
+            self._drop(view)
             return None
         return found
+
+    def _drop(self, view: bytes) -> None:
+        self._readers.pop(view, None)
+        self._range_readers.pop(view, None)
 
     def lookup(self, definition: ViewDefinition, keys: bytes, part: Range | None = None) -> list[bytes] | None:
         """The rows of each key, keys and rows encoded, as of one epoch; None if a worker has to be asked."""
@@ -82,6 +85,10 @@ class SharedViews:
             return
         reader = SharedViewReader.open(file) if is_possible() else None
         if reader is not None:
+            # Views that nobody asks for any more are never found to be gone, and would stay mapped for good.
+            for other, known in list(self._readers.items()):
+                if not known.follow():
+                    self._drop(other)
             self._readers[view] = reader
         elif len(self._elsewhere) < UNREACHABLE_MAX:
             self._elsewhere.add(file)

@@ -109,6 +109,32 @@ class Entries:
     width: int
 
 
+class _Mapped:
+    """What reading takes of one file."""
+
+    __slots__ = ("blocks", "buffer", "has_cells", "indexes", "numbers", "segment", "shift", "touched", "words")
+
+    def __init__(self, segment: Segment, width: int) -> None:
+        self.segment = segment
+        self.shift = segment.shift
+        self.indexes = (segment.slots_array(0), segment.slots_array(1))
+        self.touched = segment.touched_array()[::2]
+        self.buffer = pa.py_buffer(segment.memory)
+        self.numbers = segment.array(np.int64)
+        self.blocks: dict[int, Array] = {}
+        self.words = segment.words
+        self.has_cells = segment.words[WIDTH] == width
+
+    def block(self, size: int) -> Array:
+        """The file as blocks of so many words, one beginning at each word."""
+        found = self.blocks.get(size)
+        if found is None:
+            memory = self.segment.memory
+            count = len(memory) // 8 - size + 1
+            found = self.blocks[size] = np.ndarray((count,), f"V{8 * size}", memory, strides=(8,))
+        return found
+
+
 class ColumnReader:
     """Reads the columns of a view with these types through `reader`."""
 
@@ -117,18 +143,7 @@ class ColumnReader:
         self._reader = reader
         self._codes = [cell_code(each) for each in types]
         self._texts = [pa.large_binary() if each.kind in BLOBS else pa.large_string() for each in types]
-        self._map(reader.segment)
-
-    def _map(self, segment: Segment) -> None:
-        self._segment = segment
-        self._shift = segment.shift
-        self._indexes = (segment.slots_array(0), segment.slots_array(1))
-        self._touched = segment.touched_array()[::2]
-        self._buffer = pa.py_buffer(segment.memory)
-        self._numbers = segment.array(np.int64)
-        self._blocks: dict[int, Array] = {}
-        self._has_cells = segment.words[WIDTH] == len(self._codes)
-        self._words = segment.words  # last: see SharedViewReader
+        self._mapped = _Mapped(reader.segment, len(self._codes))
 
     def read(self, keys: Array, wanted: Sequence[int] | None = None) -> Columns | None:
         """The rows of these keys, int64, as of one epoch; None if it has to be done row by row.
@@ -137,30 +152,31 @@ class ColumnReader:
         """
         tags = tags_of(keys)
         chosen = range(len(self._codes)) if wanted is None else wanted
-        return self._tried(lambda: self._columns(tags, chosen))
+        return self._tried(lambda mapped: self._columns(mapped, tags, chosen))
 
     def entries(self, keys: Array, bytes_max: int) -> Entries | None:
         """The entries of these keys, int64, as of one epoch; None if they are larger, or it has to be done row by row."""
         tags = tags_of(keys)
-        return self._tried(lambda: self._entries(tags, bytes_max))
+        return self._tried(lambda mapped: self._entries(mapped, tags, bytes_max))
 
-    def _tried(self, read: Callable[[], T | None]) -> T | None:
+    def _tried(self, read: Callable[[_Mapped], T | None]) -> T | None:
         for _ in range(TRIES_MAX):
-            if self._reader.segment is not self._segment:
-                self._map(self._reader.segment)
-            if not self._has_cells or self._reader.is_gone:
+            mapped, segment = self._mapped, self._reader.segment
+            if mapped.segment is not segment:
+                mapped = self._mapped = _Mapped(segment, len(self._codes))
+            if not mapped.has_cells or self._reader.is_gone:
                 return None
             try:
-                return read()
+                return read(mapped)
             except _TornRead:
                 if self._reader.is_gone:
                     return None
         return None
 
-    def _entries(self, tags: Array, bytes_max: int) -> Entries | None:
-        words = self._words
+    def _entries(self, mapped: _Mapped, tags: Array, bytes_max: int) -> Entries | None:
+        words = mapped.words
         epoch = words[EPOCH]
-        starts, longest, known = self._located(tags, words, epoch)
+        starts, longest, known = _located(mapped, tags, epoch)
         width = len(self._codes)
         if known is not None and not known.all():
             if not self._reader.is_valid(words, epoch):
@@ -170,7 +186,7 @@ class ColumnReader:
         size = head + (longest + 7 >> 3)
         if size > WORDS_MAX or 8 * size * len(tags) > bytes_max:
             return None
-        entries = self._block(size)[starts - head].view(np.int64).reshape(-1, size)
+        entries = mapped.block(size)[starts - head].view(np.int64).reshape(-1, size)
         if not self._reader.is_valid(words, epoch):
             raise _TornRead
         counts = entries[:, width + 1]
@@ -180,24 +196,10 @@ class ColumnReader:
             entries = entries[counts == _ONE_ROW]
         return Entries(True, entries, _places(len(entries), head, size), width)
 
-    def _located(self, tags: Array, words: memoryview, epoch: int) -> tuple[Array, int, Array | None]:
-        """Where the rows of each key begin, in words, how many bytes the longest have, and which keys are here (None: all)."""
-        slots, locations = find(self._indexes[epoch & 1], tags, self._shift)
-        self._touched[slots] = 1
-        starts: Array = (locations >> _LENGTH_BITS).view(np.int64)
-        longest = int(np.maximum.reduce(locations & _LENGTH_MASK)) if len(tags) else 0
-        known = None
-        if np.count_nonzero(locations) < len(tags):
-            if not words[COMPLETE]:
-                known = locations != 0
-            # What was not found is read at the end of the header, which says that there is no row.
-            np.maximum(starts, _HEADER_WORDS, out=starts)
-        return starts, longest, known
-
-    def _columns(self, tags: Array, wanted: Sequence[int]) -> Columns | None:
-        words = self._words
+    def _columns(self, mapped: _Mapped, tags: Array, wanted: Sequence[int]) -> Columns | None:
+        words = mapped.words
         epoch = words[EPOCH]
-        starts, longest, found = self._located(tags, words, epoch)
+        starts, longest, found = _located(mapped, tags, epoch)
         known = ones(len(tags)) if found is None else found
         width, codes = len(self._codes), self._codes
         head = width + 2
@@ -205,15 +207,15 @@ class ColumnReader:
         size = head + (longest + 7 >> 3)
         copied = size <= WORDS_MAX and "s" in [codes[place] for place in wanted]
         if copied:
-            entries = self._block(size)[starts].view(np.int64).reshape(-1, size)
+            entries = mapped.block(size)[starts].view(np.int64).reshape(-1, size)
             cells = [entries[:, place] for place in wanted]
             nulls, counts = entries[:, width], entries[:, width + 1]
             places, buffer = _places(len(entries), head, size), pa.py_buffer(entries)
         else:
-            cells = [self._numbers[starts + place] for place in wanted]
-            tails = self._block(2)[starts + width].view(np.int64).reshape(-1, 2)
+            cells = [mapped.numbers[starts + place] for place in wanted]
+            tails = mapped.block(2)[starts + width].view(np.int64).reshape(-1, 2)
             nulls, counts = tails[:, 0], tails[:, 1]
-            places, buffer = starts + head << 3, self._buffer
+            places, buffer = starts + head << 3, mapped.buffer
         if not self._reader.is_valid(words, epoch):
             raise _TornRead
         # From here on what has been copied can be relied on, and so can the places of texts.
@@ -237,12 +239,17 @@ class ColumnReader:
             raise _TornRead
         return Columns(known, present, cells, nulls if has_nulls else None)
 
-    def _block(self, size: int) -> Array:
-        """The file as blocks of so many words, one beginning at each word."""
-        blocks = self._blocks  # before the segment, which another thread may change
-        found = blocks.get(size)
-        if found is None:
-            memory = self._segment.memory
-            count = len(memory) // 8 - size + 1
-            found = blocks[size] = np.ndarray((count,), f"V{8 * size}", memory, strides=(8,))
-        return found
+
+def _located(mapped: _Mapped, tags: Array, epoch: int) -> tuple[Array, int, Array | None]:
+    """Where the rows of each key begin, in words, how many bytes the longest have, and which keys are here (None: all)."""
+    slots, locations = find(mapped.indexes[epoch & 1], tags, mapped.shift)
+    mapped.touched[slots] = 1
+    starts: Array = (locations >> _LENGTH_BITS).view(np.int64)
+    longest = int(np.maximum.reduce(locations & _LENGTH_MASK)) if len(tags) else 0
+    known = None
+    if np.count_nonzero(locations) < len(tags):
+        if not mapped.words[COMPLETE]:
+            known = locations != 0
+        # What was not found is read at the end of the header, which says that there is no row.
+        np.maximum(starts, _HEADER_WORDS, out=starts)
+    return starts, longest, known

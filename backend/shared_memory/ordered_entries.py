@@ -25,7 +25,8 @@ from dataflow.types import Row, SqlType
 DIRECTORY = -1
 VERSION_BYTES = 8
 DIRECTORIES_MAX = 64
-BLOCKS_MAX = 256
+BLOCKS_MAX, BLOCK_BYTES_MAX = 256, 1 << 16
+"""So many blocks are kept as rows, none that is larger."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_name = msgspec.msgpack.Decoder(tuple[int | bytes, int]).decode
@@ -87,9 +88,11 @@ class RangeReader:
 
     def _block(self, payload: bytes) -> list[Row]:
         """Its rows, not to be changed: they are kept, as long as there are few."""
-        if len(self._blocks) >= BLOCKS_MAX:
-            self._blocks.clear()
-        found = self._blocks[payload] = self._decode(payload)
+        found = self._decode(payload)
+        if len(payload) <= BLOCK_BYTES_MAX:
+            if len(self._blocks) >= BLOCKS_MAX:
+                self._blocks.clear()
+            self._blocks[payload] = found
         return found
 
     def _directory(self, key: SharedKey, payload: bytes) -> tuple[list[int], list[Any]]:

@@ -74,18 +74,24 @@ class SharedViewReader:
 
     def _map(self, segment: Segment) -> None:
         # Several threads may read. Who has the old words finds them closed, whatever else it
-        # has; so the new ones come last.
+        # has; so the new ones come last. What is used together is taken out together.
         self.segment = segment
-        self._memory = segment.memory
-        self._touched = segment.touched
-        self._even, self._odd = segment.pairs
-        self._indexes = (segment.slots_array(0), segment.slots_array(1))
-        self._touched_slots = segment.touched_array()[::2]
-        self._buffer = pa.py_buffer(segment.memory)
-        self._shift = segment.shift
+        self._arrays = (
+            (segment.slots_array(0), segment.slots_array(1)),
+            segment.shift,
+            segment.touched_array()[::2],
+            segment.memory,
+            pa.py_buffer(segment.memory),
+        )
         self._words = segment.words
         self.get_number: Callable[[int], bytes | None] = _number_getter(segment, self.get)
         """The encoded rows of a key that is an integer of 64 bits: the shortest way. Not to be kept, it changes."""
+
+    def follow(self) -> bool:
+        """Go on to where the view is now; False if it is gone."""
+        words = self._words
+        self.is_valid(words, words[EPOCH])
+        return not self.is_gone
 
     def leave(self) -> None:
         """Read here no more: what is here may be out of date without saying so."""
@@ -117,11 +123,11 @@ class SharedViewReader:
         for _ in range(TRIES_MAX):
             words = self._words
             epoch = words[EPOCH]
-            buffer = self._buffer
-            slots, locations = find(self._indexes[epoch & 1], tags, self._shift)
+            indexes, shift, touched, _, buffer = self._arrays
+            slots, locations = find(indexes[epoch & 1], tags, shift)
             lengths = (locations & _LENGTH_MASK).view(np.int64)
             if np.count_nonzero(lengths) == len(lengths):
-                self._touched_slots[slots] = 1
+                touched[slots] = 1
                 starts = (locations >> _LENGTH_BITS << _EIGHT_BYTES).view(np.int64)
                 found = gathered(buffer, (starts, 0), (starts, lengths), pa.large_binary()).buffers()[2]
                 if self.is_valid(words, epoch):
@@ -164,9 +170,9 @@ class SharedViewReader:
         tag = tag_of(key if number else crc32(key))  # type: ignore[arg-type]
         if tag <= REMOVED:
             return None
-        index = self._odd if epoch & 1 else self._even
-        memory = self._memory
-        first = tag >> self._shift << 1
+        segment = self.segment
+        index, memory = segment.pairs[epoch & 1], segment.memory
+        first = tag >> segment.shift << 1
         for position in range(first, first + 2 * PROBE_MAX, 2):
             found = index[position]
             if found == tag:
@@ -175,16 +181,16 @@ class SharedViewReader:
                 stop = start + length
                 # Encoded keys say where they end, so none is the beginning of another.
                 if number or memory[stop : stop + len(key)] == key:  # type: ignore[arg-type]
-                    self._touched[position] = 1
+                    segment.touched[position] = 1
                     return memory[start:stop]
             elif found == EMPTY:
                 break
-        return NO_ROWS if self._words[COMPLETE] else None
+        return NO_ROWS if segment.words[COMPLETE] else None
 
     def _look_at_once(self, tags: Array, epoch: int) -> list[bytes | None]:
-        slots, locations = find(self._indexes[epoch & 1], tags, self._shift)
-        self._touched_slots[slots] = 1
-        memory = self._memory
+        indexes, shift, touched, memory, _ = self._arrays
+        slots, locations = find(indexes[epoch & 1], tags, shift)
+        touched[slots] = 1
         stops = locations & _LENGTH_MASK
         is_all = stops.all()
         starts = locations >> _LENGTH_BITS << _EIGHT_BYTES
@@ -201,13 +207,14 @@ class SharedViewReader:
         if writing <= epoch + 1:
             return True
         self.retries += 1
-        if writing >= CLOSED:
+        if writing >= CLOSED and words is self._words:
             successor = words[SUCCESSOR]
             segment = Segment.open(generation_path(self._view, successor)) if successor else None
-            if segment is None:
-                self.is_gone = True
-            else:
-                self._map(segment)
+            if words is self._words:  # else another thread has gone on meanwhile
+                if segment is None:
+                    self.is_gone = True
+                else:
+                    self._map(segment)
         return False
 
 

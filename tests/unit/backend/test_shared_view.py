@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 import zlib
+from collections.abc import Callable
 from decimal import Decimal
 
 import numpy as np
@@ -31,6 +34,7 @@ from backend.shared_memory.segment import (
 )
 from backend.shared_memory.shared_key import KeyNaming
 from backend.shared_memory.writer import SharedViewWriter
+from backend.shared_view import SharedViews
 from dataflow.types import BIGINT, DOUBLE, INT, Row, Value, decimal, text
 from tests.unit.backend.shared_view_processes import (
     DEPLOYMENT,
@@ -425,6 +429,61 @@ def test_no_read_is_torn_while_the_writer_changes_grows_compacts_and_evicts() ->
     assert sum(each["retries"] for each in told) > 0, "nothing was ever torn: the test is too tame"
 
 
+def test_threads_share_a_reader_while_the_view_moves_from_file_to_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys, failed, over = np.arange(40), list[BaseException](), threading.Event()
+    with writer() as view:
+        for key in keys.tolist():
+            put(view, key, 1)
+        view.publish()
+        reader = opened(view)
+        columns = ColumnReader(reader, TYPES)
+        some = keys.tolist()
+        reads = (
+            lambda: reader.get_many(some[:3]), lambda: reader.get_many(some), lambda: reader.get_together(keys), lambda: columns.read(keys)
+        )  # fmt: skip
+
+        def read(what: Callable[[], object]) -> None:
+            try:
+                while not over.is_set():
+                    what()
+            except BaseException as error:
+                failed.append(error)
+
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        threads = [threading.Thread(target=read, args=(each,)) for each in reads * 2]
+        for thread in threads:
+            thread.start()
+        bits = itertools.cycle((7, 15))
+        monkeypatch.setattr(view, "_bits", lambda count: next(bits))
+        deadline = time.monotonic() + STRESS_S
+        while time.monotonic() < deadline and not failed:
+            view._begin()
+            view._rebuild()
+            view.publish()
+            assert reader.get(1) is not None
+        over.set()
+        for thread in threads:
+            thread.join()
+        sys.setswitchinterval(before)
+    assert not failed
+
+
+def test_a_thread_that_comes_late_does_not_lose_the_view() -> None:
+    with writer() as view:
+        put(view, 1, 1)
+        view.publish()
+        reader = opened(view)
+        words = reader.segment.words
+        for _ in range(3):
+            view._begin()
+            view._rebuild()
+            view.publish()
+            assert reader.get_number(1) is not None
+        assert not reader.is_valid(words, 0)
+        assert not reader.is_gone and reader.get_number(1) is not None
+
+
 def test_a_reader_that_is_killed_leaves_nothing_behind() -> None:
     with writer() as view:
         for key in range(100):
@@ -526,6 +585,23 @@ def test_files_without_an_owner_are_removed_and_others_are_not() -> None:
         assert SharedViewReader.open(crashed.stdout.strip()) is None
         assert reader.get_number(1) is not None
     assert left_behind() == 0
+
+
+def test_a_view_that_is_gone_is_let_go_even_if_nobody_asks_for_it_again() -> None:
+    shared = SharedViews()
+    with writer() as kept, writer() as last:
+        put(kept, 1, 1)
+        with writer() as gone:
+            for view, name in ((kept, b"kept"), (gone, b"gone")):
+                view.publish()
+                shared.learn(name, view.file_name)
+        kept._begin()
+        kept._rebuild()
+        kept.publish()
+        shared.learn(b"last", last.file_name)
+        assert set(shared._readers) == {b"kept", b"last"}
+        reader = shared.reader(b"kept")
+        assert reader is not None and reader.segment.path.name == kept.file_name and reader.get_number(1) is not None
 
 
 def test_what_is_no_view_of_ours_is_not_opened() -> None:
