@@ -66,6 +66,11 @@ class Cluster(Connections):
         self.shared.forget()
         self._sharded.forget()
 
+    def close(self) -> None:
+        super().close()
+        self.shared.forget()
+        self._sharded.forget()
+
     @property
     def shard_count(self) -> int:
         return self._shard_count

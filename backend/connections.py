@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from backend.messages import AskStatus, Message, ShardStatus, Stop
-from backend.transport import Handler, Peer, connect
+from backend.transport import OTHER_LOOP, Handler, Peer, WrongSecret, connect
 from controller.registry import Address
 from dataflow.errors import Condition, Retryable
 
@@ -33,6 +33,8 @@ class Connections:
         self._moved = asyncio.Event()
         self._peers: dict[int, Peer] = {}
         self._connecting: dict[int, asyncio.Lock] = {}
+        self._is_closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def _shard_lost(self, shard: int) -> None: ...
 
@@ -43,6 +45,7 @@ class Connections:
         if any(self._last_known.get(shard, address) != address for shard, address in addresses.items()):
             self._shards_moved()
         self._last_known |= addresses
+        self._loop = asyncio.get_running_loop()
         self._addresses = addresses
         self._moved.set()
         self._moved = asyncio.Event()
@@ -52,6 +55,7 @@ class Connections:
         return self._addresses
 
     def close(self) -> None:
+        self._is_closed = True
         for peer in self._peers.values():
             peer.close()
 
@@ -61,9 +65,13 @@ class Connections:
         if peer is not None and not peer.lost:
             return peer
         loop = asyncio.get_running_loop()
+        if self._loop is not None and loop is not self._loop:
+            raise RuntimeError(OTHER_LOOP)
         async with self._connecting.setdefault(shard, asyncio.Lock()):
             delay_s = 0.02
             while True:
+                if self._is_closed:
+                    raise RuntimeError("the database is closed")
                 peer = self._peers.get(shard)
                 if peer is not None and not peer.lost:
                     return peer
@@ -87,6 +95,17 @@ class Connections:
                 except TimeoutError:
                     delay_s = min(delay_s * 2, 0.5)
 
+    async def check_secret(self) -> None:
+        """Raises ValueError if a shard has another secret, so that nobody waits for it in vain."""
+        for address in list(self._addresses.values())[:1]:
+            try:
+                peer = await connect(address.host, address.port, self._secret)
+            except WrongSecret:
+                raise ValueError("the secret is not that of this cluster") from None
+            except (OSError, TimeoutError):
+                continue  # it is waited for when it is needed
+            peer.close()
+
     async def ask(self, shard: int, message: Message) -> Any:
         """The answer to a request that may safely be sent twice."""
         deadline = asyncio.get_running_loop().time() + PATIENCE_S
@@ -94,8 +113,9 @@ class Connections:
             peer = await self._peer(shard, deadline)
             try:
                 return await peer.ask(message)
-            except ConnectionError:
-                continue
+            except ConnectionError as error:
+                if asyncio.get_running_loop().time() >= deadline:
+                    raise Retryable(Condition.SHARD_UNREACHABLE, shard) from error
 
     async def ask_now(self, shard: int, message: Message) -> Any:
         """The answer of a shard that is there; waits for none that is lost."""

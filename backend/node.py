@@ -71,6 +71,8 @@ class Node:
         self._forgetting = loop.call_later(INHERITED_S, recorded.inherited.clear)
 
     async def stop(self) -> None:
+        if self._is_stopped:
+            return
         self._is_stopped = True
         if self._forgetting is not None:
             self._forgetting.cancel()
@@ -124,6 +126,7 @@ class Node:
                 await asyncio.sleep(LEADER_POLL_S)
 
     async def _load_catalog(self) -> Catalog:
+        self._check_running()
         async with self._loading:
             return await asyncio.to_thread(self.registry.load_catalog)
 
@@ -165,6 +168,7 @@ class Node:
 
     async def _ask_leader(self, message: Define | ChangeAccounts) -> Defined | None:
         """None if the statement did not reach a leader."""
+        self._check_running()
         if self._leader is None or not await _leads(self._leader):
             self._leave_leader()
             self._leader = await self._connect_to_leader()
@@ -181,6 +185,10 @@ class Node:
             return answer
         self._leave_leader()
         return None
+
+    def _check_running(self) -> None:
+        if self._is_stopped:
+            raise RuntimeError("the database is closed")
 
     async def _connect_to_leader(self) -> Peer | None:
         try:

@@ -239,6 +239,7 @@ class Supervisor:
             "data": str(self._data),
             "master": self.settings.master,
             "zookeeper": self.deployment.zookeeper,
+            "root": self.deployment.root,
             "leader": leader.process if leader else None,
             "processes": [
                 {"name": child.name, "process": child.process_id, "restarts": child.restarts}

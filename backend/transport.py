@@ -25,6 +25,7 @@ from dataflow import errors
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 
 FRAME_BYTES_MAX = 256 * 1024 * 1024
+OTHER_LOOP = "a connection to the cluster belongs to the event loop that it was made on"
 _GREETING_BYTES = 4 + 16
 _PROOF_BYTES = 32
 _MAGIC = b"MRC1"
@@ -32,6 +33,10 @@ _HEADER = struct.Struct("<IHQ")
 _NUMBERS = {message: number for number, message in enumerate(MESSAGES)}
 _DECODERS: list[msgspec.msgpack.Decoder[Any]] = [msgspec.msgpack.Decoder(message) for message in MESSAGES]
 _ENCODER = msgspec.msgpack.Encoder()
+
+class WrongSecret(ConnectionError):
+    """The other side has another cluster's secret, or none."""
+
 
 Handler = Callable[["Peer", int, Any], None]
 """handler(peer, request id, message)"""
@@ -104,6 +109,11 @@ class Peer(asyncio.Protocol):
             if not self._proven and not self._prove():
                 return
             self._read_frames()
+        except WrongSecret as error:
+            log.warning("closing a connection: %s", error)
+            self._ready.set_exception(error)
+            self._ready.exception()
+            self.close()
         except (msgspec.DecodeError, IndexError, ValueError) as error:
             log.warning("closing a connection after a malformed message: %s", error)
             self.close()
@@ -140,7 +150,7 @@ class Peer(asyncio.Protocol):
         if len(buffer) < _PROOF_BYTES:
             return False
         if not hmac.compare_digest(bytes(buffer[:_PROOF_BYTES]), self._proof(self._theirs, self._nonce)):
-            raise ValueError("the other side does not know the cluster's secret")
+            raise WrongSecret("the other side does not know the cluster's secret")
         del buffer[:_PROOF_BYTES]
         self._proven = True
         self._ready.set_result(None)
@@ -163,10 +173,19 @@ class Peer(asyncio.Protocol):
             start = position + _HEADER.size
             if end - start < length:
                 break
-            with memoryview(buffer) as view:
-                message = _DECODERS[number].decode(view[start : start + length])
             position = start + length
             future = self._waiting.pop(request, None) if request else None
+            try:
+                with memoryview(buffer) as view:
+                    message = _DECODERS[number].decode(view[start:position])
+            except msgspec.ValidationError as error:
+                if not request:
+                    raise
+                # Who asked learns that it would be in vain to send the same once more.
+                message = failure(error)
+                if future is None:
+                    self.send(message, request)
+                    continue
             if future is None:
                 self._handler(self, request, message)
             elif not future.done():
@@ -201,7 +220,10 @@ class Peer(asyncio.Protocol):
         # Our requests and theirs share the connection: we take odd ids or even ones by the nonce.
         request = self._next_request * 2 + (self._nonce < self._theirs)
         self._next_request += 1
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        loop = self._loop
+        if asyncio.get_running_loop() is not loop:
+            raise RuntimeError(OTHER_LOOP)
+        future: asyncio.Future[Any] = loop.create_future()
         self._waiting[request] = future
         try:
             self.send(message, request)

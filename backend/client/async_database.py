@@ -30,7 +30,12 @@ async def connect_async(
     """Join a cluster; see `backend.client.target` for what `target` may be."""
     deployment = await asyncio.to_thread(find_deployment, target, secret)
     node = Node(deployment)
-    await node.start()
+    try:
+        await node.start()
+        await node.cluster.check_secret()
+    except BaseException:
+        await node.stop()
+        raise
     return AsyncDatabase(node.database, database, node.cluster.shared, node)
 
 

@@ -7,8 +7,9 @@ memory never leave the caller's thread. All of it may be used by several threads
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeVar, overload
@@ -45,18 +46,14 @@ class _Loop:
     def __init__(self) -> None:
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="millrace", daemon=True)
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self.is_stopped = False
         self._thread.start()
-
-    @property
-    def is_stopped(self) -> bool:
-        return bool(self._loop.is_closed())
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait for `work`, with less ado than `asyncio.run_coroutine_threadsafe`."""
         loop, over, tasks = self._loop, threading.Lock(), list[asyncio.Task[T]]()
-        if self.is_stopped:
-            work.close()
-            raise RuntimeError("the database is closed")
         over.acquire()
 
         def begin() -> None:
@@ -64,18 +61,47 @@ class _Loop:
             tasks.append(task)
             task.add_done_callback(lambda _: over.release())
 
-        loop.call_soon_threadsafe(begin)
+        if os.getpid() != self._process:  # the thread has stayed behind
+            work.close()
+            raise RuntimeError("the database was connected to in another process: connect after a fork")
+        with self._lock:  # so that whatever is begun is over before the loop is
+            if self.is_stopped:
+                work.close()
+                raise RuntimeError("the database is closed")
+            loop.call_soon_threadsafe(begin)
         try:
             over.acquire()
         except BaseException:
             loop.call_soon_threadsafe(lambda: tasks[0].cancel())
             raise
+        if tasks[0].cancelled():
+            raise RuntimeError("the database is closed")
         return tasks[0].result()
 
-    def stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+    def stop(self, last: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
+        """Give up what is under way, do the `last` work and end; once."""
+        if os.getpid() != self._process:
+            return
+        with self._lock:
+            if self.is_stopped:
+                return
+            self.is_stopped = True
+            ended = asyncio.run_coroutine_threadsafe(self._end(last), self._loop)
+        try:
+            ended.result()
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    async def _end(self, last: Callable[[], Coroutine[Any, Any, None]] | None) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        if last is not None:
+            await last()
+        await self._loop.shutdown_default_executor()
 
 
 class Database:
@@ -84,9 +110,8 @@ class Database:
         self._inner = inner
 
     def close(self) -> None:
-        if not self._loop.is_stopped:
-            self._loop.run(self._inner.close())
-            self._loop.stop()
+        """What is under way in other threads ends with an error."""
+        self._loop.stop(self._inner.close)
 
     def __enter__(self) -> Database:
         return self
@@ -251,4 +276,8 @@ class Transaction:
         self._loop.run(self._inner.commit())
 
     def rollback(self) -> None:
+        if not self._loop.is_stopped:  # else nothing of it is left
+            self._loop.run(self._rolled_back())
+
+    async def _rolled_back(self) -> None:
         self._inner.rollback()

@@ -1,12 +1,13 @@
 """Where a cluster is: from what the user says to what its processes share.
 
 - a data directory, or the deployment file in it: the way on the cluster's own machines
-- host:port of the HTTP interface, which tells the data directory
+- host:port of the HTTP interface, which tells where that is; from other machines with the cluster's secret
 - zk://host:port,…/root with the cluster's secret, from anywhere that reaches its internal ports
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import urllib.error
@@ -25,15 +26,17 @@ TIMEOUT_S = 20.0
 def find_deployment(target: str | Path, secret: str | None = None) -> Deployment:
     """Raises Retryable if no cluster is there; ValueError if `target` is none of the forms above."""
     text = str(target)
+    secret = secret or os.environ.get(SECRET_VARIABLE)
     if text.startswith("zk://"):
-        return _from_zookeeper(text.removeprefix("zk://"), secret or os.environ.get(SECRET_VARIABLE))
+        hosts, _, root = text.removeprefix("zk://").partition("/")
+        return _from_zookeeper(hosts, root or "millrace", secret)
     path = Path(text).expanduser()
     if path.exists():
         return _load(path)
     host, _, port = text.removeprefix("http://").rstrip("/").rpartition(":")
-    if not port.isdigit():
+    if not port.isdigit() or "/" in host:
         raise ValueError(f"{text!r} is no data directory, no host:port and no zk://host:port/root")
-    return _from_http(host or "127.0.0.1", int(port))
+    return _from_http(host or "127.0.0.1", int(port), secret)
 
 
 def _load(path: Path) -> Deployment:
@@ -44,25 +47,35 @@ def _load(path: Path) -> Deployment:
         raise Retryable(Condition.UNKNOWN_ERROR, f"no cluster was started in {path}: {error.strerror}") from error
 
 
-def _from_http(host: str, port: int) -> Deployment:
+def _from_http(host: str, port: int, secret: str | None) -> Deployment:
     try:
         with urllib.request.urlopen(f"http://{host}:{port}/status", timeout=TIMEOUT_S) as answer:
-            data = json.load(answer)["data"]
+            status = json.load(answer)
+        file, zookeeper, root = Path(status["data"]) / DEPLOYMENT_FILE, status["zookeeper"], status["root"]
     except (OSError, HTTPException, ValueError, KeyError) as error:
         message = f"no millrace answers over HTTP at {host}:{port} (its --http-port is wanted): {error}"
         raise Retryable(Condition.UNKNOWN_ERROR, message) from error
-    return _load(Path(data))
+    with contextlib.suppress(OSError):
+        found = Deployment.load(file)
+        if (found.zookeeper, found.root) == (zookeeper, root):  # else another's at the same place of this machine
+            return found
+    if secret is None:
+        message = f"the secret of {host}:{port} cannot be read here: pass secret=… or set {SECRET_VARIABLE}"
+        raise ValueError(message)
+    return _from_zookeeper(zookeeper, root, secret)
 
 
-def _from_zookeeper(place: str, secret: str | None) -> Deployment:
+def _from_zookeeper(hosts: str, root: str, secret: str | None) -> Deployment:
     if secret is None:
         raise ValueError(f"zk://… needs the cluster's secret: pass secret=… or set {SECRET_VARIABLE}")
     try:
         bytes.fromhex(secret)
     except ValueError:
         raise ValueError("the cluster's secret is hexadecimal, as in the file `secret` of its data directory") from None
-    hosts, _, root = place.partition("/")
-    registry = Registry(hosts, root or "millrace")
+    try:
+        registry = Registry(hosts, root)
+    except ValueError as error:
+        raise ValueError(f"{hosts!r} is no host:port of ZooKeeper: {error}") from None
     registry.start(TIMEOUT_S)
     try:
         # As each of them says: some may not be there yet, or not again.
@@ -70,13 +83,13 @@ def _from_zookeeper(place: str, secret: str | None) -> Deployment:
     finally:
         registry.stop()
     if not shard_count:
-        raise Retryable(Condition.UNKNOWN_ERROR, f"no workers are registered at {place}")
+        raise Retryable(Condition.UNKNOWN_ERROR, f"no workers are registered at {hosts}/{root}")
     return Deployment(
         data="",
         shard_count=shard_count,
         adapter_count=0,
         zookeeper=hosts,
-        root=root or "millrace",
+        root=root,
         secret=secret,
         host="",
         internal_host="",

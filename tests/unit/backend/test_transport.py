@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from backend.messages import Allocate, Allocated, Done, Get, Message, Values
-from backend.transport import FRAME_BYTES_MAX, Peer, connect, encode_frame, failure, listen
-from dataflow.errors import Condition, InvalidStatement, Unsupported
+from backend.transport import FRAME_BYTES_MAX, Peer, WrongSecret, connect, encode_frame, failure, listen
+from dataflow.errors import Condition, InvalidStatement, MillraceError, Unsupported
 
 SECRET = b"the cluster's secret"
 
@@ -65,7 +65,7 @@ def test_failures_are_raised_on_the_other_side_as_what_they_are() -> None:
 
 def test_wrong_secret_gets_nowhere() -> None:
     async def test(port: int) -> None:
-        with pytest.raises(OSError):
+        with pytest.raises(WrongSecret):
             await connect("127.0.0.1", port, b"a guess")
 
     with_server(test)
@@ -108,7 +108,7 @@ def test_strangers_are_disconnected_before_any_message_is_read(sent: bytes) -> N
     [
         struct.pack("<IHQ", FRAME_BYTES_MAX + 1, 1, 1),
         struct.pack("<IHQ", 1, 9999, 1) + b"\xc0",
-        struct.pack("<IHQ", 3, 2, 1) + b"abc",
+        struct.pack("<IHQ", 3, 2, 1) + b"\xc1\xc1\xc1",
         encode_frame(1, Allocated(1))[:-1] + b"\xa1",
     ],
     ids=["too long", "unknown number", "not msgpack", "wrong type"],
@@ -123,6 +123,28 @@ def test_malformed_frames_end_the_connection_and_only_that(frame: bytes) -> None
         again = await connect("127.0.0.1", port, SECRET)
         assert (await again.ask(Get([b"k"]))).values == [(1, b"k")]
         again.close()
+
+    with_server(test)
+
+
+def test_who_asks_with_a_value_of_the_wrong_type_is_told_and_may_go_on() -> None:
+    async def test(port: int) -> None:
+        peer = await connect("127.0.0.1", port, SECRET)
+        waiting = asyncio.ensure_future(peer.ask(Get([b"k"])))
+        with pytest.raises(MillraceError, match="Expected"):
+            await peer.ask(Allocate(b"c", 1.5, 0))  # type: ignore[arg-type]
+        assert (await waiting).values == (await peer.ask(Get([b"k"]))).values == [(1, b"k")]
+        peer.close()
+
+    with_server(test)
+
+
+def test_a_connection_is_not_used_from_another_event_loop() -> None:
+    async def test(port: int) -> None:
+        peer = await connect("127.0.0.1", port, SECRET)
+        with pytest.raises(RuntimeError, match="event loop"):
+            await asyncio.to_thread(lambda: asyncio.run(peer.ask(Get([b"k"]))))
+        peer.close()
 
     with_server(test)
 
