@@ -1,19 +1,26 @@
-"""What the adapters of one cluster ask each other: PROCESSLIST, GLOBAL STATUS, KILL and SET GLOBAL reach all of them."""
+"""What the adapters of one cluster ask and tell each other.
+
+PROCESSLIST, GLOBAL STATUS, KILL and SET GLOBAL reach all of them, and what one has defined all know before it is acknowledged.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from dataflow.errors import Condition, InvalidStatement
+from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.types import Row, Value
 from mysql_adapter.counts import process_counts
 
 if TYPE_CHECKING:
     from mysql_adapter.environment import Environment
     from mysql_adapter.session import Session
+
+TELL_TIMEOUT_S = 5.0
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
@@ -22,7 +29,16 @@ _decode = msgspec.msgpack.Decoder().decode
 async def answer(environment: Environment, question: bytes) -> bytes:
     """Answer what another adapter asks."""
     kind, *arguments = _decode(question)
+    if kind == "learn":
+        await _learn(environment, *arguments)
+        return _encode(None)
     return _encode(_ANSWERS[kind](environment, *arguments))
+
+
+async def _learn(environment: Environment, version: int) -> None:
+    """There is a catalog of this version."""
+    if environment.database.catalog.version < version:
+        await environment.database.refresh_catalog()
 
 
 def _processes(environment: Environment) -> list[Any]:
@@ -81,6 +97,17 @@ async def all_counts(environment: Environment) -> Counter[str]:
     for other in await environment.services.ask_others(_encode(("counts",))):
         total.update(_decode(other))
     return total
+
+
+async def tell_catalog(environment: Environment) -> None:
+    """Definitions, or accounts, have changed here: until all adapters know that, nobody is told that they have.
+
+    Who does not answer in time hears of it from ZooKeeper.
+    """
+    question = _encode(("learn", environment.database.catalog.version))
+    with contextlib.suppress(MillraceError, TimeoutError):
+        async with asyncio.timeout(TELL_TIMEOUT_S):
+            await environment.services.ask_others(question)
 
 
 async def kill(session: Session, number: int, query_only: bool) -> None:

@@ -30,6 +30,7 @@ from mysql_adapter import dispatch, packets
 from mysql_adapter.abandoned_tables import drop_statement
 from mysql_adapter.charsets import CollationEntry, charset_of, collation_by_id, collation_of
 from mysql_adapter.counts import end_counts
+from mysql_adapter.neighbours import tell_catalog
 from mysql_adapter.planned import run_planned
 from mysql_adapter.prepared import Prepared
 from mysql_adapter.select_limit import select_limit
@@ -250,16 +251,20 @@ class Session:
 
     async def define(self, sql: str) -> Done:
         """A definition statement commits whatever is open, before it runs, unless it is about temporary tables."""
-        if "TEMPORARY" not in [word.upper() for word in leading_words(sql, 2)]:
+        is_temporary = "TEMPORARY" in [word.upper() for word in leading_words(sql, 2)]
+        if not is_temporary:
             await self.commit()
         elif not self._owner:
             self._owner = f"{self.environment.process}-{self.connection.id}"
             self.settings_changed()
         try:
-            return await self.environment.database.define(sql, self.database, self.settings)
+            done = await self.environment.database.define(sql, self.database, self.settings)
         finally:
             if self._owner:
                 self.environment.plans.forget(self._owner)
+        if not is_temporary:
+            await tell_catalog(self.environment)
+        return done
 
     def own(self, catalog: Catalog) -> Catalog:
         """The catalog with the session's temporary tables in it."""

@@ -14,6 +14,7 @@ from controller.sql.plan import OutputColumn
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.types import text
 from mysql_adapter.information_schema.virtual import COLLATION
+from mysql_adapter.neighbours import tell_catalog
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ async def change_accounts(session: Session, cursor: TokenCursor) -> Done:
     statement = _reader(session, cursor).read()
     check_account_statement(session, statement)
     await session.commit()
-    return await session.environment.database.change_accounts(statement)
+    done = await session.environment.database.change_accounts(statement)
+    await tell_catalog(session.environment)
+    return done
 
 
 def check_password(session: Session, sql: str) -> None:

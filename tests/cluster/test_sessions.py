@@ -116,6 +116,48 @@ def test_global_variables_are_those_of_all_adapters(pair: tuple[Any, Any]) -> No
     assert one(second, "SELECT @@GLOBAL.group_concat_max_len") == 4321
 
 
+def test_what_one_adapter_has_defined_all_others_know(server: MillraceServer, pair: tuple[Any, Any]) -> None:
+    """As soon as it is acknowledged, also where it was answered from memory just before."""
+    first, second = pair
+    one(first, "CREATE DATABASE known")
+    one(first, "CREATE TABLE known.t (id INT PRIMARY KEY, c0 INT)")
+    one(first, "CREATE USER reader")
+    for number in range(1, 9):
+        one(first, "INSERT INTO known.t (id, c0) VALUES (1, 5)")
+        for _ in range(5):
+            assert one(second, "SELECT c0 FROM known.t WHERE id = 1") == 5
+        one(first, "TRUNCATE TABLE known.t")
+        assert one(second, "SELECT c0 FROM known.t WHERE id = 1") is None
+        one(first, f"ALTER TABLE known.t ADD COLUMN c{number} INT")
+        with second.cursor() as cursor:
+            cursor.execute("SELECT * FROM known.t WHERE id = 1")
+            assert len(cursor.description) == number + 2
+        one(first, "GRANT SELECT ON known.t TO reader")
+        readers = [server.connect(user="reader") for _ in range(4)]
+        for reader in readers * 4:
+            one(reader, "SELECT c0 FROM known.t WHERE id = 1")
+        one(first, "REVOKE SELECT ON known.t FROM reader")
+        for reader in readers:
+            with pytest.raises(pymysql.err.OperationalError, match="1142"):
+                one(reader, "SELECT c0 FROM known.t WHERE id = 1")
+            reader.close()
+
+
+def test_status_counts_the_sessions_of_all_adapters(pair: tuple[Any, Any]) -> None:
+    first, second = pair
+    counted = "SHOW GLOBAL STATUS WHERE Variable_name = 'Questions'"
+
+    def count(connection: Any) -> int:
+        with connection.cursor() as cursor:
+            cursor.execute(counted)
+            return int(cursor.fetchone()[1])
+
+    before = count(first)
+    for _ in range(10):
+        one(second, "SELECT 1")
+    assert count(first) > before + 10 and count(second) > before + 11
+
+
 def test_temporary_tables_of_a_killed_adapter_are_dropped_by_its_successor(
     server: MillraceServer, pair: tuple[Any, Any]
 ) -> None:
