@@ -18,7 +18,6 @@ from backend.shared_memory.reader import SharedViewReader
 from backend.shared_view import SharedViews
 from backend.view_definition import packed
 from controller.catalog import Catalog
-from dataflow.errors import Unsupported
 from dataflow.types import Row
 
 ATTEMPTS_MAX = 3
@@ -126,7 +125,9 @@ class AsyncView:
                 return ordered.finished(ordered.cut(query.definition.decode(payloads[0]), part))
             if not await self._plan_again():
                 break
-        raise Unsupported("a range of this view, whose tables are too large to be kept in memory")
+        rows = await self._evaluated(key)
+        ordered = self.query.ordered
+        return ordered.finished(ordered.cut(rows, ordered.part(low, high, limit, descending, inclusive)))
 
     def try_range(
         self,
@@ -176,7 +177,18 @@ class AsyncView:
                     return [query.rows(each) for each in found]
             if not await self._plan_again():
                 break
-        return [(await self._statements.run(self.query.sql, _parameters(key))).rows for key in _listed(keys)]
+        return [self.query.finished(await self._evaluated(key)) for key in _listed(keys)]
+
+    async def _evaluated(self, given: Any) -> list[Row]:
+        """The rows of a key as the view would have them, from the tables."""
+
+        async def attempt(catalog: Catalog) -> list[Row]:
+            if catalog.version != self.query.catalog_version:
+                self._use(KeyedQuery(self.query.sql, catalog, self._statements.schema))
+            key = self.query.key(given)
+            return await self._statements.rows(self.query.evaluation(key), self.query.parameters(key))
+
+        return await self._statements.with_catalog(attempt)
 
     # --- looking, without asking
 
@@ -271,7 +283,3 @@ def _integers(keys: Sequence[Any] | Array) -> Array | None:
     if not fits or found.ndim != 1:
         return None
     return np.ascontiguousarray(found, np.int64)
-
-
-def _parameters(key: Any) -> Row:
-    return tuple(key) if isinstance(key, tuple) else (key,)

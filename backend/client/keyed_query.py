@@ -27,15 +27,16 @@ from backend.view_definition import ViewDefinition
 from controller.catalog import Catalog
 from controller.sql.parameters import Parameters
 from controller.sql.parse import parameter_count
-from controller.sql.plan import Query
+from controller.sql.plan import Plan, Query
 from controller.sql.planner import parse_statement
 from controller.sql.query import plan_query
 from controller.sql.query.product import projected
 from controller.sql.settings import DEFAULT_SETTINGS
 from controller.sql.template import canonical_text
-from dataflow.compile import compile_row, compile_scalar
+from dataflow.compile import compile_predicate, compile_row, compile_scalar
 from dataflow.errors import Unsupported
 from dataflow.expression import Call, Column, Expression, Literal, Parameter, walk
+from dataflow.functions import call
 from dataflow.node import Join
 from dataflow.types import DATES, Kind, Row
 
@@ -70,6 +71,7 @@ class KeyedQuery:
         kinds = [definition.types[column] for column in key_columns]
         self._parts = list(zip(order, map(key_converter, kinds)))
         self.has_integer_key = definition.naming.is_exact and kinds[0].kind not in DATES | {Kind.TIME}
+        self._evaluations: dict[frozenset[int], Plan] = {}
         self.finish = _finish(query)
         self.places = _places(query)
         """Which column of the view each output is; None if outputs are computed or rows are left out."""
@@ -80,6 +82,19 @@ class KeyedQuery:
         if len(values) != self.key_length:
             raise ValueError(f"the view has {self.key_length} key column(s), the key has {len(values)}")
         return tuple([convert(values[place]) for place, convert in self._parts])
+
+    def parameters(self, key: Row) -> Row:
+        """The values of such a key in the order of the `?`."""
+        values = {place: value for (place, _), value in zip(self._parts, key)}
+        return tuple([values[place] for place in range(self.key_length)])
+
+    def evaluation(self, key: Row) -> Plan:
+        """What gives the rows of such a key as the view has them, where no view does; takes `parameters`."""
+        unknown = frozenset([column for column, value in zip(self._key_columns, key) if value is None])
+        found = self._evaluations.get(unknown)
+        if found is None:
+            found = self._evaluations[unknown] = _evaluation(self._query, unknown)
+        return found
 
     @cached_property
     def ordered(self) -> OrderedQuery:
@@ -95,8 +110,11 @@ class KeyedQuery:
 
     def rows(self, payload: bytes) -> Rows:
         """The query's rows, from the encoded ones of the view."""
-        found = self.definition.decode(payload)
-        return found if self.finish is None else self.finish(found)
+        return self.finished(self.definition.decode(payload))
+
+    def finished(self, rows: list[Row]) -> Rows:
+        """The query's rows, from those of the view."""
+        return rows if self.finish is None else self.finish(rows)
 
 
 def _with_outputs_kept(query: Query) -> Query:
@@ -145,6 +163,27 @@ def _key_order(query: Query, count: int) -> list[int]:
     return order
 
 
+def _evaluation(query: Query, unknown: frozenset[int]) -> Plan:
+    """All rows of the query's node with a key; those that have NULL in the columns `unknown`, where = finds nothing."""
+    types = query.node.types
+    conditions: list[Expression] = [call("is null", Column(column, types[column])) for column in sorted(unknown)]
+    if query.filter is not None and query.default is None:  # else it comes after the default
+        conditions.append(query.filter)
+    rows = replace(
+        query,
+        keys=tuple([key for key in query.keys if key.column not in unknown]),
+        filter=call("and", *conditions) if len(conditions) > 1 else conditions[0] if conditions else None,
+        outputs=tuple([Column(place, kind) for place, kind in enumerate(types)]),
+        columns=(),
+        order_by=(),
+        limit=None,
+        offset=None,
+        default=None,
+        distinct=False,
+    )
+    return Plan(rows)
+
+
 def _places(query: Query) -> tuple[int, ...] | None:
     outputs = [each.index for each in query.outputs if isinstance(each, Column)]
     plain = query.limit is None and query.offset is None and query.default is None
@@ -165,6 +204,7 @@ def _finish(query: Query) -> Finish | None:
     if same and bare and query.limit is None and query.offset is None:
         return convert
     project, default = compile_row(outputs), query.default
+    having = None if default is None or query.filter is None else compile_predicate(query.filter)
     distinct = row_key([each.type for each in outputs]) if query.distinct else None
     sorter = Sorter(query.order_by) if query.order_by else None
     start = 0 if query.offset is None else count_of(compile_scalar(query.offset)((), ()))
@@ -173,6 +213,8 @@ def _finish(query: Query) -> Finish | None:
     def finish(rows: Sequence[Row]) -> Rows:
         if not rows and default is not None:
             rows = [default]
+        if having is not None:
+            rows = [row for row in rows if having(row, ())]
         pairs = [(row, project(row, ())) for row in rows]
         if distinct is not None:
             pairs = list({distinct(pair[1]): pair for pair in reversed(pairs)}.values())

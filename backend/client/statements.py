@@ -25,7 +25,7 @@ from controller.sql.planner import PlanCache
 from controller.sql.settings import DEFAULT_SETTINGS
 from dataflow import temporal
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.types import Value
+from dataflow.types import Row, Value
 
 T = TypeVar("T")
 
@@ -90,6 +90,12 @@ class Statements:
             return await self._execute(plan, values if found is None else found, transaction)
 
         return _result(await self.with_catalog(attempt))
+
+    async def rows(self, plan: Plan, parameters: Sequence[Value]) -> list[Row]:
+        """The rows of a query, as the engine has them."""
+        found = await self.database.execute(plan, parameters)
+        assert isinstance(found, ResultSet)
+        return found.rows
 
     def plan(
         self, sql: str, parameters: Sequence[Any], catalog: Catalog

@@ -23,11 +23,11 @@ CREATE TABLE visits (day DATE NOT NULL, place VARCHAR(20) NOT NULL, first DATETI
 """
 
 
-def shop(folder: Path, work: Any) -> None:
-    """Run `work(database)` on a new database with the tables above."""
+def shop(folder: Path, work: Any, shard_count: int = 1) -> None:
+    """Run `work(database)` on a new database with the tables above; without any view if it has several shards."""
 
     async def main() -> None:
-        engine = await open_embedded(folder)
+        engine = await open_embedded(folder, shard_count)
         try:
             await AsyncDatabase(engine).execute("CREATE DATABASE shop")
             database = AsyncDatabase(engine, "shop")
@@ -75,6 +75,26 @@ def test_many_rows_are_one_statement(tmp_path: Path) -> None:
         assert await count.lookup("ITEM 3") == [("item 3", 100, Decimal("49800.00"))]
 
     shop(tmp_path, work)
+
+
+@pytest.mark.parametrize("shard_count", [1, 2])
+def test_rows_are_the_same_whether_a_view_is_kept_or_not(tmp_path: Path, shard_count: int) -> None:
+    async def work(db: AsyncDatabase) -> None:
+        prices = [("tea", 1), ("tea", 2), ("tea", 2), ("milk", 5), (None, 7), (None, None)]
+        await db.table("sales").insert_many([{"item": item, "price": price} for item, price in prices])
+        for sql, tea, milk, nothing, unknown in (
+            ("SELECT id FROM sales WHERE item = ?", [(1,), (2,), (3,)], [(4,)], [], [(5,), (6,)]),
+            ("SELECT id FROM sales WHERE price > 1 AND item = ?", [(2,), (3,)], [(4,)], [], [(5,)]),
+            ("SELECT DISTINCT price FROM sales WHERE item = ? ORDER BY price DESC LIMIT 1", [(2,)], [(5,)], [], [(7,)]),
+            ("SELECT COUNT(*) AS n, MAX(price) FROM sales WHERE item = ?", [(3, 2)], [(1, 5)], [(0, None)], [(2, 7)]),
+            ("SELECT COUNT(*) AS n FROM sales WHERE item = ? HAVING n <> 1", [(3,)], [], [(0,)], [(2,)]),
+            ("SELECT item, COUNT(*) AS n FROM sales WHERE item = ? GROUP BY item", [("tea", 3)], [("milk", 1)], [], [(None, 2)]),
+        ):
+            view = await db.view(sql)
+            assert await view.lookup_many(["TEA", "milk", "coffee", None]) == [tea, milk, nothing, unknown], sql
+            assert await view.lookup(None) == unknown
+
+    shop(tmp_path, work, shard_count)
 
 
 def test_dates_and_times_are_those_of_python(tmp_path: Path) -> None:

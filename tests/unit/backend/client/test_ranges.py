@@ -6,12 +6,17 @@ from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
+import pytest
+
 from backend.client import AsyncDatabase
 from dataflow.errors import Unsupported
 from tests.unit.backend.client.test_embedded import raises, shop
 
+with_and_without_views = pytest.mark.parametrize("shard_count", [1, 2])
 
-def test_a_range_is_part_of_the_order_of_a_keys_rows(tmp_path: Path) -> None:
+
+@with_and_without_views
+def test_a_range_is_part_of_the_order_of_a_keys_rows(tmp_path: Path, shard_count: int) -> None:
     async def work(db: AsyncDatabase) -> None:
         sales = db.table("sales")
         await sales.insert_many([{"item": "tea", "price": price} for price in (1, 5, 3, 3, None, 9)])
@@ -35,10 +40,11 @@ def test_a_range_is_part_of_the_order_of_a_keys_rows(tmp_path: Path) -> None:
         assert await view.range("tea", low=3, high=5) == [(4, 3), (1, 4)]
         assert await view.lookup("tea") == [(5, None), (4, 3), (1, 4), (2, 5), (6, 9)]
 
-    shop(tmp_path, work)
+    shop(tmp_path, work, shard_count)
 
 
-def test_a_view_gives_its_own_direction_unless_told_otherwise(tmp_path: Path) -> None:
+@with_and_without_views
+def test_a_view_gives_its_own_direction_unless_told_otherwise(tmp_path: Path, shard_count: int) -> None:
     async def work(db: AsyncDatabase) -> None:
         visits = db.table("visits")
         for day in (3, 1, 2):
@@ -52,7 +58,7 @@ def test_a_view_gives_its_own_direction_unless_told_otherwise(tmp_path: Path) ->
         await db.execute("ALTER TABLE visits ADD COLUMN note INT")
         assert await newest.range("park", limit=1) == [(date(2026, 1, 3),)]
 
-    shop(tmp_path, work)
+    shop(tmp_path, work, shard_count)
 
 
 def test_what_is_no_range_is_refused(tmp_path: Path) -> None:
@@ -76,11 +82,28 @@ def test_what_is_no_range_is_refused(tmp_path: Path) -> None:
     shop(tmp_path, work)
 
 
-def test_duplicate_rows_count_as_often_as_they_are_there(tmp_path: Path) -> None:
+@with_and_without_views
+def test_duplicate_rows_count_as_often_as_they_are_there(tmp_path: Path, shard_count: int) -> None:
     async def work(db: AsyncDatabase) -> None:
         await db.table("sales").insert_many([{"item": "tea", "price": number % 10} for number in range(1000)])
         view = await db.view("SELECT price FROM sales WHERE item = ? ORDER BY price")
         assert len(await view.range("tea", low=3, high=5)) == 200
         assert await view.range("tea", low=3, limit=150) == [(3,)] * 100 + [(4,)] * 50
 
-    shop(tmp_path, work)
+    shop(tmp_path, work, shard_count)
+
+
+@with_and_without_views
+def test_keys_of_several_columns_are_those_of_the_question_marks(tmp_path: Path, shard_count: int) -> None:
+    async def work(db: AsyncDatabase) -> None:
+        await db.execute("CREATE TABLE steps (id INT PRIMARY KEY, day DATE, who VARCHAR(20), cost DECIMAL(6, 2), hidden INT)")
+        rows = [(number, date(2026, 1, 1 + number % 2), "anna" if number % 3 else None, number % 4, -number) for number in range(24)]
+        names = ("id", "day", "who", "cost", "hidden")
+        await db.table("steps").insert_many([dict(zip(names, row)) for row in rows])
+        view = await db.view("SELECT id FROM steps WHERE cost = ? AND who = ? AND day = ? ORDER BY hidden")
+        for who in ("ANNA", None):
+            wanted = sorted(row[0] for row in rows if row[1:4] == (date(2026, 1, 2), who and "anna", 3))
+            assert wanted and await view.range(Decimal(3), who, date(2026, 1, 2)) == [(each,) for each in reversed(wanted)]
+            assert await view.range(3, who, "2026-01-02", low=-wanted[-1], limit=1, inclusive="neither") == [(wanted[-2],)]
+
+    shop(tmp_path, work, shard_count)
