@@ -92,7 +92,7 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     worker.learn_tables(catalog_tables(catalog))
     gc.freeze()
     # State is many small objects that stay; what a collection looks at is out of the processor's cache, so few at a time.
-    gc.set_threshold(5_000, 5, 4_000)
+    gc.set_threshold(50_000, 2, 1_000)
     log.info("shard %d serves on port %d at epoch %d", shard, port, store.epoch)
     limiting = asyncio.ensure_future(_limit_memory(worker))
     sweeping = asyncio.ensure_future(_sweep(worker))
