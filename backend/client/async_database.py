@@ -10,6 +10,7 @@ from typing import Any
 
 from backend.client import table_sql
 from backend.client.async_view import AsyncView
+from backend.client.key_values import key_converter
 from backend.client.keyed_query import KeyedQuery
 from backend.client.statements import Result, Statements
 from backend.client.target import find_deployment
@@ -79,15 +80,16 @@ class AsyncDatabase:
         """Drop a view that CREATE VIEW has made."""
         await self._statements.define([table_sql.drop_view(name)])
 
-    async def view(self, query: str, key: Sequence[str] | None = None) -> AsyncView:
+    async def view(self, query: str, key: Sequence[str] | str | None = None) -> AsyncView:
         """A maintained view: of a SELECT whose `?` are its keys, or of a table or SQL view by name.
 
         Of a name, `key` are the columns to look up by. If they are not given, a table's are its primary
         key, a view's those that tell its rows apart: what it groups by, or the primary key of one of its tables.
         """
-
         if len(query.split()) == 1:
-            return await self.named_view(query.strip(), key)
+            return await self.named_view(query.strip(), [key] if isinstance(key, str) else key)
+        if key is not None:
+            raise ValueError("the key of a SELECT are its ?; columns are given with a name")
         return await self.query_view(query)
 
     async def query_view(self, query: str) -> AsyncView:
@@ -186,11 +188,13 @@ class AsyncTable:
         async def find(catalog: Catalog) -> Table:
             return table_sql.find(catalog, self._statements.schema, self._name)
 
-        names = table_sql.primary_key(await self._statements.with_catalog(find))
+        columns = table_sql.primary_key(await self._statements.with_catalog(find))
         parts = list(given) if isinstance(given, tuple | list) else [given]
-        if len(parts) != len(names):
-            raise ValueError(f"the primary key has {len(names)} column(s), the key has {len(parts)}")
-        return names, parts
+        if len(parts) != len(columns):
+            raise ValueError(f"the primary key has {len(columns)} column(s), the key has {len(parts)}")
+        for column, part in zip(columns, parts):
+            key_converter(column.type)(part)  # else SQL would compare it somehow, and find any number of rows
+        return [column.name for column in columns], parts
 
     async def _run(self, sql: str, values: Sequence[Any]) -> Result:
         return await self._statements.run(sql, values, self._transaction)

@@ -96,7 +96,8 @@ def cell_change(column: SqlType) -> CellChange | None:
 def _of_objects(values: list[Any], column: SqlType) -> Any:
     kind = column.kind
     if kind in DATES:
-        return np.array(values, "M8[D]" if kind is Kind.DATE else "M8[us]")
+        days = [None if isinstance(each, str) else each for each in values]  # no calendar has them
+        return np.array(days, "M8[D]" if kind is Kind.DATE else "M8[us]")
     if kind is Kind.TIME:
         return np.array(values, "m8[us]")
     if kind in BLOBS:

@@ -131,7 +131,7 @@ class Database:
         """Drop a view that CREATE VIEW has made."""
         self._loop.run(self._inner.remove_view(name))
 
-    def view(self, query: str, key: Sequence[str] | None = None) -> View:
+    def view(self, query: str, key: Sequence[str] | str | None = None) -> View:
         """A maintained view: of a SELECT whose `?` are its keys, or of a table or SQL view by name.
 
         Of a name, `key` are the columns to look up by. If they are not given, a table's are its primary

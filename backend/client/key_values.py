@@ -10,19 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date, timedelta
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from math import isfinite
 from typing import Any
 
 from backend.client.values import plain, to_value
 from dataflow.key_values import INTEGER_MAX, INTEGER_MIN
 from dataflow.temporal import Flaw, read_datetime, read_time
-from dataflow.types import BLOBS, DATES, STRINGS, Kind, SqlType, Value
+from dataflow.types import BLOBS, DATES, REALS, STRINGS, Kind, SqlType, Value
 
 KeyConverter = Callable[[Any], Value]
 _PLAIN = frozenset({int, str})
 """What most keys are, and what is quick to make sure of."""
 
 
+@lru_cache(maxsize=1000)
 def key_converter(column: SqlType) -> KeyConverter:
     """The function that makes a key of an object; it raises ValueError for what can be none."""
     kind = column.kind
@@ -39,6 +41,8 @@ def key_converter(column: SqlType) -> KeyConverter:
         read = _time
     elif kind is Kind.DECIMAL:
         read = _decimal
+    elif kind in REALS:
+        read = _real
 
     def convert(given: Any) -> Value:
         if given is None:
@@ -67,7 +71,15 @@ def _number(given: Any) -> Value:
             return Decimal(given)
         except InvalidOperation:
             return None
-    return to_value(given) if isinstance(given, int | float | Decimal) else None
+    if isinstance(given, int):
+        return to_value(given)
+    return given if isinstance(given, float | Decimal) else None
+
+
+def _real(given: Any) -> Value:
+    """A DOUBLE is compared as such with numbers of any kind."""
+    found = _number(given)
+    return None if found is None else float(found)
 
 
 def _decimal(given: Any) -> Value:

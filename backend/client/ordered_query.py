@@ -7,6 +7,7 @@ lookups. Where it cannot (without a key, of several workers), all rows are read 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any, Literal, get_args
 
 from backend.client.key_values import key_converter
@@ -44,7 +45,7 @@ class OrderedQuery:
 
     def part(self, low: Any, high: Any, limit: int | None, descending: bool | None, inclusive: Inclusive) -> Range:
         """From `low` to `high`: values of the first columns of the order; a bound leaves NULLs out."""
-        if limit is not None and limit < 0:
+        if limit is not None and index(limit) < 0:
             raise ValueError("a limit below zero")
         if inclusive not in get_args(Inclusive):
             raise ValueError(f"inclusive is one of {', '.join(get_args(Inclusive))}")
@@ -52,7 +53,7 @@ class OrderedQuery:
         upper = None if high is None else (self._keys(high), inclusive in ("right", "both"))
         if lower is None and upper is not None:
             lower = AFTER_NULLS
-        return Range(lower, upper, limit, self.descending if descending is None else descending)
+        return Range(lower, upper, None if limit is None else index(limit), self.descending if descending is None else descending)
 
     def _keys(self, given: Any) -> tuple[Any, ...]:
         values = given if isinstance(given, tuple) else (given,)

@@ -41,6 +41,13 @@ STALE = frozenset(
     }
 )
 """Errors that an outdated catalog may be the reason of."""
+CONNECTIONS_ONLY = frozenset(
+    {
+        "ANALYZE", "BEGIN", "CALL", "CHECK", "COMMIT", "DESC", "DESCRIBE", "DO", "EXECUTE", "EXPLAIN", "FLUSH", "GRANT", "KILL",
+        "LOAD", "LOCK", "OPTIMIZE", "PREPARE", "REVOKE", "ROLLBACK", "SAVEPOINT", "SET", "SHOW", "START", "UNLOCK", "USE",
+    }
+)  # fmt: skip
+"""Statements that are for, or about, sessions of MySQL."""
 DEFINITIONS = frozenset({"CREATE", "ALTER", "DROP", "TRUNCATE", "RENAME"})
 
 
@@ -109,9 +116,12 @@ class Statements:
                 plan, found = self._plans.plan_prepared(sql, catalog, self.schema, DEFAULT_SETTINGS, codes), None
             else:
                 plan, found = self._plans.plan_text(sql, catalog, self.schema, DEFAULT_SETTINGS)
-        except InvalidStatement:
+        except InvalidStatement as error:
             if self._session is not None:
                 check_text(self._session, sql)
+            words = [each.upper() for each in leading_words(sql, 1)]
+            if error.condition is Condition.PARSE_ERROR and not CONNECTIONS_ONLY.isdisjoint(words):
+                raise Unsupported(f"{words[0]} outside of a connection over MySQL") from None
             raise
         if self._session is not None:
             check_plan(self._session, plan, sql)

@@ -9,7 +9,7 @@ from backend.client.natural_key import natural_key
 from controller.catalog import Catalog
 from controller.sql.lexer import split_statements
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.schema import Table
+from dataflow.schema import Column, Table
 
 
 def quoted(name: str) -> str:
@@ -22,12 +22,12 @@ def find(catalog: Catalog, schema: str | None, name: str) -> Table:
     return catalog.table(database or schema, table)
 
 
-def primary_key(table: Table) -> list[str]:
+def primary_key(table: Table) -> list[Column]:
     key = table.primary_key
-    names = {column.id: column.name for column in table.columns if not column.invisible}
-    if key is None or any(part.column_id not in names for part in key.parts):
+    columns = {column.id: column for column in table.columns if not column.invisible}
+    if key is None or any(part.column_id not in columns for part in key.parts):
         raise InvalidStatement(Condition.UNKNOWN_ERROR, f"table {table.name} has no primary key")
-    return [names[part.column_id] for part in key.parts]
+    return [columns[part.column_id] for part in key.parts]
 
 
 def select(catalog: Catalog, schema: str | None, name: str, key: Sequence[str] | None) -> str:
@@ -39,7 +39,9 @@ def select(catalog: Catalog, schema: str | None, name: str, key: Sequence[str] |
         if key is None:
             text = f"{view} is a view that does not show what tells its rows apart: the columns to look up by have to be given"
             raise InvalidStatement(Condition.UNKNOWN_ERROR, text)
-    return sql + _where(primary_key(find(catalog, schema, name)) if key is None else key)
+    if key is None:
+        key = [each.name for each in primary_key(find(catalog, schema, name))]
+    return sql + _where(key)
 
 
 @lru_cache(maxsize=1000)

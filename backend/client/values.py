@@ -1,14 +1,16 @@
 """Python objects of an application, and the values that stand for them here.
 
 Dates and times are `datetime` objects outside (in UTC, without a zone) and packed integers
-inside; numbers of numpy are those of Python, and everything else is the same.
+inside, or MySQL's texts where Python has no such date; numbers of numpy are those of Python, and
+everything else is the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Context, Decimal
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -16,17 +18,23 @@ import numpy as np
 from backend.execution.bulk_insert import AT_ONCE_MIN
 from backend.execution.column_values import Array
 from controller.sql.parameter_types import code_of
-from dataflow.temporal import from_datetime, from_timedelta, to_datetime
+from dataflow.temporal import format_date, format_datetime, from_datetime, from_timedelta, unpack
 from dataflow.types import Kind, Row, SqlType, Value
 
 Rows = list[tuple[Any, ...]]
-_SAME = frozenset({str, bytes, float, Decimal, type(None)})
+DIGITS_MAX = 65
+"""Of a DECIMAL."""
+_SAME = frozenset({str, bytes, type(None)})
+_FINITE: dict[type, Callable[[Any], bool]] = {float: isfinite, Decimal: Decimal.is_finite}
+_INTEGER_MIN, _INTEGER_MAX = -(1 << 63), (1 << 64) - 1
+_round = Context(prec=DIGITS_MAX).plus
 _PLAIN = (int, str, float, bytes, Decimal, date, timedelta)
 
 
 def to_value(given: Any) -> Value:
-    """What stands for an application's object; TypeError if it is of no SQL type."""
-    if type(given) in _SAME:
+    """What stands for an application's object; TypeError if it is of no SQL type, ValueError if SQL has none such."""
+    kind = type(given)
+    if kind in _SAME or (kind is int and _INTEGER_MIN <= given <= _INTEGER_MAX) or (kind is float and isfinite(given)):
         return given  # type: ignore[no-any-return]
     given = plain(given)
     if isinstance(given, date):
@@ -34,14 +42,30 @@ def to_value(given: Any) -> Value:
     if isinstance(given, timedelta):
         return from_timedelta(given)
     if isinstance(given, int):
-        return int(given) if -(1 << 63) <= given < 1 << 64 else Decimal(given)
-    return given  # type: ignore[no-any-return]
+        return int(given) if _INTEGER_MIN <= given <= _INTEGER_MAX else _real(Decimal(given))
+    return _real(given) if isinstance(given, float | Decimal) else given
+
+
+def _real(given: float | Decimal) -> float | Decimal:
+    """A finite number; what no DECIMAL has enough digits for is a DOUBLE."""
+    if not isfinite(given):
+        raise ValueError(f"the number {given} is no value of SQL")
+    if isinstance(given, float):
+        return given
+    return _round(given) if given.adjusted() < DIGITS_MAX else float(given)
 
 
 def plain(given: Any) -> Any:
     """An object of one of the types that rows consist of; TypeError if it is none and stands for none."""
     if isinstance(given, np.generic):  # some of them are floats and texts of Python, too
-        given = given.astype(f"{given.dtype.kind}8[us]").item() if given.dtype.kind in "mM" else given.item()
+        if given.dtype.kind in "mM":
+            found = given.astype(f"{given.dtype.kind}8[us]").item()
+            if isinstance(found, int):
+                raise ValueError(f"{given!r} is no date or time of Python's")
+            return found
+        given = given.item()
+    if isinstance(given, datetime) and given.tzinfo is not None:
+        return given.astimezone(UTC).replace(tzinfo=None)
     if given is None or isinstance(given, _PLAIN):
         return given
     if isinstance(given, bytearray | memoryview):
@@ -54,7 +78,10 @@ def plain(given: Any) -> Any:
 def to_values(given: Sequence[Any]) -> Sequence[Value]:
     """What stands for each of many objects."""
     kinds = set(map(type, given))
-    if kinds <= _SAME or (kinds == {int} and min(given) >= -(1 << 63) and max(given) < 1 << 64):
+    if kinds <= _SAME or (kinds == {int} and min(given) >= _INTEGER_MIN and max(given) <= _INTEGER_MAX):
+        return given
+    is_finite = _FINITE.get(*kinds) if len(kinds) == 1 else None
+    if is_finite is not None and all(map(is_finite, given)):
         return given
     return [to_value(each) for each in given]
 
@@ -93,12 +120,14 @@ def type_code(given: Any) -> str:
         return "datetime:6"
     if isinstance(given, date):
         return "date"
-    return "time:6" if isinstance(given, timedelta) else code_of(given)
+    if isinstance(given, timedelta):
+        return "time:6"
+    return code_of(to_value(given) if isinstance(given, int | Decimal) else given)
 
 
 def row_converter(types: Sequence[SqlType]) -> Callable[[Sequence[Row]], Rows] | None:
     """Turns rows into an application's; None where they are the same."""
-    places = {place: _FROM_VALUE[each.kind] for place, each in enumerate(types) if each.kind in _FROM_VALUE}
+    places = {place: function for place, each in enumerate(types) if (function := _from_value(each)) is not None}
     if not places:
         return None
 
@@ -115,18 +144,31 @@ def row_converter(types: Sequence[SqlType]) -> Callable[[Sequence[Row]], Rows] |
     return convert
 
 
-def _date(packed: int) -> date | None:
-    found = to_datetime(packed)
-    return None if found is None else found.date()
+def _from_value(column: SqlType) -> Callable[[int], Any] | None:
+    digits = column.scale or 0
+
+    def moment(packed: int) -> datetime | str:
+        try:
+            return datetime(*unpack(packed))
+        except ValueError:
+            return format_datetime(packed, digits)
+
+    match column.kind:
+        case Kind.DATE:
+            return _date
+        case Kind.DATETIME | Kind.TIMESTAMP:
+            return moment
+        case Kind.TIME:
+            return _time
+    return None
+
+
+def _date(packed: int) -> date | str:
+    try:
+        return date(*unpack(packed)[:3])
+    except ValueError:
+        return format_date(packed)
 
 
 def _time(microseconds: int) -> timedelta:
     return timedelta(microseconds=microseconds)
-
-
-_FROM_VALUE: dict[Kind, Callable[[int], Any]] = {
-    Kind.DATE: _date,
-    Kind.DATETIME: to_datetime,
-    Kind.TIMESTAMP: to_datetime,
-    Kind.TIME: _time,
-}

@@ -9,6 +9,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from backend.http.bodies import Error, Failure
+from backend.http.values import printable, without_surrogates
 from dataflow.errors import Condition, InvalidStatement, MillraceError, Retryable, Unsupported
 
 REQUEST_BYTES_MAX = 16 << 20
@@ -41,7 +42,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 def answer(body: msgspec.Struct, status: int = 200) -> web.Response:
-    content = _encode(body)
+    try:
+        content = _encode(body)
+    except UnicodeEncodeError:
+        content = _encode(without_surrogates(msgspec.to_builtins(body)))
     if len(content) > ANSWER_BYTES_MAX:
         raise MillraceError(Condition.PACKET_TOO_LARGE)
     return web.Response(body=content, status=status, content_type="application/json")
@@ -57,7 +61,7 @@ def status_of(error: MillraceError) -> int:
 
 
 def failure(status: int, code: int, sqlstate: str, message: str) -> web.Response:
-    response = answer(Failure(Error(code, sqlstate, message)), status)
+    response = answer(Failure(Error(code, sqlstate, printable(message))), status)
     if status == 401:
         response.headers["WWW-Authenticate"] = 'Basic realm="millrace", charset="UTF-8"'
     if status == 503:
@@ -84,7 +88,7 @@ async def errors_as_json(request: web.Request, handler: Handler) -> web.StreamRe
         if "Allow" in error.headers:
             response.headers["Allow"] = error.headers["Allow"]
         return response
-    except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
+    except (ValueError, RecursionError, web.RequestPayloadError) as error:  # msgspec's errors are ValueErrors
         return refused(400, str(error))
     except Exception:
         log.exception("%s %s failed", request.method, request.path)

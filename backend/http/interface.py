@@ -10,6 +10,7 @@ import random
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any, TypeVar
+from urllib.parse import unquote_to_bytes
 
 import msgspec
 from aiohttp import web
@@ -97,6 +98,7 @@ class Interface:
         return answer(bodies.Views([bodies.NamedView(each.name, each.select) for each in seen]))
 
     async def _look_up_named(self, request: web.Request, caller: Caller) -> web.Response:
+        _check_query(request)
         keys = [_from_json(each) for each in request.query.getall("key", [])]
         by = request.query.getall("by", None)
         block = request.query.get("block", "true")
@@ -246,7 +248,13 @@ def _from_json(text: str) -> Any:
         raise ValueError(f"a key in the address is JSON, texts in quotes: {error}") from None
 
 
+def _check_query(request: web.Request) -> None:
+    """Raises ValueError where it is no UTF-8, and so would be read as something else."""
+    unquote_to_bytes(request.rel_url.raw_query_string).decode()
+
+
 def _key(request: web.Request) -> Any:
+    _check_query(request)
     keys = request.query.getall("key", [])
     if len(keys) != 1:
         raise ValueError("one key has to be given: ?key=7, or ?key=[7,\"x\"] for several columns")

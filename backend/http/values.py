@@ -7,7 +7,8 @@
 | FLOAT, DOUBLE | a number |
 | DECIMAL | a string, so that no reader rounds it |
 | texts, ENUM, SET, JSON | a string |
-| binary strings, BLOB, BIT | {"base64": "…"} |
+| BIT, YEAR | a number |
+| binary strings, BLOB | {"base64": "…"}; also a text that is not UTF-8 |
 | DATE | "2024-02-29" |
 | DATETIME, TIMESTAMP | "2024-02-29T12:30:00.5", in UTC for TIMESTAMP |
 | TIME | "-838:59:59.5" |
@@ -23,6 +24,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 from backend.client.values import Rows
@@ -30,7 +32,10 @@ from backend.client.values import Rows
 
 def number_with_point(text: str) -> float | Decimal:
     """What a JSON number that is no integer stands for, as in SQL."""
-    return float(text) if "e" in text or "E" in text else Decimal(text)
+    found = float(text) if "e" in text or "E" in text else Decimal(text)
+    if not isfinite(found):
+        raise ValueError(f"{text} is out of range")
+    return found
 
 
 def to_parameter(given: Any) -> Any:
@@ -68,6 +73,26 @@ def _time(given: timedelta) -> str:
     seconds, fraction = divmod(microseconds, 1_000_000)
     shown = f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
     return f"{shown}.{fraction:06}".rstrip("0") if fraction else shown
+
+
+def printable(message: str) -> str:
+    """A message, in which bytes that are no UTF-8 are shown as such."""
+    return message.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def without_surrogates(given: Any) -> Any:
+    """The same with the bytes of texts that are no UTF-8; they are rare, so nobody looks for them before."""
+    match given:
+        case str() if not given.isprintable():
+            try:
+                given.encode()
+            except UnicodeEncodeError:
+                return _base64(given.encode("utf-8", "surrogateescape"))
+        case list():
+            return [without_surrogates(each) for each in given]
+        case dict():
+            return {name: without_surrogates(each) for name, each in given.items()}
+    return given
 
 
 def _base64(given: bytes) -> dict[str, str]:

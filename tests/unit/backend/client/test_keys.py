@@ -20,14 +20,14 @@ CREATE TABLE kinds (id INT PRIMARY KEY, n INT, u BIGINT UNSIGNED, r DOUBLE, d DE
     day DATE, at DATETIME(3), clock TIME, e ENUM('x', 'y'), more DECIMAL(10, 2), KEY (d), KEY (more DESC))
 """
 ROW = {
-    "n": 1, "u": (1 << 64) - 1, "r": 1.5, "d": Decimal("1.10"), "t": "Ä", "b": b"\0\xff", "day": date(2024, 2, 29),
+    "n": 1, "u": (1 << 64) - 1, "r": 0.1, "d": Decimal("1.10"), "t": "Ä", "b": b"\0\xff", "day": date(2024, 2, 29),
     "at": datetime(2024, 2, 29, 1, 2, 3, 500000), "clock": -timedelta(hours=3), "e": "x",
     "more": Decimal("1.10"),
 }  # fmt: skip
 FOUND: dict[str, Sequence[Any]] = {
     "n": (1, 1.0, True, "1", Decimal("1.0"), np.int8(1)),
     "u": ((1 << 64) - 1, np.uint64((1 << 64) - 1), str((1 << 64) - 1)),
-    "r": (1.5, Decimal("1.5"), np.float64(1.5)),
+    "r": (0.1, Decimal("0.1"), "0.1", np.float64(0.1), Decimal("0.10000000000000000001")),
     "d": (Decimal("1.1"), 1.1, "1.10"),
     "t": ("Ä", "ä", np.str_("Ä")),
     "b": (b"\0\xff", bytearray(b"\0\xff"), memoryview(b"\0\xff")),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import ClientSession, web
+from yarl import URL
 
 from backend.execution.database import Database
 from backend.execution.embedded import open_embedded
@@ -46,7 +47,7 @@ class Api:
         if account is not None:
             encoded = b64encode(":".join(account).encode()).decode()
             options["headers"] = {"Authorization": f"Basic {encoded}"} | options.get("headers", {})
-        async with self.client.request(method, self.address + path, **options) as response:
+        async with self.client.request(method, URL(self.address + path, encoded="%ff" in path), **options) as response:
             found = await response.json(content_type=None)
             assert response.status == status, (response.status, found)
             return found
@@ -313,5 +314,47 @@ def test_what_is_no_request_is_refused_in_json(tmp_path: Path) -> None:
         await api.fails("PUT", rows, status=405, code=1105)
         await api.fails("POST", rows, {"rows": [{"nothing": 1}]}, status=400, code=1054)
         await api.fails("POST", rows, {"rows": [{"id": "x"}]}, status=400, code=1366)
+
+    served(tmp_path, scenario)
+
+
+def test_bytes_that_are_no_utf_8_are_answered_too(tmp_path: Path) -> None:
+    async def scenario(api: Api) -> None:
+        sale = {"rows": [{"price": {"base64": "AP8="}}]}
+        message = await api.fails("POST", "/v1/databases/shop/tables/sales/rows", sale, status=400, code=1366)
+        assert "\\xff" in message
+        query = {"statements": [{"sql": "SELECT CONCAT(CAST(X'ff41' AS CHAR), 'a'), 'ä\\n'"}]}
+        found = await api.ask("POST", "/v1/databases/shop/transactions", query)
+        assert found["results"][0]["rows"] == [[{"base64": b64encode(b"\xffAa").decode()}, "ä\n"]]
+        for path in ("tables/sales/row?key=%22%ff%22", "views/sales?key=%ff", "views/sales?by=%ff&key=1"):
+            await api.fails("GET", f"/v1/databases/shop/{path}", status=400, code=1105)
+
+    served(tmp_path, scenario)
+
+
+def test_numbers_of_any_size_are_answered(tmp_path: Path) -> None:
+    async def scenario(api: Api) -> None:
+        async def shown(number: str) -> Any:
+            body = b'{"statements": [{"sql": "SELECT ? + 0", "parameters": [%s]}]}' % number.encode()
+            return (await api.ask("POST", "/v1/databases/shop/transactions", body))["results"][0]["rows"][0][0]
+
+        assert await shown("18446744073709551616") == "18446744073709551616"
+        assert await shown("1" * 100 + ".5") == float("1" * 100)
+        assert await shown("0." + "1" * 100) == "0." + "1" * 65
+        for path, body in {
+            "transactions": b'{"statements": [{"sql": "SELECT ?", "parameters": [1e400]}]}',
+            "lookup": b'{"query": "SELECT * FROM sales WHERE price = ?", "keys": [-1e400]}',
+        }.items():
+            assert "out of range" in await api.fails("POST", f"/v1/databases/shop/{path}", body, status=400, code=1105)
+
+    served(tmp_path, scenario)
+
+
+def test_what_is_no_credential_or_encoding_is_refused(tmp_path: Path) -> None:
+    async def scenario(api: Api) -> None:
+        broken = {"Content-Encoding": "gzip"}
+        await api.fails("POST", "/v1/databases/shop/lookup", b"no gzip", status=400, code=1105, headers=broken)
+        foreign = {"Authorization": "Basic ä"}
+        await api.fails("GET", "/v1/program", status=401, code=1045, headers=foreign)
 
     served(tmp_path, scenario)
