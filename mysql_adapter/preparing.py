@@ -55,7 +55,8 @@ async def execute(session: Session, prepared: Prepared, values: Sequence[Typed],
     try:
         return await _execute(session, prepared, values, stream)
     finally:
-        session.database = database
+        if session.database == prepared.database:  # else the statement has dropped it
+            session.database = database
 
 
 async def _execute(session: Session, prepared: Prepared, values: Sequence[Typed], stream: bool) -> Answer:

@@ -604,9 +604,10 @@ def test_a_prepared_statement_stays_in_the_database_it_was_prepared_in(client: C
         assert b"quick\x03one" in client.rows[0]
     assert client.same(execute(other, 1)) != first
     assert client.query("SELECT DATABASE()") == [b"\x06quick2"]
+    client.run(execute(client.prepare("DROP DATABASE quick2")))
+    assert client.query("SELECT DATABASE()") == [b"\xfb"]
     client.query("USE quick")
     assert client.same(execute(statement, 1)) == first
-    client.query("DROP DATABASE quick2")
 
 
 def test_the_status_tells_a_transaction_that_only_reads(client: Client) -> None:
