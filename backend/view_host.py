@@ -343,7 +343,11 @@ class ViewHost:
         self._retire()
         limit_bytes = self._memory_bytes - self._publisher.memory_bytes
         self._rounds += 1
-        if self._engine.measure().total_bytes > NEARLY * limit_bytes:
+        taken_bytes = self._engine.measure().total_bytes
+        if taken_bytes > limit_bytes:  # no key has to go for what nobody needs
+            self._publisher.compact(pressed=True)
+            limit_bytes = self._memory_bytes - self._publisher.memory_bytes
+        if taken_bytes > NEARLY * limit_bytes:
             self._publisher.reference(self._engine)
         elif self._rounds % ROUNDS_REMEMBERED == 0:
             self._publisher.forget_reads()
@@ -354,9 +358,8 @@ class ViewHost:
         self._publisher.publish(self._engine)
         self._publisher.compact(pressed=report.evicted_keys > 0)
         if report.only_full_left:
-            log.warning(
-                "full views alone take %d bytes, the limit is %d", report.full_bytes, self._memory_bytes
-            )
+            shared_bytes = self._publisher.memory_bytes
+            log.warning("full views take %d bytes, what is shared %d, the limit is %d", report.full_bytes, shared_bytes, self._memory_bytes)
 
     def _retire(self) -> None:
         now = time.monotonic()

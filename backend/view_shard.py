@@ -359,6 +359,9 @@ class ViewShard:
         engine = self._views.worker.engine
         limit_bytes = self._memory_bytes - self._publisher.memory_bytes
         self.memory = engine.measure()
+        if self.memory.total_bytes > limit_bytes:  # no key has to go for what nobody needs
+            self._publisher.compact(pressed=True)
+            limit_bytes = self._memory_bytes - self._publisher.memory_bytes
         if self.memory.total_bytes > limit_bytes:
             self._publisher.reference(engine)
             self._carry_out(self._views.limit_memory(limit_bytes))

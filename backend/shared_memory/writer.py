@@ -23,6 +23,7 @@ from backend.shared_memory.probing import Array, find, tags_of
 from backend.shared_memory.relocation import copy_blocks, moved_entries
 from backend.shared_memory.segment import (
     BITS_MIN,
+    CLOSED,
     COMPLETE,
     EMPTY,
     EPOCH,
@@ -275,6 +276,8 @@ class SharedViewWriter:
         """Take the idle index from its readers and repeat on it what the other one has got."""
         if self._editing:
             return
+        if self._segment.words[WRITING] >= CLOSED:
+            raise OSError(f"{self._segment.path.name} was removed by another process")
         self._editing = True
         self._segment.words[WRITING] = self._epoch + 1
         segment, which = self._segment, self._epoch & 1

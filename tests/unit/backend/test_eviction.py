@@ -71,3 +71,24 @@ def test_hits_are_within_5_points_of_an_lru_that_has_its_share_of_all_keys(tmp_p
     ideal = lru_hits(trace, int(SHARE * KEYS))
     ours, theirs = (100 * sum(each[LOOKUPS // 2 :]) / (LOOKUPS // 2) for each in (hits, ideal))
     assert theirs - ours < 5, (ours, theirs)
+
+
+def test_no_key_goes_for_holes_in_shared_memory(tmp_path: Path) -> None:
+    def written(epoch: int, length: int) -> PersistEpoch:
+        rows = [(number, "x" * length) for number in range(1, 2001)]
+        return PersistEpoch(epoch, dict(TableWriter(TABLE).stored_rows(rows)), [], {}, None, True)
+
+    with hosted(tmp_path, 1 << 40) as host:
+        wanted = encode([(key,) for key in range(1, 2001)])
+        for _ in range(4):
+            host.lookup(BY_ID.name, wanted)
+        host.enforce_limit()
+        host._memory_bytes = int(1.5 * held_bytes(host))
+        for epoch, length in enumerate((80, 160, 320, 40), 2):
+            record = written(epoch, length)
+            changes = host.changes(record)
+            host._store.persist_epoch(record)
+            host.apply(epoch, changes)
+        assert held_bytes(host) > host._memory_bytes
+        host.enforce_limit()
+        assert host.views[BY_ID.name].evictions == 0 and held_bytes(host) <= host._memory_bytes

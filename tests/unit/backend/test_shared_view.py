@@ -557,6 +557,17 @@ def test_a_file_that_is_closed_takes_no_memory_even_if_somebody_keeps_it_open() 
         os.close(held)
 
 
+def test_a_file_that_another_process_has_closed_is_written_no_more() -> None:
+    with writer(complete=True) as view:
+        put(view, 1, 1)
+        view.publish()
+        reader = opened(view)
+        remove_stale(prefix_of(DEPLOYMENT))
+        with pytest.raises(OSError):
+            put(view, 2, 1)
+        assert reader.get_number(1) is None and reader.is_gone
+
+
 def test_a_lock_that_is_swept_up_before_it_is_held_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     swept = []
     lock = fcntl.flock
