@@ -222,7 +222,7 @@ def instant_query(query: CompiledQuery, shared: SharedViews | None) -> InstantQu
     """None if the query always has to be executed."""
     if shared is None or not query.views.possible or query.query.locking or query.query.prior:
         return None
-    if any(map(is_volatile, query.query.outputs)):
+    if any(map(is_volatile, query.finishing)):
         return None
     return InstantQuery(query, shared)
 

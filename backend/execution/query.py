@@ -90,8 +90,8 @@ class CompiledQuery:
         self._offset = None if query.offset is None else compile_scalar(query.offset)
 
     @property
-    def places_read(self) -> tuple[int, ...]:
-        """The parameters that what is made of the node's rows depends on."""
+    def finishing(self) -> list[Expression]:
+        """All that is evaluated to make the result of the node's rows."""
         query = self.query
         given: list[Expression | None] = [*query.outputs, query.limit, query.offset]
         given += [item.expression for item in query.order_by]
@@ -102,7 +102,12 @@ class CompiledQuery:
             given += [bound for bound in window.frame or () if isinstance(bound, Expression)]
         if not self.views.folds_filter:
             given.append(query.filter)
-        return tuple(sorted({place for each in given if each is not None for place in parameters_of(each)}))
+        return [each for each in given if each is not None]
+
+    @property
+    def places_read(self) -> tuple[int, ...]:
+        """The parameters that what is made of the node's rows depends on."""
+        return tuple(sorted({place for each in self.finishing for place in parameters_of(each)}))
 
     @property
     def key_columns(self) -> tuple[int, ...]:

@@ -15,8 +15,10 @@ class Parameters:
     statement being prepared): then the place where it stands decides.
     """
 
-    def __init__(self, types: Sequence[SqlType | None]) -> None:
+    def __init__(self, types: Sequence[SqlType | None], are_given: bool = False) -> None:
+        """`are_given`: the statement is a prepared one, so that parameters are no literals of its text."""
         self.types = list(types)
+        self.are_given = are_given
         self.facts: list[str] = []
         self.assigned: frozenset[str] = frozenset()
         """The user variables that the statement assigns to."""

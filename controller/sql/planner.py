@@ -45,11 +45,12 @@ def plan(
     settings: Settings,
     types: Sequence[SqlType | None] | None = None,
     batch: tuple[int, int] | None = None,
+    is_prepared: bool = False,
 ) -> Plan:
     """Plan a statement whose parameters are `?`.
 
     `types` are those of the values, one for each `?`; without them (PREPARE) they are inferred
-    from where each parameter stands.
+    from where each parameter stands. Those of one that `is_prepared` are not literals of its text.
     """
     catalog = with_temporary(catalog, settings.owner)
     tree = parse_statement(sql, "PIPES_AS_CONCAT" in settings.sql_mode)
@@ -59,7 +60,7 @@ def plan(
     assigned, initial = assignments_of(tree) if ":=" in sql else (frozenset(), [])
 
     def planned() -> Plan:
-        parameters = Parameters(types if types is not None else [None] * count)
+        parameters = Parameters(types if types is not None else [None] * count, is_prepared)
         parameters.assigned = assigned
         first = tuple([SelectPlanner(catalog, database, settings, parameters).plan(each) for each in initial])
         statement = _statement(with_matches(tree, catalog, database), catalog, database, settings, parameters)
@@ -176,7 +177,7 @@ class PlanCache:
             types = None
             if codes is not None:
                 types = [parameter_types.type_of(code, settings.collation) for code in codes]
-            found = plan(canonical_text(sql, settings), catalog, database, settings, types)
+            found = plan(canonical_text(sql, settings), catalog, database, settings, types, is_prepared=True)
             self._keep(key, found)
         return found
 

@@ -28,7 +28,8 @@ from controller.sql.translate import Translator
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Column, Expression, walk
 from dataflow.functions import call
-from dataflow.types import BIGINT_UNSIGNED
+from dataflow.functions.casts import cast
+from dataflow.types import BIGINT, BIGINT_UNSIGNED, STRINGS
 
 _UNSUPPORTED = {
     "joins": "joins",
@@ -242,4 +243,9 @@ def limits(node: Any, translator: Translator) -> tuple[Expression | None, Expres
 def _limit(node: Any, translator: Translator) -> Expression:
     if not isinstance(node, exp.Placeholder) and not (isinstance(node, exp.Literal) and node.this.isdigit()):
         raise syntax_error(node.sql("mysql"), 0)
-    return translator.translate(node, BIGINT_UNSIGNED)
+    found = translator.translate(node, BIGINT_UNSIGNED)
+    if found.type.kind not in STRINGS:
+        return found
+    if not translator.parameters.are_given:
+        raise syntax_error(node.sql("mysql"), 0)
+    return cast(found, BIGINT)  # some drivers send all parameters as texts

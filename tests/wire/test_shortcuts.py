@@ -232,6 +232,7 @@ def test_a_text_query_is_the_same_both_ways(client: Client, sql: str) -> None:
         ("SELECT id FROM stories WHERE id IN (?, ?)", (3, 1)),
         ("SELECT user FROM votes WHERE user = ? AND story = ?", (3, 2)),
         ("SELECT user FROM votes WHERE story = ? ORDER BY user LIMIT ?", (1, 1)),
+        ("SELECT user FROM votes WHERE story = ? ORDER BY user LIMIT ? OFFSET ?", ("1", "1", "1")),
         ("SELECT COUNT(*) FROM stories s JOIN votes v ON v.story = s.id", ()),
     ],
 )
@@ -264,6 +265,24 @@ def test_equal_floats_that_look_different_stay_different(client: Client) -> None
     statement = client.prepare("SELECT id, ? FROM stories WHERE id = ?")
     zero, minus = client.same(execute(statement, 0.0, 1)), client.same(execute(statement, -0.0, 1))
     assert zero != minus
+
+
+def test_a_limit_may_come_as_a_text_but_not_be_written_as_one(client: Client) -> None:
+    """Some drivers have texts for everything."""
+    statement = client.prepare("SELECT user FROM votes WHERE story = ? ORDER BY user LIMIT ?")
+    for limit in (1, 2):
+        assert client.same(execute(statement, "1", str(limit))) == client.same(execute(statement, 1, limit))
+    for wrong, code in ((execute(statement, 1, "-1"), 1210), (execute(statement, 1, 1.0), 1210), (text("SELECT 1 LIMIT '1'"), 1064)):
+        with pytest.raises(ServerError) as raised:
+            client.run(wrong)
+        assert raised.value.code == code
+
+
+def test_what_is_drawn_in_a_window_is_drawn_each_time(client: Client) -> None:
+    for drawn in ("SUM(RAND()) OVER ()", "FIRST_VALUE(RAND()) OVER (ORDER BY user)", "COUNT(*) OVER (ORDER BY RAND())"):
+        payload = text(f"SELECT user, {drawn} FROM votes WHERE story = 1")
+        for _ in range(WARM):
+            assert not client.is_answered_at_once(payload)
 
 
 @pytest.mark.parametrize("sql", ["SELECT * FROM stories WHERE id = ?", "SELECT title FROM stories WHERE id = ? AND author = 7"])
