@@ -88,6 +88,8 @@ def _value(given: Any, kind: SqlType) -> Value:
     elif kind.kind is Kind.ENUM:
         found = given if given in kind.members else UNUSABLE
     else:
+        if kind.kind is Kind.DECIMAL and isinstance(given, str):  # as a text it would be compared as a DOUBLE
+            given = key_converter(kind)(given)
         lookup = lookup_value(Column(0, kind), Parameter(0, NULL), equality=False)
         found = UNUSABLE if lookup is None else lookup(to_value(given))
     if found is UNUSABLE or found is None:

@@ -24,7 +24,9 @@ _FAILURES = {
     "409": "what is there stands against it: a key (1062, 1451, 1452), a name (1007, 1050), another writer (1213)",
     "413": "the request or its answer is too large (1153)",
     "415": "the body is not application/json",
+    "500": "it may or may not have happened (1180), or something is broken: the log of the server says what",
     "503": "a part of the cluster is away for the moment; trying again may help",
+    "507": "the disk is full (1021)",
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,17 @@ def test_keys_of_several_columns_are_those_of_the_question_marks(tmp_path: Path,
             assert await view.range(3, who, "2026-01-02", low=-wanted[-1], limit=1, inclusive="neither") == [(wanted[-2],)]
 
     shop(tmp_path, work, shard_count)
+
+
+def test_bounds_of_decimals_may_be_texts_of_any_length(tmp_path: Path) -> None:
+    async def work(db: AsyncDatabase) -> None:
+        await db.extend_program("CREATE TABLE exact (id INT PRIMARY KEY, d DECIMAL(65, 30))")
+        values = ["-1", "0.000000000000000000000000000001", "0.000000000000000000000000000002", "12345678901234567890123456789"]
+        await db.table("exact").insert_many([{"id": place, "d": value} for place, value in enumerate(values)])
+        view = await db.view("SELECT id FROM exact ORDER BY d")
+        for low, high in product(range(4), range(4)):
+            assert await view.range(low=values[low], high=values[high]) == [(each,) for each in range(low, high)]
+        with pytest.raises(ValueError, match="decimal column"):
+            await view.range(low="none")
+
+    shop(tmp_path, work)
