@@ -120,7 +120,8 @@ _TAIL = struct.Struct("<BHIBHBH")
 def column_definition(column: OutputColumn, results_id: int | None) -> bytes:
     """The payload of one column; `results_id` is the results' collation, None to leave text as it is."""
     type = column.type
-    if type.kind in STRINGS and type.kind is not Kind.JSON:
+    is_text = type.kind in STRINGS and type.kind is not Kind.JSON
+    if is_text:
         collation = results_id
         if collation is None:
             own = collation_of(type.collation or "")
@@ -131,13 +132,15 @@ def column_definition(column: OutputColumn, results_id: int | None) -> bytes:
     flags = column.flags | type_flags(type)
     if not column.nullable:
         flags |= FLAG.NOT_NULL_FLAG
-    if not column.original_table and collation == BINARY_ID:
+    if not column.original_table and not is_text:
         flags |= FLAG.BINARY_FLAG
     names = (column.database, column.table, column.original_table, column.name, column.original_name)
+    codec = "utf-8" if results_id is None else COLLATIONS[results_id].charset.codec
+    errors = "surrogateescape" if codec == "utf-8" else "replace"
     return b"".join(
         (
             b"\x03def",
-            *(counted(name[:NAME_LENGTH_MAX].encode("utf-8", "surrogateescape")) for name in names),
+            *(counted(name[:NAME_LENGTH_MAX].encode(codec, errors)) for name in names),
             _TAIL.pack(
                 0x0C,
                 collation,

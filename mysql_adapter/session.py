@@ -125,9 +125,8 @@ class Session:
         self.client_codec = client.codec
         results = get("character_set_results")
         found = charset_of(str(results)) if results is not None else None
-        if found is None or found.name == "binary":
-            self.results_collation_id, self.results_codec = None, "utf-8"
-        else:
+        self.results_collation_id, self.results_codec = None, "utf-8"
+        if found is not None:
             self.results_collation_id, self.results_codec = found.default_collation_id, found.codec
         patience = get("innodb_lock_wait_timeout")
         self.lock_timeout_s = float(patience) if isinstance(patience, int) else TIMEOUT_S

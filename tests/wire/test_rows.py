@@ -110,3 +110,21 @@ def test_timestamps_follow_the_time_zone(both: list[RawClient], zone: str) -> No
 def test_every_row_is_sent_once_however_many_there_are(run: Any, count: int) -> None:
     rows = run(f"WITH RECURSIVE c AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM c WHERE n < {count}) SELECT n FROM c ORDER BY n")
     assert [n for (n,) in rows] == list(range(1, count + 1))
+
+
+@pytest.mark.parametrize("charset", ["utf8mb4", "latin1", "binary", "NULL", "cp1251", "gbk"])
+def test_names_and_charsets_of_columns_follow_character_set_results(both: list[RawClient], charset: str) -> None:
+    found = []
+    for client in both:
+        client.query("DROP TABLE IF EXISTS named")
+        client.query("CREATE TABLE named (id INT PRIMARY KEY, `größe` VARCHAR(20) COLLATE utf8mb4_general_ci)")
+        client.query("INSERT INTO named VALUES (1, 'grün')")
+        client.query(f"SET character_set_results = {charset}")
+        client.command(3, "SELECT `größe` AS `Maß`, `größe` FROM named".encode())
+        assert client.read_ok() == b"\2"
+        definitions = [client.read(), client.read()]
+        assert client.read()[0] == 0xFE
+        # Of utf8mb4 MySQL's default collation is another than MariaDB's.
+        found.append([each.replace(b"\x0c\xff\0P", b"\x0c\x2d\0P") for each in definitions] + client.read_rows())
+        client.query("SET NAMES utf8mb4")
+    assert found[0] == found[1]
