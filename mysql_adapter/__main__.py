@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import os
@@ -50,15 +51,16 @@ async def main(number: int, deployment: Deployment) -> None:
 
 
 def certificate_of(folder: Path) -> Path:
-    """The server's certificate and its key, in one file, made by the first adapter that starts."""
+    """The server's certificate and its key, in one file that never changes, made by the first adapter that starts."""
     path = folder / "server.pem"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.TemporaryDirectory(dir=folder) as own:
-            certificate, key = Path(own) / "certificate", Path(own) / "key"
+            certificate, key, both = (Path(own) / name for name in ("certificate", "key", "both"))
             create_certificate(certificate, key)
-            both = key.read_bytes() + certificate.read_bytes()
-        write_private(path, both)
+            write_private(both, key.read_bytes() + certificate.read_bytes())
+            with contextlib.suppress(FileExistsError):  # another was faster
+                os.link(both, path)
     return path
 
 
