@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from math import isinf
 from typing import Any, NoReturn
 
 from dataflow.numerals import INT64_MIN, UINT64_MAX, format_double
+
+INTEGER_DIGITS_MAX = 20
+"""Of 64 bits, with a sign."""
 
 Json = Any
 """None, bool, int, float, Decimal, str, list or dict."""
@@ -30,9 +34,21 @@ def _constant(name: str) -> NoReturn:
     raise NotJson("Invalid value.", 0)
 
 
+class _TooBig(Exception):
+    """A number that no double has room for."""
+
+
 def _integer(digits: str) -> int | float:
-    value = int(digits)
-    return value if INT64_MIN <= value <= UINT64_MAX else float(digits)
+    if len(digits) <= INTEGER_DIGITS_MAX and INT64_MIN <= (value := int(digits)) <= UINT64_MAX:
+        return value
+    return _double(digits)
+
+
+def _double(digits: str) -> float:
+    value = float(digits)
+    if isinf(value):
+        raise _TooBig(digits)
+    return value
 
 
 def _ordered(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
@@ -45,7 +61,7 @@ def _key_order(key: str) -> tuple[int, bytes]:
     return len(encoded), encoded
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_ordered, parse_int=_integer, parse_constant=_constant)
+_DECODER = json.JSONDecoder(object_pairs_hook=_ordered, parse_int=_integer, parse_float=_double, parse_constant=_constant)
 
 
 def loads(text: str) -> Json:
@@ -56,6 +72,8 @@ def loads(text: str) -> Json:
         if not text.strip():
             raise NotJson("The document is empty.", 0) from None
         raise NotJson("Invalid value.", error.pos) from None
+    except _TooBig as error:
+        raise NotJson("Number too big to be stored in double.", text.find(error.args[0])) from None
     except RecursionError:
         raise NotJson("The JSON document exceeds the maximum depth.", 0) from None
 
