@@ -293,6 +293,7 @@ class ViewHost:
         if filled is None:
             return None
         arrangement = hosted.view.arrangement
+        self._engine.reference(hosted.view, filled)
         found = [hit for key in filled if isinstance(hit := arrangement.lookup(key), Hit)]
         payloads = [_encode(hit.rows) for hit in found]
         return payloads, self._publisher.looked_up(self._engine, hosted.view, wanted, found, payloads)

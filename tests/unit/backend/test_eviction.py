@@ -30,12 +30,12 @@ encode = msgspec.msgpack.Encoder().encode
 
 
 @contextmanager
-def hosted(folder: Path, memory_bytes: int) -> Iterator[ViewHost]:
-    """A view of 20,000 stories, shared."""
+def hosted(folder: Path, memory_bytes: int, is_shared: bool = True) -> Iterator[ViewHost]:
+    """A view of 20,000 stories."""
     store = ShardStore(folder, "os")
     rows = [(number, f"the title of the story with the number {number}") for number in range(1, KEYS + 1)]
     store.persist_epoch(PersistEpoch(1, dict(TableWriter(TABLE).stored_rows(rows)), [], {}, None, True))
-    host = ViewHost(store, memory_bytes, SegmentNames(str(folder), 0))
+    host = ViewHost(store, memory_bytes, SegmentNames(str(folder), 0) if is_shared else None)
     assert host.add(BY_ID.name, BY_ID.node, BY_ID.key, BY_ID.tables, {TABLE.id: TABLE.version})
     try:
         yield host
@@ -92,3 +92,13 @@ def test_no_key_goes_for_holes_in_shared_memory(tmp_path: Path) -> None:
         assert held_bytes(host) > host._memory_bytes
         host.enforce_limit()
         assert host.views[BY_ID.name].evictions == 0 and held_bytes(host) <= host._memory_bytes
+
+
+def test_a_key_that_is_asked_of_the_worker_again_and_again_stays(tmp_path: Path) -> None:
+    """Where nothing is shared, no mark of a reader tells that it is read."""
+    with hosted(tmp_path, 300_000, is_shared=False) as host:
+        view = host.views[BY_ID.name]
+        for number in range(100):
+            host.lookup(BY_ID.name, encode([(1,), *[(key,) for key in range(2 + 100 * number, 102 + 100 * number)]]))
+            host.enforce_limit()
+        assert view.evictions > 5_000 and view.misses == 10_001
