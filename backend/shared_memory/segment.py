@@ -138,14 +138,17 @@ class Segment:
     def close(self, successor: int = 0) -> None:
         """Tell all who read here that it is over, and remove the file.
 
-        Only the header is left to those who have it mapped, however long they keep it. Who is
-        reading sees nothing but zeros then, and finds the file closed before believing them.
+        Those who have it mapped may keep it for long, so the heap goes now. Who reads on finds the
+        indexes empty, and then the file closed: nobody comes to a page that is gone, which would
+        need memory anew, and end the process if there is none.
         """
         self.words[SUCCESSOR] = successor
         self.words[WRITING] = CLOSED
         self.path.unlink(missing_ok=True)
+        for which in (0, 1):
+            self.index_array(which)[:] = EMPTY
         with suppress(OSError):  # not everything that looks like memory can do this
-            self.memory.madvise(mmap.MADV_REMOVE, HEADER_BYTES)
+            self.memory.madvise(mmap.MADV_REMOVE, self.heap_start)
 
     def index_array(self, which: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
         """An index as numbers: tags at even places, locations at odd ones."""

@@ -538,22 +538,25 @@ def test_readers_keep_a_dead_writers_last_publication_until_its_successor_starts
     assert left_behind() == 0
 
 
-def test_a_file_that_is_closed_takes_no_memory_even_if_somebody_keeps_it_open() -> None:
+def test_the_heap_of_a_closed_file_takes_no_memory_even_if_somebody_keeps_it_open() -> None:
     with writer() as view:
         for key in range(20_000):
             put(view, key, 1)
         view.publish()
-        reader, idle = opened(view), opened(view)
+        reader, idle, *others = [opened(view) for _ in range(5)]
         columns = ColumnReader(reader, TYPES)
         held = os.open(segments.FOLDER / view.file_name, os.O_RDONLY)
-        assert os.fstat(held).st_blocks * 512 > 1 << 20
+        before = os.fstat(held).st_blocks * 512
         view._begin()
         view._rebuild(compact=True)
         view.publish()
-        assert os.fstat(held).st_blocks * 512 <= segments.HEADER_BYTES
-        found = columns.read(np.arange(20_000))
-        assert found is not None and found.present.all() and found.cells[1].tolist() == [1] * 20_000
+        after = os.fstat(held).st_blocks * 512
+        assert after == idle.segment.heap_start < before
+        assert others[0].get_number(3) is not None and others[1].get(3) is not None and others[2].get_many(list(range(50))) is not None
+        all_rows = columns.read(np.arange(20_000))
+        assert all_rows is not None and all_rows.present.all() and all_rows.cells[1].tolist() == [1] * 20_000
         assert reader.get_number(7) is not None and idle.get_together(np.arange(100)) is not None
+        assert os.fstat(held).st_blocks * 512 == after, "nobody has read where nothing is any more"
         os.close(held)
 
 
