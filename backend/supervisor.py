@@ -22,7 +22,7 @@ from backend.child import Child
 from backend.cluster import Cluster
 from backend.java import find_java, java_environment, zookeeper_command
 from backend.messages import ShardStatus
-from backend.settings import Deployment, Settings, cluster_secret, own_address, write_private
+from backend.settings import DEPLOYMENT_FILE, Deployment, Settings, cluster_secret, own_address, write_private
 from backend.shared_memory.segment import prefix_of, remove_orphans, remove_stale
 from controller.accounts import shown_name
 from controller.registry import Address, Registry
@@ -74,7 +74,7 @@ class Supervisor:
         zookeeper = settings.zookeeper
         if zookeeper == "embedded":
             host = own_address(settings.internal_host)
-            port = self._reserve_port(host, 0)
+            port = self._zookeeper_port(host)
             zookeeper = f"{host}:{port}"
             self._say(f"starting ZooKeeper on {zookeeper}")
             await self._start_child(
@@ -131,6 +131,14 @@ class Supervisor:
             raise CannotStart(
                 f"another `millrace serve` is using the data directory {self.settings.data}"
             ) from None
+
+    def _zookeeper_port(self, host: str) -> int:
+        """That of the last time, where clients that have stayed look for the cluster; else any."""
+        with contextlib.suppress(OSError, ValueError, CannotStart):
+            last, _, port = Deployment.load(self._data / DEPLOYMENT_FILE).zookeeper.rpartition(":")
+            if last == host:
+                return self._reserve_port(host, int(port))
+        return self._reserve_port(host, 0)
 
     def _reserve_port(self, host: str, port: int) -> int:
         held = reserved_port(host, port)

@@ -261,18 +261,21 @@ def test_reads_and_writes_go_on_while_workers_and_controllers_are_killed(db: Dat
     assert view.lookup(4) == [(4, acknowledged[0])]
 
 
-def test_a_killed_cluster_is_cleaned_up_by_the_next_start(tmp_path: Path) -> None:
+def test_a_killed_cluster_is_cleaned_up_by_the_next_start_which_its_clients_find(tmp_path: Path) -> None:
     first = MillraceServer(tmp_path / "data", "--controllers=1")
     with connect(first.data) as db:
         db.extend_program("CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, n INT)")
         db.table("d.t").insert(id=1, n=2)
-        shared(db.view("d.t"), 1)
+        view = shared(db.view("d.t"), 1)
         assert shared_files(first)
         first.kill()
-    second = MillraceServer(tmp_path / "data", "--controllers=1")
-    assert shared_files(second) == []
-    with connect(second.data) as db:
-        assert db.view("d.t").lookup(1) == [(1, 2)]
+        second = MillraceServer(tmp_path / "data", "--controllers=1")
+        assert shared_files(second) == []
+        db.table("d.t").update(1, n=3)
+        assert shared(view, 1).lookup(1) == [(1, 3)]
+        with connect(second.data) as other:
+            assert other.view("d.t").lookup(1) == [(1, 3)]
+        db.extend_program("CREATE TABLE d.u (id INT PRIMARY KEY)")
     assert second.stop() == 0
     assert shared_files(second) == []
 
