@@ -280,11 +280,21 @@ def test_a_killed_cluster_is_cleaned_up_by_the_next_start_which_its_clients_find
     assert shared_files(second) == []
 
 
-def test_the_examples_of_the_documentation_do_what_they_say(server: MillraceServer) -> None:
+@pytest.mark.parametrize("place", ["data", "port", "zookeeper"])
+def test_the_examples_of_the_documentation_do_what_they_say_wherever_the_cluster_is(
+    server: MillraceServer, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setenv("MILLRACE_SECRET", (server.data / "secret").read_text().strip())
+    status = server.status()
+    places = {
+        "data": str(server.data),
+        "port": f"{server.host}:{server.http_port}",
+        "zookeeper": f"zk://{status['zookeeper']}/{status['root']}",
+    }
     text = (Path(__file__).parents[2] / "docs" / "client-library.md").read_text()
     for example in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         example = re.sub(r"^( *)(\S.*?)\s*# → (.*)$", r"\1assert (\2) == (\3)", example, flags=re.MULTILINE)
-        example = example.replace("./millrace-data", str(server.data))
+        example = example.replace("./millrace-data", places[place]).replace("shop", f"shop_by_{place}")
         compiled = compile(example, "client-library.md", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         found = eval(compiled, {})
         if found is not None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
+import threading
 import urllib.error
 import urllib.request
 from base64 import b64encode
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +67,32 @@ def test_writes_are_in_the_lookups_after_them_and_in_shared_memory(server: Millr
         cursor.execute("DELETE FROM votes WHERE story = 7")
     assert ask(server, "GET", counts)["rows"] == [[]]
     assert any(view["key_count"] for view in ask(server, "GET", "/v1/program")["views"])
+
+
+def test_writes_happen_once_or_not_at_all_while_the_worker_is_killed(server: MillraceServer) -> None:
+    rows = "/v1/databases/shop/tables/votes/rows"
+
+    def write(story: int) -> list[Any]:
+        """What each of some writes was answered."""
+        answers = []
+        for _ in range(60):
+            answers.append(ask(server, "POST", rows, {"rows": [{"story": story}, {"story": story}]}))
+            progress.release()
+        return answers
+
+    progress = threading.Semaphore(0)
+    with ThreadPoolExecutor() as threads:
+        writers = [threads.submit(write, story) for story in range(9, 12)]
+        for _ in range(2):
+            for _ in range(40):
+                assert progress.acquire(timeout=60)
+            os.kill(server.status()["shards"][0]["process"], 9)
+        answered = [writer.result() for writer in writers]
+    for story, answers in zip(range(9, 12), answered):
+        [[(_, votes)]] = ask(server, "GET", f"/v1/databases/shop/views/counts?by=story&key={story}")["rows"]
+        done = sum(2 for answer in answers if isinstance(answer, dict))
+        unknown = sum(2 for answer in answers if answer == 1180)
+        assert done <= votes <= done + unknown and votes % 2 == 0
 
 
 def test_accounts_may_do_the_same_as_over_mysql(server: MillraceServer) -> None:
