@@ -214,8 +214,7 @@ class InstantQuery:
             definition = self._definition or query.views.known(parameters)
             assert definition is not None, "it was there when the keys were looked up"
             rows = query.views.decoded(definition, (found,) if isinstance(found, bytes) else found, parameters)
-        result, count = query.finished(rows, parameters)
-        return result, count if query.query.count_found_rows else len(result)
+        return query.finished(rows, parameters)
 
 
 def instant_query(query: CompiledQuery, shared: SharedViews | None) -> InstantQuery | None:

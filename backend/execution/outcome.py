@@ -26,7 +26,7 @@ def warnings_of(heard: Iterable[Said]) -> list[Warning]:
 
 @dataclass(frozen=True, slots=True)
 class ResultSet:
-    """`found_rows` is what FOUND_ROWS() becomes after SQL_CALC_FOUND_ROWS; None: the number of rows."""
+    """`found_rows` is what FOUND_ROWS() becomes; None: the number of rows."""
 
     columns: tuple[OutputColumn, ...]
     rows: list[Row]

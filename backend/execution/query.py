@@ -133,7 +133,7 @@ class CompiledQuery:
             if found is None:
                 return await self._scanned(self._scan, execution, may_stream)
             rows, count = self.finished(found, execution.parameters)
-        return ResultSet(self.columns, rows, execution.warnings(), count if self.query.count_found_rows else None)
+        return ResultSet(self.columns, rows, execution.warnings(), None if self._limit is None else count)
 
     async def _viewed(self, run: Run) -> list[Row] | None:
         """The rows from a view, unless the last result was so large that it is better not kept."""
@@ -152,7 +152,7 @@ class CompiledQuery:
         return found
 
     async def rows(self, execution: Execution, memory: Mapping[int, Sequence[Row]]) -> tuple[list[Row], int]:
-        """The result, and how many rows it would have without LIMIT; `memory` are tables that exist only now."""
+        """The result, and what FOUND_ROWS() is after it; `memory` are tables that exist only now."""
         parameters = execution.parameters
         if self._prior:
             memory = dict(memory)
@@ -161,7 +161,7 @@ class CompiledQuery:
         return self.finished(await self._found(Run(execution, memory, self.query.locking, self._alone)), parameters)
 
     def finished(self, rows: Sequence[Row], parameters: tuple[Value, ...]) -> tuple[list[Row], int]:
-        """The result that the node's rows make, and how many there would be without LIMIT."""
+        """The result that the node's rows make, and what FOUND_ROWS() is after it."""
         if self.query.default is not None:
             rows = rows or [self.query.default]
             rows = [row for row in rows if self._filter is None or self._filter(row, parameters)]
@@ -179,7 +179,9 @@ class CompiledQuery:
         start = 0 if self._offset is None else count_of(self._offset((), parameters))
         stop = None if self._limit is None else start + count_of(self._limit((), parameters))
         result = [output for _, output in pairs[start:stop]]
-        return [self._project(row, parameters) for row in result] if self._late else result, len(pairs)
+        # Those that OFFSET has skipped count, those after LIMIT only if the statement says so.
+        count = len(pairs) if stop is None or self.query.count_found_rows else min(stop, len(pairs))
+        return [self._project(row, parameters) for row in result] if self._late else result, count
 
     async def _found(self, run: Run) -> list[Row]:
         keys = self.wanted(run.parameters) if self._key_columns else None

@@ -273,6 +273,8 @@ class _Output:
         if self._select.late:
             rows = [self._select.project(row, self._parameters) for row in rows]
         found_rows = self._count if self._select.select.count_found_rows else None
+        if self._offset and self.stop is not None and found_rows is None:
+            found_rows = min(len(self._pairs), self.stop)  # those that were skipped count
         return ResultSet(self._select.columns, rows, execution.warnings(), found_rows)
 
 

@@ -17,6 +17,7 @@ import pymysql
 import pytest
 
 from mysql_adapter import shortcuts
+from tests.mariadb import MariaDB
 from tests.wire.raw import DEPRECATE_EOF, PLAIN, RawClient, ServerError, framed, handshake_response
 from tests.wire.server import ServerThread, sharing_server
 
@@ -724,6 +725,36 @@ def test_a_session_is_left_as_after_executing(client: Client) -> None:
         return found
 
     assert after(client.run) == after(client.executed) == [[], [b"\x012"], [b"\x02-1"]]
+
+
+@pytest.mark.parametrize(
+    ("sql", "count"),
+    [
+        ("SELECT user FROM votes WHERE story = 1 ORDER BY user LIMIT 1", 1),
+        ("SELECT user FROM votes WHERE story = 1 ORDER BY user LIMIT 1, 5", 2),
+        ("SELECT user FROM votes WHERE story = 1 ORDER BY user LIMIT 1 OFFSET 1", 2),
+        ("SELECT user FROM votes WHERE story = 1 ORDER BY user LIMIT 5 OFFSET 7", 2),
+        ("SELECT SQL_CALC_FOUND_ROWS user FROM votes WHERE story = 1 ORDER BY user LIMIT 1", 2),
+        ("SELECT SQL_CALC_FOUND_ROWS user FROM votes WHERE story = 1 ORDER BY user LIMIT 0", 2),
+    ],
+)
+def test_rows_that_are_skipped_are_found(client: Client, mariadb: MariaDB, sql: str, count: int) -> None:
+    client.same(text(sql))
+    assert client.query("SELECT FOUND_ROWS()") == [b"\1%d" % count]
+    client.executed(text(sql))
+    assert client.query("SELECT FOUND_ROWS()") == [b"\1%d" % count]
+    with mariadb.connect(mariadb.fresh_database()) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE votes (user INT, story INT, PRIMARY KEY (user, story), KEY (story))")
+        cursor.execute("INSERT INTO votes VALUES (1, 1), (2, 1), (3, 2)")
+        cursor.execute(sql)
+        cursor.execute("SELECT FOUND_ROWS()")
+        assert cursor.fetchone() == (count,)
+
+
+def test_rows_that_are_skipped_are_found_where_nothing_is_kept(client: Client) -> None:
+    for limit, count in (("1 OFFSET 1", 2), ("1", 1), ("2, 9", 3), ("5, 9", 3)):
+        client.query(f"SELECT id FROM stories LIMIT {limit}")
+        assert client.query("SELECT FOUND_ROWS()") == [b"\1%d" % count]
 
 
 @pytest.mark.parametrize(("variable", "others"), [("Questions", 1), ("Com_select", 0), ("Millrace_shortcuts", 0)])
