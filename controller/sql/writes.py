@@ -52,7 +52,13 @@ class WritePlanner:
     def relations(self, table: Table) -> tuple[Table, ...]:
         return related_tables(table, self._catalog) if self._settings.foreign_key_checks else ()
 
-    def _target(self, node: Any) -> Source:
+    def _target(self, node: Any, verb: str) -> Source:
+        if isinstance(node, exp.Table) and node.name:
+            name = (node.text("db") or self._database or "", node.name)
+            if name in self._catalog.views and self._catalog.find_table(*name) is None:
+                inserting = verb == "INSERT"
+                condition = Condition.NON_INSERTABLE_TABLE if inserting else Condition.NON_UPDATABLE_TABLE
+                raise InvalidStatement(condition, node.alias or node.name, verb)
         source = table_source(node, self._catalog, self._database)
         if source is None:
             raise InvalidStatement(Condition.NO_TABLES_USED)
@@ -66,7 +72,7 @@ class WritePlanner:
             target, names = target.this, [each.name for each in target.expressions]
         if node.args.get("returning"):
             raise Unsupported("RETURNING")
-        source = self._target(target)
+        source = self._target(target, "INSERT")
         table = source.table
         columns = self._columns(table, names)
         given = node.expression
@@ -196,7 +202,7 @@ class WritePlanner:
     def _single(self, node: Any, table: Any) -> Source:
         if node.args.get("from_") or node.args.get("with_"):
             raise Unsupported("joins")
-        return self._target(table)
+        return self._target(table, type(node).__name__.upper())
 
     def _restriction(self, node: Any, scope: Scope) -> tuple[Expression | None, tuple[OrderItem, ...], Expression | None]:
         clause = node.args.get("where")
