@@ -171,10 +171,10 @@ class Translator:
     # -- operators
 
     def visit_paren(self, node: Any, hint: SqlType | None) -> Expression:
-        return self.translate(node.this, hint)
+        return self._translate(node.this, hint)  # it is handed out as what is in it
 
     def visit_alias(self, node: Any, hint: SqlType | None) -> Expression:
-        return self.translate(node.this, hint)
+        return self._translate(node.this, hint)  # it is handed out as what is in it
 
     def visit_tuple(self, node: Any, hint: SqlType | None) -> Expression:
         return call("row", *(self.translate(each) for each in node.expressions))

@@ -40,7 +40,23 @@ QUERIES = [
     "SELECT COUNT(*) FROM t WHERE made BETWEEN NOW() - INTERVAL 1 HOUR AND NOW() + INTERVAL 1 SECOND",
     "SELECT ABS(TIMESTAMPDIFF(SECOND, made, NOW())) < 3600, ABS(TIMESTAMPDIFF(SECOND, made_dt, NOW())) < 3600 FROM t",
     "SELECT ts FROM t UNION SELECT dt FROM t ORDER BY 1",
+    "SELECT ts AS x, (ts), (ts) AS y, dt AS z FROM t ORDER BY x, id",
+    "SELECT a.ts AS x, b.dt AS y FROM t a JOIN t b ON b.id = a.id WHERE a.ts > '2024-03-01' ORDER BY x, a.id",
+    "SELECT ts AS x, COUNT(*) FROM t GROUP BY x HAVING x > '2024-06-01 12:00:00' ORDER BY x",
+    "SELECT x, HOUR(x) FROM (SELECT (ts) AS x FROM t) s ORDER BY x",
 ]  # fmt: skip
+
+CHANGES = [
+    "UPDATE t a JOIN t b ON b.id = a.id SET a.dt = b.ts WHERE a.id < 3",
+    "UPDATE t a JOIN t b ON b.id = a.id SET a.ts = b.dt, a.made = b.made WHERE a.id = 2",
+    "UPDATE t a JOIN t b ON b.id = a.id SET a.ts = b.ts + INTERVAL 1 HOUR",
+    "UPDATE t a JOIN t b ON b.id = a.id + 1 SET a.ts = (b.ts), a.dt = (b.ts) WHERE b.ts > '2024-02-01'",
+    "UPDATE t a JOIN t b ON b.id = a.id SET a.ts = '2024-07-01 21:00:00' WHERE a.id = 1",
+    "UPDATE t SET dt = (ts), ts = (dt) WHERE id = 0",
+    "UPDATE t SET ts = (SELECT MAX(dt) FROM (SELECT dt FROM t) s) WHERE id = 4",
+    "INSERT INTO t (id, ts, dt) SELECT id + 10, dt AS x, ts AS y FROM t",
+    "DELETE a FROM t a JOIN t b ON b.id = a.id WHERE b.ts > '2024-12-01'",
+]
 
 Cursor = Any
 
@@ -93,3 +109,19 @@ def test_a_changed_type_keeps_the_time_that_the_session_sees(cursors: tuple[Curs
         cursor.execute("SELECT id, ts, dt FROM t ORDER BY id")
         answers.append((here, list(cursor.fetchall())))
     assert answers[0] == answers[1]
+
+
+def test_rows_are_changed_by_the_time_of_the_session(cursors: tuple[Cursor, Cursor]) -> None:
+    for sql in CHANGES:
+        ours, theirs = (cursor.execute(sql) for cursor in cursors)
+        assert ours == theirs, sql
+        for cursor in cursors:
+            cursor.execute("SELECT id, ts, dt FROM t ORDER BY id")
+        assert cursors[0].fetchall() == cursors[1].fetchall(), sql
+
+
+def test_a_timestamp_under_another_name_is_still_one(cursors: tuple[Cursor, Cursor]) -> None:
+    for sql in ("SELECT ts AS x, dt AS y FROM t", "SELECT a.ts AS x, b.dt AS y FROM t a JOIN t b ON b.id = a.id"):
+        for cursor in cursors:
+            cursor.execute(sql)
+        assert cursors[0].description == cursors[1].description
