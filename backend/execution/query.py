@@ -180,7 +180,9 @@ class CompiledQuery:
         stop = None if self._limit is None else start + count_of(self._limit((), parameters))
         result = [output for _, output in pairs[start:stop]]
         # Those that OFFSET has skipped count, those after LIMIT only if the statement says so.
-        count = len(pairs) if stop is None or self.query.count_found_rows else min(stop, len(pairs))
+        count = len(pairs)
+        if stop is not None and not self.query.count_found_rows:
+            count = min(stop, count) if stop > start else 0
         return [self._project(row, parameters) for row in result] if self._late else result, count
 
     async def _found(self, run: Run) -> list[Row]:

@@ -274,7 +274,8 @@ class _Output:
             rows = [self._select.project(row, self._parameters) for row in rows]
         found_rows = self._count if self._select.select.count_found_rows else None
         if self._offset and self.stop is not None and found_rows is None:
-            found_rows = min(len(self._pairs), self.stop)  # those that were skipped count
+            # Those that were skipped count, unless nothing is wanted at all.
+            found_rows = min(len(self._pairs), self.stop) if self.stop > self._offset else 0
         return ResultSet(self._select.columns, rows, execution.warnings(), found_rows)
 
 

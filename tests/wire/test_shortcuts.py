@@ -734,6 +734,7 @@ def test_a_session_is_left_as_after_executing(client: Client) -> None:
         ("SELECT user FROM votes WHERE story = 1 ORDER BY user LIMIT 1, 5", 2),
         ("SELECT user FROM votes WHERE story = 1 ORDER BY user LIMIT 1 OFFSET 1", 2),
         ("SELECT user FROM votes WHERE story = 1 ORDER BY user LIMIT 5 OFFSET 7", 2),
+        ("SELECT user FROM votes WHERE story = 1 ORDER BY user LIMIT 0 OFFSET 1", 0),
         ("SELECT SQL_CALC_FOUND_ROWS user FROM votes WHERE story = 1 ORDER BY user LIMIT 1", 2),
         ("SELECT SQL_CALC_FOUND_ROWS user FROM votes WHERE story = 1 ORDER BY user LIMIT 0", 2),
     ],
@@ -752,7 +753,7 @@ def test_rows_that_are_skipped_are_found(client: Client, mariadb: MariaDB, sql: 
 
 
 def test_rows_that_are_skipped_are_found_where_nothing_is_kept(client: Client) -> None:
-    for limit, count in (("1 OFFSET 1", 2), ("1", 1), ("2, 9", 3), ("5, 9", 3)):
+    for limit, count in (("1 OFFSET 1", 2), ("1", 1), ("2, 9", 3), ("5, 9", 3), ("1, 0", 0)):
         client.query(f"SELECT id FROM stories LIMIT {limit}")
         assert client.query("SELECT FOUND_ROWS()") == [b"\1%d" % count]
 
