@@ -29,6 +29,8 @@ def expression_text(expression: Expression, names: Sequence[str], parameters: Se
             shown = [expression_text(each, names, parameters) for each in arguments]
             if function in _INFIX and len(shown) > 1:
                 return "(" + f" {function} ".join(shown) + ")"
+            if function == "as compared":  # said by nobody
+                return shown[0]
             if function == "in":
                 return f"({shown[0]} in ({', '.join(shown[1:])}))"
             return f"{function}({', '.join(shown)})"

@@ -9,16 +9,22 @@ from sqlglot import exp
 from controller.sql.constants import as_number
 from controller.sql.parse import parameter_count
 from dataflow.expression import Expression, Literal
+from dataflow.functions.compared import as_compared
 from dataflow.types import NUMBERS, Kind
 
 
-def with_fitting_literals(operands: list[Expression], nodes: tuple[Any, Any]) -> list[Expression]:
-    """TRUE and FALSE beside a JSON value are JSON's; b'1' and x'01' beside a number are numbers."""
+def with_fitting_literals(operator: str, operands: list[Expression], nodes: tuple[Any, Any]) -> list[Expression]:
+    """TRUE and FALSE beside a JSON value are JSON's; b'1', x'01' and '1' beside a number are numbers."""
     found = list(operands)
     for this, that in ((0, 1), (1, 0)):
         if isinstance(nodes[this], exp.Boolean) and operands[that].type.kind is Kind.JSON:
             found[this] = Literal("true" if nodes[this].this else "false", operands[that].type)
-    return as_numbers_beside(found)
+    return as_compared(operator, as_numbers_beside(found))
+
+
+def as_list(operands: list[Expression]) -> list[Expression]:
+    """What IN compares: a value, and those in its list."""
+    return as_compared("in", as_numbers_beside(operands))
 
 
 def as_numbers_beside(operands: list[Expression]) -> list[Expression]:

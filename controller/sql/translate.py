@@ -15,7 +15,7 @@ from sqlglot import exp
 from controller.sql import facts, user_variables
 from controller.sql.column_types import type_of_text
 from controller.sql.constants import as_number, binary, digits, number, unit
-from controller.sql.operands import as_numbers_beside, each_alone, flattened, with_fitting_literals
+from controller.sql.operands import as_list, as_numbers_beside, each_alone, flattened, with_fitting_literals
 from controller.sql.operators import BINARY, COMPARISONS, NO_PARENTHESES, OF_NUMBERS, UNARY
 from controller.sql.parameters import Parameters
 from controller.sql.parse import syntax_error
@@ -205,7 +205,7 @@ class Translator:
             return call(f"not {operator}", *self._alike([left, right]))
         if operator in COMPARISONS:
             operands = aligned(self._alike([left, right]), self.settings.time_zone)
-            return call(operator, *with_fitting_literals(operands, (left, right)))
+            return call(operator, *with_fitting_literals(operator, operands, (left, right)))
         if operator in ("like", "regexp"):
             return call(operator, *self._alike([left, right]))
         if operator in ("+", "-", "*", "/", "%", "div"):
@@ -244,7 +244,7 @@ class Translator:
         if not node.expressions:
             raise syntax_error(")", 0)
         operands = self._alike([node.this, *each_alone(node.expressions)])
-        return call("in", *aligned(as_numbers_beside(operands), self.settings.time_zone))
+        return call("in", *aligned(as_list(operands), self.settings.time_zone))
 
     def visit_is(self, node: Any, hint: SqlType | None) -> Expression:
         value = self.translate(node.this)

@@ -210,7 +210,7 @@ def _members(emitter: Emitter, node: Call) -> tuple[Fragment, str, bool]:
     collation = merged_collation((value, known[0]), "in")
     left = comparand(emitter, value, chosen, collation)
     are_literals = all(isinstance(item, Literal) for item in known)
-    if len(known) > _TUPLE_MAX and not are_literals and all(isinstance(item, Literal | Parameter) for item in known):
+    if len(known) > _TUPLE_MAX and not are_literals and all(isinstance(item, Literal) or _given(item) is not None for item in known):
         members = _Members(type(emitter)(), known, chosen, collation)
         return left, f"{emitter.constant(members)}({emitter.parameters})", members.is_nullable
     keys = [comparand(emitter, item, chosen, collation) for item in known]
@@ -219,6 +219,16 @@ def _members(emitter: Emitter, node: Call) -> tuple[Fragment, str, bool]:
         constants = frozenset(eval(key.source, emitter.namespace) for key in keys)
         return left, emitter.constant(constants), is_nullable
     return left, f"({', '.join(key.source for key in keys)},)", is_nullable
+
+
+def _given(item: Expression) -> tuple[int, Expression] | None:
+    """The number of a parameter, and what is made of it as if it were the first; None for anything else."""
+    match item:
+        case Parameter(index=index, type=type_):
+            return index, Parameter(0, type_)
+        case Call("as compared", (Parameter(index=index, type=type_), target), made):
+            return index, Call("as compared", (Parameter(0, type_), target), made)
+    return None
 
 
 class _Members:
@@ -230,10 +240,10 @@ class _Members:
             key: Callable[[tuple[Value]], Any] = eval(f"lambda {emitter.parameters}: {source}", emitter.namespace)
             return key
 
-        parameters = [item for item in items if isinstance(item, Parameter)]
-        keys = {type_: key_of(Parameter(0, type_)) for type_ in {item.type for item in parameters}}
-        self.is_nullable = bool(parameters)
-        self._keys = [(item.index, keys[item.type]) for item in parameters]
+        given = [found for item in items if (found := _given(item)) is not None]
+        keys = {alike: key_of(alike) for alike in {alike for _, alike in given}}
+        self.is_nullable = bool(given)
+        self._keys = [(index, keys[alike]) for index, alike in given]
         self._constants = [key_of(item)((None,)) for item in items if isinstance(item, Literal)]
         self._known: tuple[Sequence[Value], frozenset[Any]] | None = None
 

@@ -630,6 +630,16 @@ def test_a_prepared_statement_stays_in_the_database_it_was_prepared_in(client: C
     assert client.same(execute(statement, 1)) == first
 
 
+def test_numbers_written_as_texts_are_answered_at_once(client: Client) -> None:
+    first = client.same(text(POINT.format(1)))
+    quoted = text(POINT.format("'1'"))
+    assert client.same(quoted) == first
+    assert client.is_answered_at_once(quoted) and client.rows == first
+    counted = text("SELECT COUNT(*) FROM votes WHERE story = '1'")
+    assert client.same(counted) == client.same(text("SELECT COUNT(*) FROM votes WHERE story = 1"))
+    assert client.is_answered_at_once(counted)
+
+
 def test_the_status_tells_a_transaction_that_only_reads(client: Client) -> None:
     statement = client.prepare(POINT.format("?"))
     for begin, status in (("BEGIN", 3), ("START TRANSACTION READ ONLY", 0x2003), ("START TRANSACTION", 3)):
