@@ -229,7 +229,7 @@ class Session:
 
     def streamed(self, stream: RowStream) -> None:
         """All rows of a stream have been sent."""
-        self.found_rows = stream.count
+        self.found_rows = stream.skipped() + stream.count
         self.warnings = stream.warnings()
 
     def failed(self, error: MillraceError) -> None:

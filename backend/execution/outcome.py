@@ -38,12 +38,14 @@ class ResultSet:
 class RowStream:
     """A large result whose rows are read as they are taken; what it reads from is held until `chunks` is closed.
 
-    `warnings` and `count`, the number of rows so far, are final once the last chunk was taken.
+    `warnings`, `count`, the number of rows so far, and `skipped`, those before them that OFFSET leaves
+    out, are final once the last chunk was taken.
     """
 
     columns: tuple[OutputColumn, ...]
     chunks: AsyncGenerator[list[Row], None]
     warnings: Callable[[], tuple[Warning, ...]]
+    skipped: Callable[[], int] = int
     count: int = 0
 
     async def next(self) -> list[Row] | None:

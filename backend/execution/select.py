@@ -136,7 +136,7 @@ class CompiledSelect:
                 if output.is_full:
                     break
                 if may_stream and output.is_large:
-                    return RowStream(self.columns, self._rest(output, source), execution.warnings)
+                    return RowStream(self.columns, self._rest(output, source), execution.warnings, output.skipped)
             await source.aclose()
         return output.result_set(execution)
 
@@ -233,6 +233,10 @@ class _Output:
     @property
     def is_large(self) -> bool:
         return len(self._pairs) - self._offset > STREAM_ROWS_MIN or self._bytes > STREAM_BYTES_MIN
+
+    def skipped(self) -> int:
+        """How many rows OFFSET has left out, of those that were taken."""
+        return min(self._offset, self._taken)
 
     def taken(self) -> list[Row]:
         """The rows that were added since, where they come in their order."""

@@ -61,7 +61,8 @@ def begin(client: RawClient, sql: str) -> None:
 )
 def test_all_rows_arrive_in_order(filled: Any, sql: str, expected: list[int]) -> None:
     assert [row[0] for row in filled(sql)] == expected
-    assert filled("SELECT FOUND_ROWS()") == [(len(expected),)]
+    skipped = expected[0] if "LIMIT" in sql else 0
+    assert filled("SELECT FOUND_ROWS()") == [(skipped + len(expected),)]
 
 
 def test_rows_of_an_index_and_of_ones_own_transaction_arrive(filled: Any) -> None:

@@ -74,7 +74,7 @@ def test_the_order_is_that_of_order_by_where_it_begins_with_the_column() -> None
 
 
 def test_what_is_compared_otherwise_than_the_column_is_no_range() -> None:
-    for where in ("n > 'five'", "s > 5", "s BETWEEN 'a' AND 5", "d > 20200101", "j > 'a'", "e > 'a'", "n > id", "s > 'a' COLLATE utf8mb4_bin"):
+    for where in ("s > 5", "s BETWEEN 'a' AND 5", "d > 20200101", "j > 'a'", "e > 'a'", "n > id", "s > 'a' COLLATE utf8mb4_bin"):
         _, found, values = planned(f"k = 1 AND {where}", "ORDER BY s DESC, n LIMIT 5")
         assert found is None or found.bind(values) is None, where
     for where in ("n > 5 + NULL", "n < 9 AND n > 1 + NULL"):
