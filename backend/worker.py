@@ -10,6 +10,7 @@ restart; then they wait until it knows.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from collections import deque
 from collections.abc import Callable
@@ -75,6 +76,7 @@ from dataflow.errors import Condition, InvalidStatement, MillraceError
 from persistence.shard_store import ShardStore
 
 EPOCH_COUNTER = b"\0epoch"
+ROWS_BETWEEN = 2_000  # changed rows between two looks at what is new: few, and in the processor's cache
 WAITING_FOR_CERTAINTY = (Get, Scan, HoldEpoch, Lookup, Inquire, LockRows)
 FROM_SHARDS = (*get_args(ToCoordinator), OwnerWaits)
 
@@ -96,6 +98,7 @@ class Worker:
         self.store = store
         self.views = ViewHost(store, memory_bytes, names, ThreadRunner())
         self._changes: dict[int, Delta] = {}
+        self._rows_since = 0
         self.epochs = ShardEpochs(shard, store, store.prepared())
         self.coordinator: Coordinator | None = None
         if shard == 0:
@@ -383,6 +386,7 @@ class Worker:
 
     def _persisted(self) -> None:
         self.views.apply(self.store.epoch, self._changes)
+        self._rows_since += sum(map(len, self._changes.values()))
         self._changes = {}
         self._reads.shown = None
         self._persisting = False
@@ -390,4 +394,7 @@ class Worker:
         for peer, request, message in waiting:
             self._handle(peer, request, message)
         self._run(self.epochs.persisted())
+        if self._rows_since > ROWS_BETWEEN:
+            self._rows_since = 0
+            gc.collect(0)
 

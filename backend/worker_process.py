@@ -91,7 +91,7 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     catalog = await asyncio.to_thread(registry.load_catalog)
     worker.learn_tables(catalog_tables(catalog))
     gc.freeze()
-    # State is many small objects that stay; what a collection looks at is out of the processor's cache, so few at a time.
+    # State is many small objects that stay, and are replaced one by one, which these numbers do not see: see ROWS_BETWEEN.
     gc.set_threshold(50_000, 2, 1_000)
     log.info("shard %d serves on port %d at epoch %d", shard, port, store.epoch)
     limiting = asyncio.ensure_future(_limit_memory(worker))
