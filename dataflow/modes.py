@@ -13,7 +13,8 @@ DEFAULT_SQL_MODE = (
 class Modes:
     """`strict` makes a value that does not fit an error instead of a warning.
 
-    `time_zone` is the zone of the session: TIMESTAMP columns hold UTC.
+    `time_zone` is the zone of the session: TIMESTAMP columns hold UTC. `now` is the moment in UTC that
+    the session has set to be now, if it has.
     """
 
     strict: bool = True
@@ -24,6 +25,7 @@ class Modes:
     pad_char_to_full_length: bool = False
     no_auto_value_on_zero: bool = False
     time_zone: str = "UTC"
+    now: int | None = None
 
     @classmethod
     def parse(cls, sql_mode: str, time_zone: str = "UTC") -> Modes:

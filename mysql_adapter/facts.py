@@ -38,10 +38,15 @@ def packed_time(seconds: float, time_zone: str, digits: int = 6) -> int:
     return temporal.from_datetime(moment.replace(microsecond=moment.microsecond // unit * unit, tzinfo=None))
 
 
+def fixed_seconds(session: Session) -> float:
+    """What SET timestamp has said; 0 if nothing."""
+    fixed = session.variables.get("timestamp")
+    return float(fixed) if isinstance(fixed, int) else 0.0
+
+
 def _seconds(session: Session) -> float:
     """When the statement started, or what SET timestamp says."""
-    fixed = session.variables.get("timestamp")
-    return float(fixed) if isinstance(fixed, int) and fixed else session.statement_started
+    return fixed_seconds(session) or session.statement_started
 
 
 def _now(session: Session, digits: str) -> int:

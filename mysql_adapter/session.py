@@ -30,6 +30,7 @@ from mysql_adapter import dispatch, packets
 from mysql_adapter.abandoned_tables import drop_statement
 from mysql_adapter.charsets import CollationEntry, charset_of, collation_by_id, collation_of
 from mysql_adapter.counts import end_counts
+from mysql_adapter.facts import fixed_seconds, packed_time
 from mysql_adapter.neighbours import tell_catalog
 from mysql_adapter.planned import run_planned
 from mysql_adapter.prepared import Prepared
@@ -117,6 +118,8 @@ class Session:
         )
         if self._owner:
             self.settings = replace(self.settings, owner=self._owner)
+        if fixed := fixed_seconds(self):
+            self.modes = replace(self.modes, now=packed_time(fixed, "UTC"))
         self.backslash_escapes = self.settings.backslash_escapes
         self.autocommit = bool(get("autocommit"))
         self.select_limit = select_limit(get("sql_select_limit"))

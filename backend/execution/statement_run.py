@@ -50,7 +50,7 @@ class StatementRun:
         self._compiled = compiled
         self._parameters = parameters
         self._modes = modes
-        self._now = utc_now()
+        self._now = utc_now() if modes.now is None else modes.now
         self._numbers = numbers
         self._numbering: AutoIncrement | None = None
 
