@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 
 from dataflow.delta import Delta
-from dataflow.epoch_messages import PersistEpoch
+from dataflow.epoch_messages import PersistEpoch, Puts
+from dataflow.node import Columns
 from persistence.layout import ROW_PREFIX_BYTES, row_prefix
 from persistence.shard_store import ShardStore
 from persistence.table_source import TableSource
+
+ALIKE_MIN = 64
+"""Fewer rows are hardly alike."""
+
+
+@dataclass(slots=True)
+class TableChanges:
+    """What an epoch changes in the tables in use. Of rows that are new, which need no look at the store, it is decoded later."""
+
+    rows: dict[int, Delta] = field(default_factory=dict)
+    new: list[tuple[int, Puts]] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.rows or self.new)
 
 
 class TableUse:
@@ -51,9 +67,9 @@ class TableUse:
         prefixes = self._prefixes
         return bool(prefixes) and any(key[:ROW_PREFIX_BYTES] in prefixes for key in writes)
 
-    def changes(self, epoch: PersistEpoch) -> dict[int, Delta]:
+    def changes(self, epoch: PersistEpoch) -> TableChanges:
         """What the writes of an epoch, which are not stored yet, change in the tables in use."""
-        changes: dict[int, Delta] = {}
+        changes = TableChanges()
         if not self._users:
             return changes
         absent, get, prefixes = epoch.absent, self._store.get, self._prefixes
@@ -71,10 +87,22 @@ class TableUse:
                 come.append(value)
         for table_id, (gone, come) in tables.items():
             decode = self.source.decoder(table_id)
-            changes[table_id] = [(row, -1) for row in decode(gone, b"")] + [(row, 1) for row in decode(come, b"")]
+            changes.rows[table_id] = [(row, -1) for row in decode(gone, b"")] + [(row, 1) for row in decode(come, b"")]
         for puts in epoch.new:
             table_id = prefixes.get(puts.keys[0][:ROW_PREFIX_BYTES])
             if table_id is not None:
-                rows = self.source.decoder(table_id)(puts.values, puts.start)
-                changes.setdefault(table_id, []).extend([(row, 1) for row in rows])
+                changes.new.append((table_id, puts))
         return changes
+
+    def deltas(self, changes: TableChanges, seen: Callable[[int], Columns | None] = lambda table: None) -> dict[int, Delta]:
+        """The changes as the dataflow takes them.
+
+        Rows that are alike in the columns that somebody has `seen` of their table may become one with their weight.
+        """
+        deltas = {table_id: delta for table_id, delta in changes.rows.items() if table_id in self._users}
+        for table_id, puts in changes.new:
+            if table_id in self._users:
+                columns = seen(table_id) if len(puts.values) >= ALIKE_MIN else None
+                found = self.source.changes(table_id, puts.values, puts.start, columns)
+                deltas[table_id] = [*deltas[table_id], *found] if table_id in deltas else found
+        return deltas

@@ -197,6 +197,7 @@ class Fills:
     def _done(self, fill: Fill, error: BaseException | None) -> None:
         """A round is over."""
         if fill.abandoned:
+            fill.engine.close()
             return
         if error is None:
             epoch, state = self._state()
@@ -212,6 +213,7 @@ class Fills:
             except Exception as raised:
                 error = raised
         self.under_way.remove(fill)
+        fill.engine.close()
         if isinstance(error, Exception):
             self._fail(fill, error)
             fill.end(None if isinstance(error, OutOfMemory) else error)

@@ -22,7 +22,7 @@ import msgspec
 from backend.hosted_view import HostedView, status_of
 from backend.shared_memory.publication import Publisher
 from backend.shared_memory.segment import SegmentNames
-from backend.table_use import TableUse
+from backend.table_use import TableChanges, TableUse
 from backend.view_definition import Array, is_packed, keys_decoder, together, unpacked
 from backend.view_filling import PARTIAL, Fill, Fills, OutOfMemory, Runner, StillFilling
 from backend.view_messages import HostedViews
@@ -314,30 +314,38 @@ class ViewHost:
 
     # --- epochs
 
-    def changes(self, epoch: PersistEpoch) -> dict[int, Delta]:
+    def changes(self, epoch: PersistEpoch) -> TableChanges:
         """What the writes of an epoch, not yet stored, change in the tables that views use."""
         self._is_writing = True
         return self._use.changes(epoch)
 
-    def apply(self, epoch: int, changes: dict[int, Delta]) -> None:
-        """The epoch is stored: bring the views up to it.
+    def apply(self, epoch: int, changes: TableChanges) -> int:
+        """The epoch is stored: bring the views up to it. Returns how many rows have gone through them.
 
         A change that some view cannot compute (a value out of range, say) must not hold up the
         epoch: all views go, and who asks for one again is told what is wrong with it.
         """
         self._is_writing = False
         if not self._use:
-            return
+            return 0
         self._source.advance(self._store.view())
-        if changes:
-            if self._fills is not None:
-                self._fills.collect(changes)
-            try:
-                self._engine.apply(epoch, changes)
-            except Exception:
-                log.exception("the views could not follow epoch %d and start anew", epoch)
-                self._start_anew()
-            self._publisher.publish(self._engine)
+        if not changes:
+            return 0
+        deltas: dict[int, Delta] = {}
+        try:
+            if self._under_way():  # what is being filled may look at more
+                deltas = self._use.deltas(changes)
+                self._fills.collect(deltas)  # type: ignore[union-attr]
+            else:
+                deltas = self._use.deltas(changes, self._engine.graph.seen_columns)
+            self._engine.apply(epoch, deltas)
+        except Exception:
+            log.exception("the views could not follow epoch %d and start anew", epoch)
+            broken = self._engine
+            self._start_anew()
+            broken.close()
+        self._publisher.publish(self._engine)
+        return sum(map(len, deltas.values()))
 
     def enforce_limit(self) -> None:
         """Evict cold keys until the views fit the memory they may take. Views that nobody uses go as a whole."""

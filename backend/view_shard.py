@@ -155,7 +155,7 @@ class ViewShard:
     def collect(self, epoch: PersistEpoch) -> None:
         """Remember what the writes of an epoch change, before they are stored. Whatever fails here holds up no commit."""
         try:
-            self._changes = (epoch.epoch, self._use.changes(epoch))
+            self._changes = (epoch.epoch, self._use.deltas(self._use.changes(epoch)))
         except Exception as error:
             self._changes = (epoch.epoch, {})
             self._carry_out(self._views.fail(error))

@@ -44,12 +44,12 @@ from backend.session_messages import AdapterJoined, AskAdapters, LockRequest
 from backend.session_services import SessionServices
 from backend.shard_reads import ShardReads
 from backend.shared_memory.segment import SegmentNames
+from backend.table_use import TableChanges
 from backend.transport import Peer, failure, listen
 from backend.view_filling import StillFilling, ThreadRunner
 from backend.view_host import ViewHost
 from backend.worker_status import shard_status
 from dataflow.coordinator import Coordinator
-from dataflow.delta import Delta
 from dataflow.epoch_messages import (
     CloseEpoch,
     DiscardDecisions,
@@ -97,7 +97,7 @@ class Worker:
         self.shard = shard
         self.store = store
         self.views = ViewHost(store, memory_bytes, names, ThreadRunner())
-        self._changes: dict[int, Delta] = {}
+        self._changes = TableChanges()
         self._rows_since = 0
         self.epochs = ShardEpochs(shard, store, store.prepared())
         self.coordinator: Coordinator | None = None
@@ -385,9 +385,8 @@ class Worker:
                 peer.send(Done(), request)
 
     def _persisted(self) -> None:
-        self.views.apply(self.store.epoch, self._changes)
-        self._rows_since += sum(map(len, self._changes.values()))
-        self._changes = {}
+        self._rows_since += self.views.apply(self.store.epoch, self._changes)
+        self._changes = TableChanges()
         self._reads.shown = None
         self._persisting = False
         waiting, self._views_waiting = self._views_waiting, []

@@ -169,6 +169,12 @@ class Arrangement:
             self.touched.add(key)
         return True
 
+    def release(self) -> None:
+        """Nobody uses it any more: let go what it holds, and what refers to it."""
+        self.compute, self.delta_of = _cannot_compute, None
+        for held in (self.index, self.touched, self.amended, self.referenced, self.before, self.history):
+            held.clear()
+
     # -- versions
 
     def record(self, key: Key, value: Any) -> None:

@@ -89,6 +89,10 @@ class Engine:
         self._unpublished: set[int] = set()
         """Numbers of views that may have touched keys."""
 
+    def close(self) -> None:
+        """Let go of all state at once: what refers to each other in circles would stay for long."""
+        self.graph.close()
+
     # -- transitions
 
     def add_view(self, node: Node, key: Columns, order: Columns = (), prepared: Engine | None = None) -> View:

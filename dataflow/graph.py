@@ -12,12 +12,13 @@ from typing import Any
 
 from dataflow.arrangement import Arrangement, Kind
 from dataflow.delta import Change, Delta
+from dataflow.expression import columns_of
 from dataflow.fused_code import can_fuse, fused_update
 from dataflow.group_code import fresh_state, group_loader, group_update
 from dataflow.join_code import join_update, reads_before
 from dataflow.lookup_code import Output
 from dataflow.match_code import match_update
-from dataflow.node import Aggregate, Base, Columns, Join, LeftJoin, SemiJoin, TopK
+from dataflow.node import Aggregate, Base, Columns, Join, LeftJoin, SemiJoin, TopK, expressions_of
 from dataflow.operator import FUSED, BagReader, Operator, group_width
 from dataflow.pipeline import lookups_of
 from dataflow.placement import NO_KEY, Placement
@@ -103,6 +104,8 @@ class Graph:
         unloaded, self.unloaded = self.unloaded, []
         for placement, operator in reversed(list(self.operators.items())):
             if placement not in kept:
+                for arrangement in operator.arrangements():
+                    arrangement.release()
                 operator.stores.clear()
                 operator.state = None
                 self.release(operator)
@@ -119,7 +122,7 @@ class Graph:
         """Take the operator down if nobody uses it any more, and what only it used."""
         for columns in [c for c, each in operator.stores.items() if not each.users and not each.views]:
             self.recorded.pop(id(operator.stores[columns]), None)
-            del operator.stores[columns]
+            operator.stores.pop(columns).release()
             operator.computers.pop(columns, None)
             operator.invalidate()
             self._forget_steps(operator)
@@ -132,6 +135,7 @@ class Graph:
             del self.bases[operator.node.table]
         if operator.state is not None:
             self.recorded.pop(id(operator.state), None)
+            operator.state.release()
         self._forget_steps(operator)
         for number, each in enumerate(operator.inputs):
             each.consumers.remove((operator, number))
@@ -142,6 +146,12 @@ class Graph:
             self.stop_recording(owner, arrangement)
         for owner in {id(each): each for each in (*operator.inputs, *(owner for owner, _ in operator.uses))}.values():
             self.release(owner)
+
+    def close(self) -> None:
+        """Let go of everything that is held."""
+        for operator in self.operators.values():
+            for arrangement in operator.arrangements():
+                arrangement.release()
 
     def start_recording(self, owner: Operator, arrangement: Arrangement) -> None:
         arrangement.recorders += 1
@@ -222,6 +232,18 @@ class Graph:
         return arrangement.full and not any(each is arrangement for _, each in self.unloaded)
 
     # -- steps
+
+    def seen_columns(self, table: int) -> Columns | None:
+        """All that anybody looks at of a base table's changes; None if that may be whole rows."""
+        base = self.bases.get(table)
+        if base is None or base.stores or self.recorded:
+            return None
+        seen: set[int] = set()
+        for consumer, _ in base.consumers:
+            if not isinstance(consumer.node, Aggregate):
+                return None
+            seen.update(consumer.node.group, *map(columns_of, expressions_of(consumer.node)))
+        return tuple(sorted(seen))
 
     def step(self, table: int) -> Function:
         """The function that takes a delta of a base table through the graph."""

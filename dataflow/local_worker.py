@@ -59,6 +59,7 @@ class LocalWorker:
             case LimitMemory(limit_bytes):
                 self._limit_bytes = limit_bytes
             case Reset():
+                self.engine.close()
                 self.engine = Engine(self.source)
                 self.views = {}
                 refused, self._upqueries = self._upqueries, []

@@ -128,6 +128,7 @@ class ShardWorker:
             if (kept := {sender: each for sender, each in given.items() if each.generation >= generation})
         }
         refused = [UpqueryRefused(each.request) for each in (*self._asked, *self._upqueries)]
+        self.engine.close()
         self._reset()
         self.generation, self._bundles = generation, early
         self._effects.extend(refused)

@@ -8,6 +8,10 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
+_ARRAY, _FIXED = 0x90, 0x80
+"""How msgpack begins an array of a few values; what is less is a number itself."""
+_WIDTHS = {0xCC: 2, 0xCD: 3, 0xCE: 5, 0xCF: 9, 0xD0: 2, 0xD1: 3, 0xD2: 5, 0xD3: 9}
+"""The bytes of a number in msgpack, by the first of them."""
 _PACKED = ((1 << 8, 0xCC, ">u1"), (1 << 16, 0xCD, ">u2"), (1 << 32, 0xCE, ">u4"))
 
 
@@ -40,3 +44,23 @@ def packed(numbers: Array) -> Array:
     made = np.empty((len(octets), 1 + octets.shape[1]), np.uint8)
     made[:, 0], made[:, 1:] = mark, octets
     return made
+
+
+def number_places(octets: Array, count: int) -> list[slice] | None:
+    """Where the columns stand in lines that are each a msgpack array of `count` numbers; None if they are not, or not all alike."""
+    first = octets[0].tolist()
+    if first[0] != _ARRAY + count:
+        return None
+    places, at, marks = [], 1, [0]
+    for _ in range(count):
+        width = 1 if at < len(first) and first[at] < _FIXED else _WIDTHS.get(first[at], 0) if at < len(first) else 0
+        if not width:
+            return None
+        places.append(slice(at, at + width))
+        if width > 1:
+            marks.append(at)
+        elif (octets[:, at] >= _FIXED).any():
+            return None
+        at += width
+    alike = at == len(first) and (octets[:, marks] == octets[0, marks]).all()
+    return places if alike else None

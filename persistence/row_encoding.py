@@ -18,11 +18,12 @@ from decimal import Decimal
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from dataflow.errors import CorruptState
 from dataflow.schema import Column, Table
 from dataflow.types import BLOBS, REALS, STRINGS, Kind, Row, Value
-from persistence.byte_lines import Array, lines, packed
+from persistence.byte_lines import Array, lines, number_places, packed
 
 FORMAT_BYTES = 2
 _SURROGATES = 0x8000
@@ -40,7 +41,7 @@ class LaterFormat(CorruptState):
 class RowCodec:
     """The compiled encoding and decoding of one version of a table."""
 
-    __slots__ = ("_decode_list", "_decoders", "_format", "_format_surrogates", "_stored", "encode")
+    __slots__ = ("_column_count", "_decode_list", "_decoders", "_format", "_format_surrogates", "_stored", "encode")
 
     def __init__(self, table: Table) -> None:
         columns = {column.id: column for column in table.columns}
@@ -53,6 +54,7 @@ class RowCodec:
         as_it_is = stored == list(range(len(table.columns)))
         self._stored: Callable[[Row], Row] | None = None if as_it_is else _selection(stored)
         self.encode: Callable[[Row], bytes] = self._encode_plain if as_it_is else self._encode_selected
+        self._column_count = len(table.columns)
         self._decode_list = _list_decoder(table.columns) if as_it_is else None
         self._decoders: dict[bytes, Callable[[bytes], Row]] = {}
         for number, column_ids in enumerate(table.formats):
@@ -123,6 +125,29 @@ class RowCodec:
                 pass  # find out which row it is
         decode = self.decode
         return [decode(start + data) for data in rows]
+
+    def decode_alike(self, rows: Sequence[bytes], start: bytes, columns: Sequence[int]) -> list[tuple[Row, int]] | None:
+        """As `decode_rows`, of neighbours that are alike in these columns only one, and how many they are.
+
+        Only of rows of integers whose columns all stand at the same places, as `encode_numbers` makes them.
+        """
+        if self._decode_list is None or start != self._format or len(set(map(len, rows))) != 1:
+            return None
+        octets = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
+        places = number_places(octets, self._column_count)
+        if places is None:
+            return None
+        is_first = np.zeros(len(rows), bool)
+        is_first[0] = True
+        for column in columns:
+            part = octets[:, places[column]]
+            words = np.zeros((len(rows), 2), np.int64)  # a number has at most nine bytes
+            words.view(np.uint8)[:, : part.shape[1]] = part
+            for word in words.T if part.shape[1] > 8 else words.T[:1]:
+                is_first[1:] |= word[1:] != word[:-1]
+        firsts = is_first.nonzero()[0]
+        counts = np.diff(firsts, append=len(rows)).tolist()
+        return list(zip(self.decode_rows([rows[each] for each in firsts.tolist()], start), counts))
 
 
 def _array_decoder(columns: Sequence[Column | None], surrogates: bool) -> Callable[[bytes], Row]:

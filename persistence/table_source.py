@@ -12,6 +12,7 @@ from decimal import Decimal
 from itertools import chain
 from typing import Any
 
+from dataflow.delta import Delta
 from dataflow.key_values import ImpossibleKey, key_value
 from dataflow.schema import Index, Table
 from dataflow.types import STRINGS, Kind, Row
@@ -117,6 +118,12 @@ class TableSource:
     def decoder(self, table_id: int) -> Callable[[Sequence[bytes], bytes], list[Row]]:
         """What turns stored rows of the table, by the definition that was learnt, into rows; see `RowCodec.decode_rows`."""
         return self._writers[table_id].codec.decode_rows
+
+    def changes(self, table_id: int, rows: Sequence[bytes], start: bytes, columns: Columns | None) -> Delta:
+        """Stored rows that are new, as a delta; where `columns` say what matters of a row, neighbours that are alike may be one."""
+        codec = self._writers[table_id].codec
+        alike = None if columns is None else codec.decode_alike(rows, start, columns)
+        return [(row, 1) for row in codec.decode_rows(rows, start)] if alike is None else alike
 
     # --- what the dataflow asks
 

@@ -26,6 +26,7 @@ from backend.store import (
     StaleSchema,
     Stored,
 )
+from backend.table_use import TableChanges
 from backend.view_definition import ViewDefinition
 from backend.view_host import ViewHost
 from backend.view_messages import HostedViews
@@ -210,7 +211,7 @@ class LocalStore:
                     if puts.expected != NEW:
                         writes.update(puts.items())
                 epoch = PersistEpoch(self._epoch, writes, [], {}, None, durable=True, new=new)
-                changes = self._views.changes(epoch) if len(self.shards) == 1 else {}
+                changes = self._views.changes(epoch) if len(self.shards) == 1 else TableChanges()
                 self.shards[number].persist_epoch(epoch)
                 self._views.apply(self._epoch, changes)
         if owner is not None:

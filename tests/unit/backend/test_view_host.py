@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 
 from backend.shared_memory.reader import SharedViewReader
 from backend.shared_memory.segment import SegmentNames
 from backend.view_host import ViewHost
 from controller.catalog import encode_node, encode_table
-from dataflow.epoch_messages import PersistEpoch
-from dataflow.node import Base
+from dataflow.epoch_messages import NEW, PersistEpoch, Puts
+from dataflow.expression import Column
+from dataflow.node import Aggregate, AggregateFunction, Base
 from dataflow.types import BIGINT
 from persistence.layout import TableWriter
 from persistence.shard_store import ShardStore
@@ -103,3 +105,51 @@ def test_a_view_that_nobody_uses_goes_unless_it_reads_a_named_one(tmp_path: Path
     assert set(host.views) == {b"named"}
     assert reader.get(3) is None and reader.is_gone
     host.close()
+
+
+def test_rows_in_bulk_are_counted_whoever_else_looks_at_them(tmp_path: Path) -> None:
+    store = ShardStore(tmp_path, "os")
+    host = ViewHost(store, 1 << 30)
+    base, writer, chance = Base(TABLE.id, (BIGINT, BIGINT), (0,)), TableWriter(TABLE), np.random.default_rng(3)
+    counted = encode_node(Aggregate(base, (1,), (AggregateFunction("count_star", (), BIGINT),)))
+    summed = encode_node(Aggregate(base, (1,), (AggregateFunction("max", (Column(0, BIGINT),), BIGINT),)))
+    names = {b"count": counted, b"max": summed, b"rows": NODE}
+    numbers: list[int] = []
+
+    def write(epoch: int) -> None:
+        kinds = np.sort(chance.integers(0, 20, 500))
+        ids = np.arange(len(numbers), len(numbers) + 500)
+        numbered = writer.numbered({0: ids, 1: kinds}, spread=False)
+        encoded = writer.codec.encode_numbers({0: ids, 1: kinds})
+        assert numbered is not None and encoded is not None
+        persisted = PersistEpoch(epoch, {}, [], {}, None, True, new=[Puts(numbered[0], encoded[1], NEW, encoded[0])])
+        changes = host.changes(persisted)
+        store.persist_epoch(persisted)
+        gone_through.append(host.apply(epoch, changes))
+        numbers.extend(kinds.tolist())
+
+    gone_through: list[int] = []
+    for round_number, (name, node) in enumerate(names.items()):
+        assert host.add(name, node, (1,) if name == b"rows" else (0,), [encode_table(TABLE)], VERSIONS)
+        for epoch in range(3):
+            write(1 + 3 * round_number + epoch)
+            keys = msgspec.msgpack.encode([(kind,) for kind in range(20)])
+            expected = {
+                b"count": [[[kind, numbers.count(kind)]] if kind in numbers else [] for kind in range(20)],
+                b"max": [[[kind, max(n for n, each in enumerate(numbers) if each == kind)]] for kind in range(20)],
+                b"rows": [sorted([n, kind] for n, each in enumerate(numbers) if each == kind) for kind in range(20)],
+            }
+            for shown in list(names)[: round_number + 1]:
+                found = host.lookup(shown, keys)
+                assert found is not None
+                assert [sorted(msgspec.msgpack.decode(rows)) for rows in found] == expected[shown]
+    assert max(gone_through[:3]) <= 20 and gone_through[3:] == [500] * 6
+
+
+def test_what_a_removed_view_held_is_let_go_at_once(host: ViewHost) -> None:
+    assert host.add(b"by id", NODE, (0,), [encode_table(TABLE)], VERSIONS)
+    assert host.lookup(b"by id", msgspec.msgpack.encode([(n,) for n in range(100)])) is not None
+    held = host.views[b"by id"].view.arrangement.index
+    assert len(held) == 100
+    host.remove(b"by id")
+    assert not held

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import numpy as np
 import pytest
 
@@ -32,3 +34,38 @@ def test_numbers_of_any_size_are_decoded_as_they_were(least: int, most: int) -> 
 def test_more_columns_than_a_short_array_has_are_left_to_others() -> None:
     writer = TableWriter(table_of([BIGINT] * 16))
     assert writer.codec.encode_numbers({n: np.arange(3) for n in range(16)}) is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_neighbours_that_are_alike_in_some_columns_are_one_with_their_number(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    writer = TableWriter(table_of([BIGINT, INT, BIGINT]))
+    ends = chance.choice(ENDS, 2)
+    columns = {0: chance.integers(min(ends), max(ends), 300, endpoint=True), 1: np.sort(chance.integers(0, 300, 300)), 2: np.arange(300)}
+    seen = tuple(chance.choice(3, chance.integers(0, 4), replace=False).tolist())
+    encoded = writer.codec.encode_numbers(columns)
+    assert encoded is not None
+    found = writer.codec.decode_alike(encoded[1], encoded[0], seen)
+    rows = list(zip(*[columns[n].tolist() for n in range(3)]))
+    assert found is not None
+    expected = [(key, len(list(some))) for key, some in groupby(tuple(row[n] for n in seen) for row in rows)]
+    assert [(tuple(row[n] for n in seen), count) for row, count in found] == expected
+    assert {row for row, _ in found} <= set(rows)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [(1, 2, 3), (1, None, 3)],
+        [(1, 2, 3), (1, 200, 3)],
+        [(1, 200, 3), (1, 2, 300)],
+        [(-1, 2, 3), (-2, 2, 3)],
+        [(300, -300, 3), (300, 300, 3)],
+    ],
+)
+def test_rows_whose_columns_stand_elsewhere_or_are_no_numbers_are_left_alone(rows: list[tuple[int | None, ...]]) -> None:
+    writer = TableWriter(table_of([BIGINT, INT, BIGINT]))
+    start, values = writer.codec.encode_apart(rows)  # type: ignore[arg-type]
+    found = writer.codec.decode_alike(values, start, (0, 1, 2))
+    assert found is None or found == [(row, 1) for row in rows]
+    assert writer.codec.decode_alike([start + value for value in values], b"", (0, 1, 2)) is None
