@@ -15,9 +15,13 @@ from typing import TypeVar
 from dataflow.epoch_messages import PersistEpoch, PreparedEpoch
 
 Record = TypeVar("Record", PersistEpoch, PreparedEpoch)
+Begin = Callable[[PersistEpoch], Callable[[], None]]
+Wait = Callable[[], None]
 
 AT_ONCE_WRITES_MAX = 5_000
 """More than these take long enough for others to be answered meanwhile."""
+BESIDE_WRITES_MIN = 1_000
+"""Fewer than these are written in less time than a thread takes to begin."""
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +45,23 @@ class Disk:
             error = failed
         _go_on(error, then)
 
+    def write_epoch(self, begin: Begin, epoch: PersistEpoch, then: Callable[[Wait], None], beside: bool) -> None:
+        """Write the epoch, and go on with `then`, which is given what waits until it is written.
+
+        With `beside`, it may be written while `then` goes on: where not the disk takes long, but a processor.
+        """
+        if not beside or self.is_waited_for or epoch.write_count < BESIDE_WRITES_MIN:
+            self.write(lambda record: begin(record)(), epoch, lambda: then(_nothing))
+            return
+        written = self._thread.submit(begin(epoch))
+        then(lambda: _go_on(written.exception(), _nothing))
+
     def close(self) -> None:
         self._thread.shutdown(wait=True)
+
+
+def _nothing() -> None:
+    """It is written already."""
 
 
 def _go_on(error: BaseException | None, then: Callable[[], None]) -> None:

@@ -20,6 +20,7 @@ ALIKE_MIN = 64
 class TableChanges:
     """What an epoch changes in the tables in use. Of rows that are new, which need no look at the store, it is decoded later."""
 
+    epoch: int = 0
     rows: dict[int, Delta] = field(default_factory=dict)
     new: list[tuple[int, Puts]] = field(default_factory=list)
 
@@ -69,7 +70,7 @@ class TableUse:
 
     def changes(self, epoch: PersistEpoch) -> TableChanges:
         """What the writes of an epoch, which are not stored yet, change in the tables in use."""
-        changes = TableChanges()
+        changes = TableChanges(epoch.epoch)
         if not self._users:
             return changes
         absent, get, prefixes = epoch.absent, self._store.get, self._prefixes

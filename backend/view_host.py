@@ -319,18 +319,18 @@ class ViewHost:
         self._is_writing = True
         return self._use.changes(epoch)
 
-    def apply(self, epoch: int, changes: TableChanges) -> int:
-        """The epoch is stored: bring the views up to it. Returns how many rows have gone through them.
+    def apply(self, changes: TableChanges, wait: Callable[[], None] = lambda: None) -> int:
+        """The epoch is stored, or is after `wait`: bring the views up to it. Returns how many rows have gone through them.
 
         A change that some view cannot compute (a value out of range, say) must not hold up the
         epoch: all views go, and who asks for one again is told what is wrong with it.
         """
         self._is_writing = False
-        if not self._use:
+        if not changes or not self._use:
+            wait()
+            self._source.advance(self._store.view())
             return 0
-        self._source.advance(self._store.view())
-        if not changes:
-            return 0
+        self._source.advance(lambda: self._stored(wait))
         deltas: dict[int, Delta] = {}
         try:
             if self._under_way():  # what is being filled may look at more
@@ -338,14 +338,21 @@ class ViewHost:
                 self._fills.collect(deltas)  # type: ignore[union-attr]
             else:
                 deltas = self._use.deltas(changes, self._engine.graph.seen_columns)
-            self._engine.apply(epoch, deltas)
+            self._engine.apply(changes.epoch, deltas)
         except Exception:
-            log.exception("the views could not follow epoch %d and start anew", epoch)
+            wait()
+            log.exception("the views could not follow epoch %d and start anew", changes.epoch)
             broken = self._engine
             self._start_anew()
             broken.close()
+        stored = self._source.state
+        assert stored.epoch == changes.epoch, "views are shown before their epoch is stored"
         self._publisher.publish(self._engine)
         return sum(map(len, deltas.values()))
+
+    def _stored(self, wait: Callable[[], None]) -> StoredView:
+        wait()
+        return self._store.view()
 
     def enforce_limit(self) -> None:
         """Evict cold keys until the views fit the memory they may take. Views that nobody uses go as a whole."""

@@ -366,12 +366,12 @@ class Worker:
                     self._peer_of_shard[shard].send(message_)
             case PersistPrepared(record):
                 self._persisting = True
-                self._disk.write(self.store.persist_prepared, record, self._persisted)
+                self._disk.write(self.store.persist_prepared, record, lambda: self._persisted(lambda: None))
             case PersistEpoch():
                 self._changes = self.views.changes(effect)
                 self._reads.shown = self.store.epoch
                 self._persisting = True
-                self._disk.write(self.store.persist_epoch, effect, self._persisted)
+                self._disk.write_epoch(self.store.begin_epoch, effect, self._persisted, bool(self._changes))
             case DiscardPrepared(epoch):
                 self.store.discard_prepared(epoch)
             case DiscardDecisions(epochs):
@@ -384,8 +384,8 @@ class Worker:
             for peer, request in waiting:
                 peer.send(Done(), request)
 
-    def _persisted(self) -> None:
-        self._rows_since += self.views.apply(self.store.epoch, self._changes)
+    def _persisted(self, wait: Callable[[], None]) -> None:
+        self._rows_since += self.views.apply(self._changes, wait)
         self._changes = TableChanges()
         self._reads.shown = None
         self._persisting = False

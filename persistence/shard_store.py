@@ -18,7 +18,7 @@ does, so its owner may want to call the durable methods from a thread; one call 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -146,6 +146,10 @@ class ShardStore:
 
     def persist_epoch(self, epoch: PersistEpoch) -> None:
         """Apply a decided epoch."""
+        self.begin_epoch(epoch)()
+
+    def begin_epoch(self, epoch: PersistEpoch) -> Callable[[], None]:
+        """What applies a decided epoch, with everything done that need not wait for the disk."""
         number = epoch.epoch
         assert number > self.epoch, f"epoch {number} after epoch {self.epoch}"
         view = self.view()
@@ -168,11 +172,15 @@ class ShardStore:
         if epoch.decision is not None:
             put(_DECISION + version, _encode(epoch.decision))
         self._history.add(view, number - 1)
-        batch.write()
-        self._forget(self._settled(epoch.settled))
-        for client, sequence in epoch.transactions:
-            self._transactions.setdefault(client, {})[sequence] = number
-        self.epoch = number
+
+        def finish() -> None:
+            batch.write()
+            self._forget(self._settled(epoch.settled))
+            for client, sequence in epoch.transactions:
+                self._transactions.setdefault(client, {})[sequence] = number
+            self.epoch = number
+
+        return finish
 
     # --- decisions of the coordinator --------------------------------------------------------
 

@@ -77,7 +77,7 @@ class TableSource:
 
     def __init__(self, view: View, is_all: bool = True) -> None:
         """`is_all`: the state is that of all shards, not of one of several."""
-        self._view = view
+        self._view: View | Callable[[], View] = view
         self._is_all = is_all
         self._tables: dict[int, Table] = {}
         self._writers: dict[int, TableWriter] = {}
@@ -86,17 +86,19 @@ class TableSource:
     @property
     def state(self) -> View:
         """What is read from."""
+        if not isinstance(self._view, View):
+            self._view = self._view()
         return self._view
 
     def copy(self, tables: Iterable[int]) -> TableSource:
         """These tables as they are now, whatever becomes of this source."""
-        copied = TableSource(self._view, self._is_all)
+        copied = TableSource(self.state, self._is_all)
         for table in tables:
             copied.learn(self._tables[table])
         return copied
 
-    def advance(self, view: View) -> None:
-        """Read a later state from now on."""
+    def advance(self, view: View | Callable[[], View]) -> None:
+        """Read a later state from now on; one that may not be there yet is asked for when it is needed."""
         self._view = view
 
     def learn(self, table: Table) -> None:
@@ -133,7 +135,7 @@ class TableSource:
     def scan(self, table: int) -> Iterator[Row]:
         writer = self._writers[table]
         decode = writer.decode
-        for chunk in self._view.payloads(writer.row_prefix, after_prefix(writer.row_prefix)):
+        for chunk in self.state.payloads(writer.row_prefix, after_prefix(writer.row_prefix)):
             for stored in chunk:
                 yield decode(stored)
 
@@ -142,9 +144,10 @@ class TableSource:
         assert path is not None, f"table {table} has no index on columns {columns}"
         writer = self._writers[table]
         found: list[Iterable[Row]] = [[]] * len(keys)
+        state = self.state
         for encoded, place in self._encoded(path, keys, len(columns) == 1):
             if path.is_whole_row_key:
-                stored = self._view.payload(writer.row_prefix + encoded)
+                stored = state.payload(writer.row_prefix + encoded)
                 if stored is not None:
                     found[place] = [writer.decode(stored)]
             else:
@@ -170,7 +173,7 @@ class TableSource:
 
     def _chunks(self, writer: TableWriter, path: _Path, encoded: bytes) -> Iterator[list[Row]]:
         """The rows of one key, as they are read."""
-        view, decode = self._view, writer.decode
+        view, decode = self.state, writer.decode
         resolve = writer.row_prefix if path.resolves else None
         for prefix in path.prefixes:
             start = prefix + encoded

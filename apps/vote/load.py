@@ -52,7 +52,7 @@ class Load:
                 now_s = time.monotonic() - start
             if now_s > end_s + GRACE_S:
                 break
-            due = min(int(np.searchsorted(arrivals, now_s)), done + self._batch_max)
+            due = done + int(arrivals[done : done + self._batch_max].searchsorted(now_s))
             self._send(due - done)
             sojourns[done:due] = (time.monotonic() - start) - arrivals[done:due]
             done, batches = due, batches + 1

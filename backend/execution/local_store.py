@@ -213,7 +213,7 @@ class LocalStore:
                 epoch = PersistEpoch(self._epoch, writes, [], {}, None, durable=True, new=new)
                 changes = self._views.changes(epoch) if len(self.shards) == 1 else TableChanges()
                 self.shards[number].persist_epoch(epoch)
-                self._views.apply(self._epoch, changes)
+                self._views.apply(changes)
         if owner is not None:
             self._locks.release(owner)
         return Committed(self._epoch)

@@ -88,7 +88,7 @@ def test_no_key_goes_for_holes_in_shared_memory(tmp_path: Path) -> None:
             record = written(epoch, length)
             changes = host.changes(record)
             host._store.persist_epoch(record)
-            host.apply(epoch, changes)
+            host.apply(changes)
         assert held_bytes(host) > host._memory_bytes
         host.enforce_limit()
         assert host.views[BY_ID.name].evictions == 0 and held_bytes(host) <= host._memory_bytes

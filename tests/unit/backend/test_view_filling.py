@@ -81,7 +81,7 @@ class Hosted:
         epoch = PersistEpoch(self.store.epoch + 1, writes, [], {}, None, True)
         changes = self.host.changes(epoch)
         self.store.persist_epoch(epoch)
-        self.host.apply(self.store.epoch, changes)
+        self.host.apply(changes)
 
     def add(self, name: bytes, node: Node, key: tuple[int, ...]) -> bool:
         return self.host.add(name, encode_node(node), key, [encode_table(TABLE)], VERSIONS)

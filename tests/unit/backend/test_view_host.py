@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -14,7 +15,7 @@ from backend.view_host import ViewHost
 from controller.catalog import encode_node, encode_table
 from dataflow.epoch_messages import NEW, PersistEpoch, Puts
 from dataflow.expression import Column
-from dataflow.node import Aggregate, AggregateFunction, Base
+from dataflow.node import Aggregate, AggregateFunction, Base, Join
 from dataflow.types import BIGINT
 from persistence.layout import TableWriter
 from persistence.shard_store import ShardStore
@@ -125,7 +126,7 @@ def test_rows_in_bulk_are_counted_whoever_else_looks_at_them(tmp_path: Path) -> 
         persisted = PersistEpoch(epoch, {}, [], {}, None, True, new=[Puts(numbered[0], encoded[1], NEW, encoded[0])])
         changes = host.changes(persisted)
         store.persist_epoch(persisted)
-        gone_through.append(host.apply(epoch, changes))
+        gone_through.append(host.apply(changes))
         numbers.extend(kinds.tolist())
 
     gone_through: list[int] = []
@@ -153,3 +154,35 @@ def test_what_a_removed_view_held_is_let_go_at_once(host: ViewHost) -> None:
     assert len(held) == 100
     host.remove(b"by id")
     assert not held
+
+
+def test_views_follow_while_an_epoch_is_written_and_wait_for_what_they_read_of_it(tmp_path: Path) -> None:
+    store = ShardStore(tmp_path, "os")
+    host, writer = ViewHost(store, 1 << 30, SegmentNames(str(tmp_path), 0)), TableWriter(TABLE)
+    base = Base(TABLE.id, (BIGINT, BIGINT), (0,))
+    pairs = Join((base, base), ((1, 2),), None, (Column(0, BIGINT), Column(3, BIGINT)))  # a row, and the one that it names
+    count = Aggregate(base, (1,), (AggregateFunction("count_star", (), BIGINT),))
+    assert host.add(b"pairs", encode_node(pairs), (0,), [encode_table(TABLE)], VERSIONS)
+    assert host.add(b"count", encode_node(count), (0,), [encode_table(TABLE)], VERSIONS)
+    keys = msgspec.msgpack.encode([(n,) for n in range(40)])
+    seen = []
+    for epoch in range(1, 9):
+        rows = [(n, (n * epoch) % 40) for n in range(5 * epoch)]
+        persisted = PersistEpoch(epoch, dict(writer.stored_rows(rows)), [], {}, None, True)
+        changes = host.changes(persisted)
+        finish, written = store.begin_epoch(persisted), list[int]()
+
+        def wait(finish: Callable[[], None] = finish, written: list[int] = written) -> None:
+            if not written:
+                written.append(1)
+                finish()
+
+        host.apply(changes, wait)
+        assert written and store.epoch == epoch
+        named, found = dict(rows), {name: host.lookup(name, keys) for name in (b"pairs", b"count")}
+        shown = {name: [msgspec.msgpack.decode(each) for each in some or ()] for name, some in found.items()}
+        assert shown[b"pairs"] == [[[n, named[named[n]]]] if named.get(n) in named else [] for n in range(40)]
+        assert shown[b"count"] == [[[n, [*named.values()].count(n)]] if n in named.values() else [] for n in range(40)]
+        seen.append(shown)
+    assert seen[0] != seen[-1]
+    host.close()
