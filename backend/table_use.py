@@ -27,6 +27,10 @@ class TableChanges:
     def __bool__(self) -> bool:
         return bool(self.rows or self.new)
 
+    @property
+    def new_count(self) -> int:
+        return sum([len(puts.keys) for _, puts in self.new])
+
 
 class TableUse:
     def __init__(self, store: ShardStore, is_all: bool) -> None:

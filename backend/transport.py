@@ -131,6 +131,7 @@ class Peer(asyncio.Protocol):
                 future.exception()
         if self._proven and self._on_lost is not None:
             self._on_lost(self)
+        self._transport = None  # which refers to this one
 
     # --- proof of the secret
 

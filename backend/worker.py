@@ -10,13 +10,13 @@ restart; then they wait until it knows.
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 from collections import deque
 from collections.abc import Callable
 from typing import Any, get_args
 
 from backend.disk import Disk
+from backend.garbage import Garbage
 from backend.lock_messages import BreakWait, EndLocks, LockRows, OwnerWaits, RowLocked
 from backend.messages import (
     AddView,
@@ -76,7 +76,6 @@ from dataflow.errors import Condition, InvalidStatement, MillraceError
 from persistence.shard_store import ShardStore
 
 EPOCH_COUNTER = b"\0epoch"
-ROWS_BETWEEN = 2_000  # changed rows between two looks at what is new: few, and in the processor's cache
 WAITING_FOR_CERTAINTY = (Get, Scan, HoldEpoch, Lookup, Inquire, LockRows)
 FROM_SHARDS = (*get_args(ToCoordinator), OwnerWaits)
 
@@ -98,7 +97,7 @@ class Worker:
         self.store = store
         self.views = ViewHost(store, memory_bytes, names, ThreadRunner())
         self._changes = TableChanges()
-        self._rows_since = 0
+        self.garbage = Garbage()
         self.epochs = ShardEpochs(shard, store, store.prepared())
         self.coordinator: Coordinator | None = None
         if shard == 0:
@@ -385,7 +384,8 @@ class Worker:
                 peer.send(Done(), request)
 
     def _persisted(self, wait: Callable[[], None]) -> None:
-        self._rows_since += self.views.apply(self._changes, wait)
+        with self.garbage.many_rows(self._changes.new_count):
+            changed = self.views.apply(self._changes, wait)
         self._changes = TableChanges()
         self._reads.shown = None
         self._persisting = False
@@ -393,7 +393,5 @@ class Worker:
         for peer, request, message in waiting:
             self._handle(peer, request, message)
         self._run(self.epochs.persisted())
-        if self._rows_since > ROWS_BETWEEN:
-            self._rows_since = 0
-            gc.collect(0)
+        self.garbage.rows_changed(changed)
 

@@ -8,7 +8,6 @@ that the shard's database is free for its successor.
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
 import sys
@@ -90,9 +89,7 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     # Registered first: a change of the catalog from now on is sent here.
     catalog = await asyncio.to_thread(registry.load_catalog)
     worker.learn_tables(catalog_tables(catalog))
-    gc.freeze()
-    # State is many small objects that stay, and are replaced one by one, which these numbers do not see: see ROWS_BETWEEN.
-    gc.set_threshold(50_000, 2, 1_000)
+    worker.garbage.begin()
     log.info("shard %d serves on port %d at epoch %d", shard, port, store.epoch)
     limiting = asyncio.ensure_future(_limit_memory(worker))
     sweeping = asyncio.ensure_future(_sweep(worker))
