@@ -12,6 +12,7 @@ SYSTEMS = (
     "millrace client",
     "millrace MySQL",
     "MariaDB counter",
+    "MariaDB counter, tree",
     "MariaDB natural",
     "MariaDB + memcached",
     "memcached",
@@ -50,6 +51,10 @@ def open_client(system: str, address: dict[str, Any], stories: int) -> Client:
             from apps.vote.sql_client import SqlClient
 
             return SqlClient(address["mysql_port"], "counter", address["durable"])
+        case "MariaDB counter, tree":
+            from apps.vote.sql_client import SqlClient
+
+            return SqlClient(address["mysql_port"], "counter", address["durable"], is_tree=True)
         case "MariaDB natural":
             from apps.vote.sql_client import SqlClient
 
@@ -58,7 +63,7 @@ def open_client(system: str, address: dict[str, Any], stories: int) -> Client:
             from apps.vote.cache_client import LookAsideClient
             from apps.vote.sql_client import SqlClient
 
-            counter = SqlClient(address["mysql_port"], "counter", address["durable"])
+            counter = SqlClient(address["mysql_port"], "counter", address["durable"], is_tree=True)
             return LookAsideClient(counter, address["memcached_port"], stories)
         case "memcached":
             from apps.vote.cache_client import MemcachedClient

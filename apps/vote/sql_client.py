@@ -2,7 +2,8 @@
 
 `natural` counts the votes where they are asked for, by a view of the database. `counter` has
 the count in the story's row and adds to it with each vote, as in the paper's baseline: its tables
-are in memory and reads don't wait for writers, unless what is acknowledged has to be durable.
+are in memory and reads don't wait for writers, unless what is acknowledged has to be durable. In memory
+an index is a hash table unless it `is_tree`: all votes of a story are one chain of it then, and each takes longer than the last.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ DATABASE = "vote"
 
 
 class SqlClient:
-    def __init__(self, port: int, variant: str, durable: bool = True) -> None:
+    def __init__(self, port: int, variant: str, durable: bool = True, is_tree: bool = False) -> None:
         self._connection = MySQLdb.connect(host="127.0.0.1", port=port, user="root", autocommit=True)
         self._cursor = self._connection.cursor()
         self._counts = variant == "counter"
         self._in_memory = self._counts and not durable
         self._schema = schema("baseline" if self._counts else "natural")
+        if is_tree:
+            self._schema = self._schema.replace("(story_id)", "(story_id) USING BTREE")
         table = "stories" if self._counts else "StoriesWithVC"
         self._select = f"SELECT id, author, title, url, vcount FROM {DATABASE}_{variant}.{table} WHERE id IN (%s)"
         self._database = f"{DATABASE}_{variant}"

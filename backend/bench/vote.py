@@ -32,6 +32,7 @@ SYSTEMS = {
     "millrace client": ("millrace",),
     "millrace MySQL": ("millrace",),
     "MariaDB counter": ("mariadb",),
+    "MariaDB counter, tree": ("mariadb",),
     "MariaDB natural": ("mariadb",),
     "MariaDB + memcached": ("mariadb", "memcached"),
     "memcached": ("memcached",),
@@ -50,7 +51,7 @@ QUICK = ("millrace client", "millrace MySQL", "MariaDB counter", "MariaDB natura
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    systems: str = option("all", "which ones, separated by commas: " + ", ".join(SYSTEMS))
+    systems: str = option("all", "which ones, separated by semicolons: " + "; ".join(SYSTEMS))
     mixes: str = option("95/5,50/50", "percentages of reads and votes")
     keys: str = option("zipf,uniform", "how stories are chosen")
     stories: int = option(500_000, "number of stories")
@@ -82,10 +83,10 @@ def run(advance: Advance, options: Options) -> Iterator[Measurement]:
     if options.quick:
         options = replace(
             options, mixes="95/5", keys="zipf", stories=2_000, warm_s=0.1, measure_s=0.2, rate_max=4_000, refinements=0, attempts=1, readers=1,
-            systems=",".join(QUICK) if options.systems == "all" else options.systems,
+            systems=";".join(QUICK) if options.systems == "all" else options.systems,
         )  # fmt: skip
     cases: list[Case] = []
-    systems = list(SYSTEMS) if options.systems == "all" else options.systems.split(",")
+    systems = list(SYSTEMS) if options.systems == "all" else options.systems.split(";")
     for number, system in enumerate(systems):
         with _started(SYSTEMS[system], options) as started:
             if started is not None and _has_driver(system):
