@@ -102,12 +102,14 @@ class TableUse:
     def deltas(self, changes: TableChanges, seen: Callable[[int], Columns | None] = lambda table: None) -> dict[int, Delta]:
         """The changes as the dataflow takes them.
 
-        Rows that are alike in the columns that somebody has `seen` of their table may become one with their weight.
+        Rows that are alike in the columns that somebody has `seen` of their table may become one with their weight,
+        unless other tables change, too: for them, these rows may have to be taken off again from what is read of their table.
         """
         deltas = {table_id: delta for table_id, delta in changes.rows.items() if table_id in self._users}
+        is_only = len({*changes.rows, *[table_id for table_id, _ in changes.new]}) == 1
         for table_id, puts in changes.new:
             if table_id in self._users:
-                columns = seen(table_id) if len(puts.values) >= ALIKE_MIN else None
+                columns = seen(table_id) if is_only and len(puts.values) >= ALIKE_MIN else None
                 found = self.source.changes(table_id, puts.values, puts.start, columns)
                 deltas[table_id] = [*deltas[table_id], *found] if table_id in deltas else found
         return deltas

@@ -328,7 +328,8 @@ class ViewHost:
         self._is_writing = False
         if not changes or not self._use:
             wait()
-            self._source.advance(self._store.view())
+            if self._use:
+                self._source.advance(self._store.view())
             return 0
         self._source.advance(lambda: self._stored(wait))
         deltas: dict[int, Delta] = {}

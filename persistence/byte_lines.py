@@ -8,8 +8,8 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-_ARRAY, _FIXED = 0x90, 0x80
-"""How msgpack begins an array of a few values; what is less is a number itself."""
+_ARRAY, _SHORT_MAX, _FIXED = 0x90, 15, 0x80
+"""How msgpack begins an array of a few values, and how many these can be; what is less than the last is a number itself."""
 _WIDTHS = {0xCC: 2, 0xCD: 3, 0xCE: 5, 0xCF: 9, 0xD0: 2, 0xD1: 3, 0xD2: 5, 0xD3: 9}
 """The bytes of a number in msgpack, by the first of them."""
 _PACKED = ((1 << 8, 0xCC, ">u1"), (1 << 16, 0xCD, ">u2"), (1 << 32, 0xCE, ">u4"))
@@ -49,7 +49,7 @@ def packed(numbers: Array) -> Array:
 def number_places(octets: Array, count: int) -> list[slice] | None:
     """Where the columns stand in lines that are each a msgpack array of `count` numbers; None if they are not, or not all alike."""
     first = octets[0].tolist()
-    if first[0] != _ARRAY + count:
+    if count > _SHORT_MAX or first[0] != _ARRAY + count:
         return None
     places, at, marks = [], 1, [0]
     for _ in range(count):

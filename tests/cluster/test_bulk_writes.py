@@ -41,14 +41,20 @@ def test_views_equal_their_queries_after_large_batches_and_a_killed_worker(tmp_p
                     half.set()
                 database.table("votes").insert_columns({"user": users, "story_id": stories})
                 written.update(zip(users.tolist(), stories.tolist()))
+                if half.is_set():
+                    killer.join()
+                latest = STORIES + batch  # a story and its votes are one epoch
+                with database.transaction() as transaction:
+                    transaction.table("stories").insert(id=latest, title=f"story {latest}")
+                    transaction.table("votes").insert_columns({"user": users[:300] % 5, "story_id": np.full(300, latest)})
+                written.update((user % 5, latest) for user in users[:300].tolist())
                 by_story = Counter[int]()
                 for (_, story), count in written.items():
                     by_story[story] += count
-                found = counts.lookup_many(range(STORIES))
-                assert [rows[0] for rows in found] == [(n, f"story {n}", by_story[n]) for n in range(STORIES)]
-                pairs = list(written)[:50]
+                found = counts.lookup_many(range(STORIES + BATCHES))
+                assert [rows for rows in found if rows] == [[(n, f"story {n}", by_story[n])] for n in range(latest + 1)]
+                pairs = list(written)[:50] + list(written)[-5:]
                 assert [len(rows) for rows in voters.lookup_many(pairs)] == [written[pair] for pair in pairs]
-            killer.join()
         cursor = server.connect("d").cursor()
         cursor.execute("SELECT user, story_id, COUNT(*) FROM votes GROUP BY user, story_id")
         assert {(user, story): count for user, story, count in cursor.fetchall()} == written
