@@ -1,4 +1,4 @@
-"""The writes of a worker's epochs, one at a time, so that reads go on while the disk is waited for.
+"""The writes of a worker's epochs, one at a time, so that reads, or the views, go on while the disk is waited for.
 
 What fails leaves the stored state unknown, so the process ends: a restart reads what is really there.
 """

@@ -365,7 +365,7 @@ class Worker:
                     self._peer_of_shard[shard].send(message_)
             case PersistPrepared(record):
                 self._persisting = True
-                self._disk.write(self.store.persist_prepared, record, lambda: self._persisted(lambda: None))
+                self._disk.write(self.store.persist_prepared, record, self._persisted)
             case PersistEpoch():
                 self._changes = self.views.changes(effect)
                 self._reads.shown = self.store.epoch
@@ -383,7 +383,8 @@ class Worker:
             for peer, request in waiting:
                 peer.send(Done(), request)
 
-    def _persisted(self, wait: Callable[[], None]) -> None:
+    def _persisted(self, wait: Callable[[], None] = lambda: None) -> None:
+        """What was to be written is, or is after `wait`."""
         with self.garbage.many_rows(self._changes.new_count):
             changed = self.views.apply(self._changes, wait)
         self._changes = TableChanges()

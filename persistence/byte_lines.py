@@ -8,8 +8,10 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-_ARRAY, _SHORT_MAX, _FIXED = 0x90, 15, 0x80
-"""How msgpack begins an array of a few values, and how many these can be; what is less than the last is a number itself."""
+SHORT, SHORT_MAX = 0x90, 15
+"""How msgpack begins an array of a few values, and how many these can be."""
+_NUMBERS_BELOW = 0x80
+"""A byte below this is a number itself."""
 _WIDTHS = {0xCC: 2, 0xCD: 3, 0xCE: 5, 0xCF: 9, 0xD0: 2, 0xD1: 3, 0xD2: 5, 0xD3: 9}
 """The bytes of a number in msgpack, by the first of them."""
 _PACKED = ((1 << 8, 0xCC, ">u1"), (1 << 16, 0xCD, ">u2"), (1 << 32, 0xCE, ">u4"))
@@ -49,18 +51,19 @@ def packed(numbers: Array) -> Array:
 def number_places(octets: Array, count: int) -> list[slice] | None:
     """Where the columns stand in lines that are each a msgpack array of `count` numbers; None if they are not, or not all alike."""
     first = octets[0].tolist()
-    if count > _SHORT_MAX or first[0] != _ARRAY + count:
+    if count > SHORT_MAX or first[0] != SHORT + count:
         return None
     places, at, marks = [], 1, [0]
     for _ in range(count):
-        width = 1 if at < len(first) and first[at] < _FIXED else _WIDTHS.get(first[at], 0) if at < len(first) else 0
-        if not width:
+        mark = first[at] if at < len(first) else None
+        if mark in _WIDTHS:
+            marks.append(at)
+            width = _WIDTHS[mark]
+        elif mark is not None and (octets[:, at] < _NUMBERS_BELOW).all():
+            width = 1
+        else:
             return None
         places.append(slice(at, at + width))
-        if width > 1:
-            marks.append(at)
-        elif (octets[:, at] >= _FIXED).any():
-            return None
         at += width
     alike = at == len(first) and (octets[:, marks] == octets[0, marks]).all()
     return places if alike else None

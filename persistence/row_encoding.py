@@ -23,13 +23,11 @@ import numpy as np
 from dataflow.errors import CorruptState
 from dataflow.schema import Column, Table
 from dataflow.types import BLOBS, REALS, STRINGS, Kind, Row, Value
-from persistence.byte_lines import Array, lines, number_places, packed
+from persistence.byte_lines import SHORT, SHORT_MAX, Array, lines, number_places, packed
 
 FORMAT_BYTES = 2
 _SURROGATES = 0x8000
 _LIST = b"\xdd"
-_SHORT, _SHORT_MAX = 0x90, 15
-"""How an array of a few values begins."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -98,9 +96,9 @@ class RowCodec:
 
     def encode_numbers(self, columns: Mapping[int, Array]) -> tuple[bytes, list[bytes]] | None:
         """As `encode_apart`, of all columns by position, int64; None if they are stored otherwise."""
-        if self._stored is not None or len(columns) > _SHORT_MAX:
+        if self._stored is not None or len(columns) > SHORT_MAX:
             return None
-        return self._format, lines(bytes((_SHORT + len(columns),)), *[packed(columns[n]) for n in range(len(columns))])
+        return self._format, lines(bytes((SHORT + len(columns),)), *[packed(columns[n]) for n in range(len(columns))])
 
     def decode(self, data: bytes) -> Row:
         try:
