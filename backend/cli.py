@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from backend.settings import Settings, parse_bytes
+from controller.passwords import DEFAULT_PLUGIN, PLUGINS
 
 PORT = click.IntRange(0, 65535)
 
@@ -102,6 +103,12 @@ def main() -> None:
     help="Queries that nobody asked for so many seconds are not maintained any more, unless they read a named view.",
 )
 @_option("--http-port", type=PORT, default=6033, help="The HTTP interface, its status and metrics; 0 takes any free port.")
+@_option(
+    "--default-authentication",
+    type=click.Choice(PLUGINS),
+    default=DEFAULT_PLUGIN,
+    help="How users log in that are made without IDENTIFIED WITH; mysql_native_password for clients that know no other.",
+)
 @_option(
     "--internal-host",
     default="127.0.0.1",

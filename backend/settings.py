@@ -14,6 +14,8 @@ from pathlib import Path
 
 import msgspec
 
+from controller.passwords import DEFAULT_PLUGIN
+
 DEPLOYMENT_FILE = "run/deployment.json"
 SECRET_FILE = "secret"
 
@@ -33,6 +35,7 @@ class Settings:
     http_port: int = 6033
     internal_host: str = "127.0.0.1"
     idle_view_s: float = 600.0
+    default_authentication: str = DEFAULT_PLUGIN
 
     @property
     def data_path(self) -> Path:
@@ -57,6 +60,7 @@ class Deployment:
     durability: str
     memory_bytes: int
     idle_view_s: float = 600.0
+    default_authentication: str = DEFAULT_PLUGIN
 
     @property
     def data_path(self) -> Path:

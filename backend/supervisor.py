@@ -93,6 +93,7 @@ class Supervisor:
             durability=settings.durability,
             memory_bytes=settings.memory_bytes,
             idle_view_s=settings.idle_view_s,
+            default_authentication=settings.default_authentication,
         )
         # Everything starts at once; each process waits for what it needs.
         await self._start_processes(str(self.deployment.save()))

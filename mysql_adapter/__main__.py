@@ -17,7 +17,7 @@ from backend.session_services import ClusterServices
 from backend.settings import Deployment, write_private
 from backend.worker_process import configure_logging
 from controller.registry import Address
-from mysql_adapter.server import run_adapter
+from mysql_adapter.server import Server, run_adapter
 from mysql_adapter.tls import create_certificate, private_key, server_context
 
 log = logging.getLogger(__name__)
@@ -34,17 +34,16 @@ async def main(number: int, deployment: Deployment) -> None:
 
     services = ClusterServices(node.cluster) if deployment.adapter_count > 1 else None
     gc.freeze()
-    await run_adapter(
-        deployment.host,
-        deployment.mysql_port,
+    server = Server(
         node.database,
         tls=server_context(certificate, certificate),
         password_key=private_key(certificate),
         adapter_number=number,
         adapter_count=deployment.adapter_count,
         services=services,
-        on_listening=listening,
+        default_authentication=deployment.default_authentication,
     )
+    await run_adapter(server, deployment.host, deployment.mysql_port, listening)
     if services is not None:
         services.close()
     await node.stop()

@@ -31,6 +31,8 @@ from mysql_adapter.framing import ConnectionOver
 NONCE_BYTES = 20
 PASSWORD_BYTES_MAX = 256
 
+EMPTY = (b"", b"\0")
+"""What clients answer that have no password, by plugin."""
 FAST_SUCCESS = b"\x03"
 FULL_AUTHENTICATION = b"\x04"
 PUBLIC_KEY_REQUEST = b"\x02"
@@ -89,24 +91,25 @@ class Authenticator:
         self, channel: Channel, user: str, host: str, response: bytes, plugin: str | None, nonce: bytes
     ) -> Account:
         account = self.users.find(user, host)
-        if account is None or (not account.stored and response not in (b"", b"\0")):
+        if account is None or (not account.stored and response not in EMPTY):
             await self.users.refresh()
             account = self.users.find(user, host)
         plugin = plugin or NATIVE
-        if account is not None and not account.stored:
-            # No exchange can prove the empty password better than the empty answer does.
-            if response in (b"", b"\0"):
-                return account
-            raise AccessDenied(True)
         known = account or Account(user, host, SHA2 if plugin == SHA2 else NATIVE)
         if account is None:
             known = replace(known, stored=self._unknown[known.plugin])
         if plugin != known.plugin:
+            # Clients insist on it, also where there is no password to prove.
             # With the nonce of the greeting: clients use that one in a later CHANGE_USER.
             channel.send(make_auth_switch_request(CharacterSet.utf8mb4, known.plugin, nonce + b"\0"))
             response = await channel.receive()
-        if response in (b"", b"\0"):
-            raise AccessDenied(False)
+        if response in EMPTY:
+            # No exchange can prove the empty password better than the empty answer does.
+            if account is None or account.stored:
+                raise AccessDenied(False)
+            return account
+        if not known.stored:
+            raise AccessDenied(True)
         if known.plugin == NATIVE:
             proven = native_matches(native_digest(known.stored), response, nonce)
             if not proven and (newer := await self._newer(known, host)) is not None:

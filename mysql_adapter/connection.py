@@ -20,7 +20,6 @@ from mysql_mimic.charset import CharacterSet
 from mysql_mimic.packets import make_handshake_v10
 
 from controller.accounts import Account, is_loopback
-from controller.passwords import SHA2
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from mysql_adapter import packets
 from mysql_adapter.authentication import AccessDenied, make_nonce
@@ -176,7 +175,7 @@ class Connection:
                 connection_id=self.id,
                 auth_data=self._nonce + b"\0",
                 status_flags=packets.STATUS.SERVER_STATUS_AUTOCOMMIT,
-                auth_plugin_name=SHA2,
+                auth_plugin_name=str(self.server.environment.globals.get("default_authentication_plugin")),
             )
         )
         response = packets.parse_handshake_response(await stream.receive(), self._offered)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from backend.session_services import Services
+from controller.passwords import DEFAULT_PLUGIN
 from controller.sql.planner import PlanCache
 from mysql_adapter.abandoned_tables import drop_abandoned
 from mysql_adapter.authentication import Authenticator
@@ -54,6 +55,7 @@ class Server:
         services: Services | None = None,
         plans: PlanCache | None = None,
         password_key: RSAPrivateKey | None = None,
+        default_authentication: str = DEFAULT_PLUGIN,
     ) -> None:
         self.limits = limits or Limits()
         self.tls = tls
@@ -62,9 +64,10 @@ class Server:
         self.environment.globals.put("max_connections", self.limits.connections_max)
         self.environment.globals.put("max_allowed_packet", self.limits.packet_bytes_max)
         self.environment.globals.put("net_write_timeout", max(1, int(self.limits.write_timeout_s)))
+        self.environment.globals.put("default_authentication_plugin", default_authentication)
         self.draining = False
+        self.adapter_count = adapter_count
         self._next_id = adapter_number + adapter_count
-        self._id_step = adapter_count
         self._listeners: list[asyncio.Server] = []
         self._sweeper: asyncio.Task[None] | None = None
         self._empty = asyncio.Event()
@@ -87,9 +90,9 @@ class Server:
 
     def _accept(self) -> PacketStream:
         number = self._next_id
-        self._next_id += self._id_step
+        self._next_id += self.adapter_count
         if self._next_id > CONNECTION_ID_MAX:
-            self._next_id = self._next_id % self._id_step + self._id_step
+            self._next_id = self._next_id % self.adapter_count + self.adapter_count
         return Connection(self, number).stream
 
     def admit(self, connection: Connection) -> bool:
@@ -145,63 +148,18 @@ class Server:
             self._sweeper.cancel()
 
 
-async def serve(
-    host: str,
-    port: int,
-    database: Database,
-    *,
-    tls: ssl.SSLContext | None = None,
-    limits: Limits | None = None,
-    adapter_number: int = 0,
-    adapter_count: int = 1,
-    services: Services | None = None,
-    password_key: RSAPrivateKey | None = None,
-) -> Server:
-    """A listening server; `await server.close()` ends it."""
-    server = Server(
-        database,
-        tls=tls,
-        limits=limits,
-        adapter_number=adapter_number,
-        adapter_count=adapter_count,
-        services=services,
-        password_key=password_key,
-    )
-    await server.listen(host, port)
-    return server
-
-
 async def run_adapter(
-    host: str,
-    port: int,
-    database: Database,
-    *,
-    tls: ssl.SSLContext | None = None,
-    limits: Limits | None = None,
-    adapter_number: int = 0,
-    adapter_count: int = 1,
-    services: Services | None = None,
-    password_key: RSAPrivateKey | None = None,
-    on_listening: Callable[[], Awaitable[None]] | None = None,
+    server: Server, host: str, port: int, on_listening: Callable[[], Awaitable[None]] | None = None
 ) -> None:
     """The life of an adapter process: serve until SIGTERM or SIGINT, then drain."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    server = await serve(
-        host,
-        port,
-        database,
-        tls=tls,
-        limits=limits,
-        adapter_number=adapter_number,
-        adapter_count=adapter_count,
-        services=services,
-        password_key=password_key,
-    )
+    await server.listen(host, port)
     log.info("listening on %s:%d", host, port)
-    tidying = asyncio.ensure_future(drop_abandoned(database, server.environment.process, adapter_count))
+    environment = server.environment
+    tidying = asyncio.ensure_future(drop_abandoned(environment.database, environment.process, server.adapter_count))
     if on_listening is not None:
         await on_listening()
     await stop.wait()

@@ -30,11 +30,20 @@ _KNOWN = frozenset({*TABLE_PRIVILEGES, *DATABASE_PRIVILEGES, *GLOBAL_PRIVILEGES,
 
 
 class AccountReader:
-    """Reads one statement for someone: `me` is who CURRENT_USER is, `database` what ON * is."""
+    """Reads one statement for someone: `me` is who CURRENT_USER is, `database` what ON * is.
+
+    `default_plugin` is that of new accounts.
+    """
 
     def __init__(
-        self, cursor: Cursor, accounts: Mapping[AccountName, Account], me: AccountName, database: str | None
+        self,
+        cursor: Cursor,
+        accounts: Mapping[AccountName, Account],
+        me: AccountName,
+        database: str | None,
+        default_plugin: str = DEFAULT_PLUGIN,
     ) -> None:
+        self._default_plugin = default_plugin
         self._cursor = cursor
         self._accounts = accounts
         self._me = me
@@ -108,8 +117,9 @@ class AccountReader:
         if action == "DROP USER":
             return UserChange(*name)
         known = self._accounts.get(name)
-        plugin = known.plugin if known is not None else DEFAULT_PLUGIN
-        return self._identified(UserChange(*name), plugin)
+        if known is not None:
+            return self._identified(UserChange(*name), known.plugin)
+        return self._identified(UserChange(*name, plugin=self._default_plugin), self._default_plugin)
 
     def name(self) -> AccountName:
         """'user'@'host', user, or CURRENT_USER."""

@@ -61,7 +61,8 @@ async def set_role(session: Session, cursor: TokenCursor) -> Done:
 
 def _reader(session: Session, cursor: TokenCursor) -> AccountReader:
     accounts = session.environment.database.catalog.known_accounts
-    return AccountReader(cursor, accounts, session.account.name, session.database)
+    plugin = str(session.environment.globals.get("default_authentication_plugin"))
+    return AccountReader(cursor, accounts, session.account.name, session.database, plugin)
 
 
 async def _named(session: Session, cursor: TokenCursor) -> Account:

@@ -114,6 +114,8 @@ def framed(payload: bytes, sequence: int) -> bytes:
             return out
 
 
-def handshake_response(capabilities: int, user: bytes = b"root", answer: bytes = b"") -> bytes:
+def handshake_response(
+    capabilities: int, user: bytes = b"root", answer: bytes = b"", plugin: bytes = b"mysql_native_password"
+) -> bytes:
     head = struct.pack("<IIB23x", capabilities, 1 << 24, 255)
-    return head + user + b"\0" + bytes((len(answer),)) + answer + b"mysql_native_password\0"
+    return head + user + b"\0" + bytes((len(answer),)) + answer + plugin + b"\0"

@@ -31,8 +31,10 @@ class ServerThread:
         database: Any,
         tls: ssl.SSLContext | None = None,
         limits: Limits | None = None,
+        **options: Any,
     ) -> None:
-        self._arguments = (database, tls, limits)
+        self._database = database
+        self._options = {"tls": tls, "limits": limits, **options}
         self.port = 0
         self.server: Server | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -81,12 +83,12 @@ class ServerThread:
                 self._ready.set()
 
     async def _main(self) -> None:
-        database, tls, limits = self._arguments
+        database = self._database
         if callable(database):
             database = await database()
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        self.server = Server(database, tls=tls, limits=limits)
+        self.server = Server(database, **self._options)
         self.port = await self.server.listen("127.0.0.1", 0)
         self._ready.set()
         await self._stop.wait()

@@ -16,16 +16,19 @@ import MySQLdb
 import pymysql
 import pytest
 
+from backend.execution.embedded import open_embedded
 from controller.accounts import EVERYTHING, Account
 from controller.passwords import NATIVE, SHA2, stored_password
 from mysql_adapter.tls import create_certificate, server_context
 from tests.wire.echo import EchoDatabase
+from tests.wire.raw import RawClient, handshake_response
 from tests.wire.server import Limits, ServerThread
 
 USERS = (
     Account("root", "localhost", NATIVE, grants=(EVERYTHING,)),
     Account("native", "%", NATIVE, stored_password(NATIVE, "secret"), (EVERYTHING,)),
     Account("modern", "%", SHA2, stored_password(SHA2, "geheimnis"), (EVERYTHING,)),
+    Account("open", "%", SHA2, grants=(EVERYTHING,)),
     Account("faraway", "192.0.2.%", NATIVE),
 )
 
@@ -146,6 +149,47 @@ def test_connector_in_c_gets_in(
 def test_mysqlclient_gets_in(plain: ServerThread, user: str, password: str) -> None:
     connection = MySQLdb.connect(host="127.0.0.1", port=plain.port, user=user, password=password)
     assert answer(connection) == f"{user}@localhost"
+
+
+@pytest.mark.parametrize(
+    ("user", "named", "own"), [(b"root", SHA2, NATIVE), (b"open", NATIVE, SHA2), (b"root", "auth_gssapi", NATIVE)]
+)
+def test_who_names_another_plugin_is_told_the_accounts_also_without_a_password(
+    plain: ServerThread, user: bytes, named: str, own: str
+) -> None:
+    with RawClient(plain.port, login=False) as client:
+        client.send_packet(handshake_response(client.capabilities, user, plugin=named.encode()))
+        switch = client.read()
+        assert switch[:1] == b"\xfe" and switch[1:].split(b"\0")[0] == own.encode()
+        client.send_packet(b"")
+        assert client.read()[0] == 0
+        assert len(client.query("SELECT 1")) == 1
+
+
+def test_many_threads_of_libmariadb_get_in_at_once(plain: ServerThread) -> None:
+    def connect_often(_: int) -> set[str]:
+        return {answer(MySQLdb.connect(host="127.0.0.1", port=plain.port, user=user)) for user in ("root", "open") * 5}
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set().union(*pool.map(connect_often, range(8))) == {"root@localhost", "open@localhost"}
+
+
+@pytest.mark.parametrize("plugin", [NATIVE, SHA2])
+def test_default_authentication_is_that_of_the_greeting_and_of_new_users(tmp_path: Path, plugin: str) -> None:
+    async def open_database() -> Any:
+        return await open_embedded(tmp_path)
+
+    with ServerThread(open_database, default_authentication=plugin) as server:
+        with RawClient(server.port) as raw:
+            assert raw.greeting.endswith(plugin.encode() + b"\0")
+        cursor = connect(server, "root").cursor()
+        cursor.execute("SELECT @@default_authentication_plugin")
+        assert cursor.fetchone() == (plugin,)
+        for identified in ("", "IDENTIFIED BY 'secret'"):
+            cursor.execute(f"CREATE USER {'new' if identified else 'bare'} {identified}")
+        cursor.execute("SELECT user, plugin FROM mysql.user WHERE user IN ('new', 'bare')")
+        assert set(cursor.fetchall()) == {("new", plugin), ("bare", plugin)}
+        assert answer(connect(server, "new", "secret")) == "new@localhost"
 
 
 def test_unknown_database_at_login_is_1049(plain: ServerThread) -> None:
