@@ -12,13 +12,16 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from backend.handshake import WrongSecret
 from backend.messages import AskStatus, Message, ShardStatus, Stop
-from backend.transport import OTHER_LOOP, Handler, Peer, WrongSecret, connect
+from backend.transport import OTHER_LOOP, Handler, Peer, connect
 from controller.registry import Address
 from dataflow.errors import Condition, Retryable
 
 PATIENCE_S = 20.0
 """How long a request waits for a shard that is lost: Spark restarts workers within seconds."""
+REFUSALS_MAX = 3
+"""A secret that is refused so often in a row is the wrong one."""
 
 log = logging.getLogger(__name__)
 
@@ -98,13 +101,16 @@ class Connections:
     async def check_secret(self) -> None:
         """Raises ValueError if a shard has another secret, so that nobody waits for it in vain."""
         for address in list(self._addresses.values())[:1]:
-            try:
-                peer = await connect(address.host, address.port, self._secret)
-            except WrongSecret:
-                raise ValueError("the secret is not that of this cluster") from None
-            except (OSError, TimeoutError):
-                continue  # it is waited for when it is needed
-            peer.close()
+            refusals = 0
+            while refusals < REFUSALS_MAX:
+                try:
+                    (await connect(address.host, address.port, self._secret)).close()
+                    return
+                except WrongSecret:  # or it was lost at that moment
+                    refusals += 1
+                except (OSError, TimeoutError):
+                    return  # it is waited for when it is needed
+            raise ValueError("the secret is not that of this cluster")
 
     async def ask(self, shard: int, message: Message) -> Any:
         """The answer to a request that may safely be sent twice."""

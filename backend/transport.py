@@ -2,8 +2,8 @@
 
 A frame is its length, the message's number, a request id and the msgpack body. Frames of a
 connection keep their order. Both ends prove that they know the cluster's secret before any
-message is looked at, and no frame may be longer than `FRAME_BYTES_MAX` (much less before
-that proof). Nothing is unpickled, ever.
+message is looked at (`backend/handshake.py`), and no frame may be longer than `FRAME_BYTES_MAX`.
+Nothing is unpickled, ever.
 
 A request carries an id ≠ 0 and its answer the same id; messages with id 0 expect no answer.
 """
@@ -11,32 +11,24 @@ A request carries an id ≠ 0 and its answer the same id; messages with id 0 exp
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
-import os
 import struct
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import msgspec
 
+from backend.handshake import Handshake, Strangers, WrongSecret
 from backend.messages import MESSAGES, Failed, Message
 from dataflow import errors
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 
 FRAME_BYTES_MAX = 256 * 1024 * 1024
 OTHER_LOOP = "a connection to the cluster belongs to the event loop that it was made on"
-_GREETING_BYTES = 4 + 16
-_PROOF_BYTES = 32
-_MAGIC = b"MRC1"
 _HEADER = struct.Struct("<IHQ")
 _NUMBERS = {message: number for number, message in enumerate(MESSAGES)}
 _DECODERS: list[msgspec.msgpack.Decoder[Any]] = [msgspec.msgpack.Decoder(message) for message in MESSAGES]
 _ENCODER = msgspec.msgpack.Encoder()
-
-class WrongSecret(ConnectionError):
-    """The other side has another cluster's secret, or none."""
-
 
 Handler = Callable[["Peer", int, Any], None]
 """handler(peer, request id, message)"""
@@ -69,7 +61,8 @@ def raise_failure(failed: Failed) -> None:
 class Peer(asyncio.Protocol):
     """One end of a connection, after the proof a stream of messages both ways.
 
-    `on_ready` is called once both sides are proven, `on_lost` once when it is over.
+    A listener's peer is among its `strangers` until it is proven. `on_ready` is called once both
+    sides are, `on_lost` once when it is over.
     """
 
     def __init__(
@@ -77,21 +70,22 @@ class Peer(asyncio.Protocol):
         secret: bytes,
         handler: Handler,
         *,
+        strangers: Strangers | None = None,
         on_ready: Callable[[Peer], None] | None = None,
         on_lost: Callable[[Peer], None] | None = None,
     ) -> None:
-        self._secret = secret
+        self._handshake = Handshake(secret, initiates=strangers is None)
+        self._strangers = strangers
         self._handler = handler
         self._on_ready = on_ready
         self._on_lost = on_lost
-        self._nonce = os.urandom(16)
-        self._theirs = b""
         self._proven = False
         self._buffer = bytearray()
         self._transport: asyncio.Transport | None = None
         self._outgoing: list[bytes] = []
         self._waiting: dict[int, asyncio.Future[Any]] = {}
-        self._next_request = 1
+        # Our requests and theirs share the connection: who listens takes even ids, the other odd ones.
+        self._next_request = 1 if strangers is None else 2
         self._loop = asyncio.get_running_loop()
         self._ready: asyncio.Future[None] = self._loop.create_future()
         self.lost = False
@@ -101,29 +95,34 @@ class Peer(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by inheritance
         self._transport.set_write_buffer_limits(high=FRAME_BYTES_MAX)
-        self._transport.write(_MAGIC + self._nonce)
+        place = self._transport.get_extra_info("peername" if self._strangers is None else "sockname")
+        if place is None:  # it has gone already
+            self._transport.abort()
+            return
+        if self._strangers is not None:
+            self._strangers.enter(self)
+        self._transport.write(self._handshake.begin(place))
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
         try:
-            if not self._proven and not self._prove():
-                return
-            self._read_frames()
+            if self._proven or self._prove():
+                self._read_frames()
         except WrongSecret as error:
-            log.warning("closing a connection: %s", error)
-            self._ready.set_exception(error)
-            self._ready.exception()
-            self.close()
+            self._refuse(error)
         except (msgspec.DecodeError, IndexError, ValueError) as error:
-            log.warning("closing a connection after a malformed message: %s", error)
-            self.close()
+            if self._proven:
+                log.warning("closing a connection after a malformed message: %s", error)
+                self.close()
+            else:
+                self._refuse(ConnectionAbortedError(str(error)))
 
     def connection_lost(self, exception: Exception | None) -> None:
         self.lost = True
         error = ConnectionResetError("connection lost")
-        if not self._ready.done():
-            self._ready.set_exception(error)
-            self._ready.exception()
+        if self._strangers is not None:
+            self._strangers.leave(self)
+        self._fail(WrongSecret("our proof was not taken") if self._handshake.awaits_verdict else error)
         waiting, self._waiting = self._waiting, {}
         for future in waiting.values():
             if not future.done():
@@ -136,31 +135,31 @@ class Peer(asyncio.Protocol):
     # --- proof of the secret
 
     def _prove(self) -> bool:
-        buffer = self._buffer
-        if not self._theirs:
-            if len(buffer) < _GREETING_BYTES:
-                return False
-            if buffer[:4] != _MAGIC:
-                raise ValueError("not a millrace process")
-            self._theirs = bytes(buffer[4:_GREETING_BYTES])
-            if self._theirs == self._nonce:
-                raise ValueError("our own greeting sent back")
-            del buffer[:_GREETING_BYTES]
+        answer = self._handshake.receive(self._buffer)
+        if answer:
             assert self._transport is not None
-            self._transport.write(self._proof(self._nonce, self._theirs))
-        if len(buffer) < _PROOF_BYTES:
+            self._transport.write(answer)
+        if not self._handshake.proven:
             return False
-        if not hmac.compare_digest(bytes(buffer[:_PROOF_BYTES]), self._proof(self._theirs, self._nonce)):
-            raise WrongSecret("the other side does not know the cluster's secret")
-        del buffer[:_PROOF_BYTES]
         self._proven = True
+        if self._strangers is not None:
+            self._strangers.leave(self)
         self._ready.set_result(None)
         if self._on_ready is not None:
             self._on_ready(self)
         return True
 
-    def _proof(self, prover: bytes, other: bytes) -> bytes:
-        return hmac.digest(self._secret, prover + other, "sha256")
+    def _refuse(self, error: ConnectionError) -> None:
+        self._buffer.clear()
+        if self._strangers is not None:
+            self._strangers.report(str(error))
+        self._fail(error)
+        self.close()
+
+    def _fail(self, error: ConnectionError) -> None:
+        if not self._ready.done():
+            self._ready.set_exception(error)
+            self._ready.exception()  # nobody need be waiting for it
 
     # --- frames
 
@@ -218,9 +217,8 @@ class Peer(asyncio.Protocol):
         """Send a request and wait for its answer; raises what the other side failed with."""
         if self.lost:
             raise ConnectionResetError("connection lost")
-        # Our requests and theirs share the connection: we take odd ids or even ones by the nonce.
-        request = self._next_request * 2 + (self._nonce < self._theirs)
-        self._next_request += 1
+        request = self._next_request
+        self._next_request += 2
         loop = self._loop
         if asyncio.get_running_loop() is not loop:
             raise RuntimeError(OTHER_LOOP)
@@ -276,8 +274,9 @@ async def listen(
 ) -> tuple[asyncio.Server, int]:
     """Serve on host:port (0: any free port); returns the server and its port."""
     loop = asyncio.get_running_loop()
+    strangers = Strangers()
     server = await loop.create_server(
-        lambda: Peer(secret, handler, on_ready=on_ready, on_lost=on_lost), host, port, backlog=1024
+        lambda: Peer(secret, handler, strangers=strangers, on_ready=on_ready, on_lost=on_lost), host, port, backlog=1024
     )
     return server, int(server.sockets[0].getsockname()[1])
 
