@@ -206,6 +206,10 @@ class ShardStatus:
     views: int
     view_bytes: int
     only_full_views_left: bool
+    damage: str = ""
+    """What of the shard's files is damaged or missing, in words; such a shard answers no reads or writes."""
+    read_only: bool = False
+    """The disk is too full to write anything: rows can be read, not changed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,4 +35,6 @@ def shard_status(
         epochs.in_doubt,
         catalog_version,
         *views,
+        damage=store.damage,
+        read_only=store.read_only,
     )

@@ -61,6 +61,8 @@ class ShardStore:
 
     def __init__(self, path: Path, durability: Durability = "fsync") -> None:
         self.path = path
+        self.damage = ""
+        self.read_only = False
         self._fsync = durability == "fsync"
         self._database = compacting_behind(lambda: _open(path))
         self._space = FreeSpace(path, RESERVE_BYTES)
