@@ -50,3 +50,11 @@ def test_eviction_is_compared_with_lru_on_the_same_lookups(tmp_path: Path) -> No
     found = {each["metric"]: each for each in bench(tmp_path, "eviction", "--quick")}
     assert 0 < found["hit_rate"]["value"] < 100 and 0 < found["hit_rate"]["peers"]["LRU"] < 100
     assert 0 < found["keys_kept"]["value"] < 3_000
+
+
+def test_stalls_are_measured_while_a_statement_is_heavy(tmp_path: Path) -> None:
+    found = {each["metric"]: each["value"] for each in bench(tmp_path, "stalls", "--rows=2000", "--only=update_all,in_list")}
+    assert found["update_all statement_s"] > 0 and found["in_list statement_s"] > 0
+    assert 0 < found["update_all hit_p99_ms"] <= found["update_all hit_max_ms"]
+    [first, second] = json.loads((tmp_path / "bench-results" / "stalls.json").read_text())["statements"]
+    assert (first["error"], second["error"]) == ("", "")
