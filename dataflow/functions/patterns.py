@@ -2,7 +2,7 @@
 
 LIKE compares character by character under the collation. Both texts are folded, each character
 to one that stands for all it equals, and the pattern becomes the cheapest test that decides it.
-REGEXP uses Python's engine; the collation decides only whether case matters.
+For REGEXP the collation decides only whether case matters; see `dataflow.regular_expressions`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from dataflow.collation.coercion import merged_collation
-from dataflow.collation.keys import character_key, is_case_sensitive
+from dataflow.collation.keys import character_key
 from dataflow.conversion import Domain
-from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Literal
 from dataflow.functions.registry import Arguments, Fragment, special
+from dataflow.regular_expressions import compiled
 from dataflow.types import BOOLEAN, SqlType
 from dataflow.types import text as text_type
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from dataflow.compile import Emitter
 
 Match = Callable[[str], bool]
+KEPT_LENGTH_MAX = 1000
+"""Longer patterns come from rows rather than from statements, and are not kept."""
 
 
 class _Folding(dict[int, str]):
@@ -84,15 +86,21 @@ def like_parts(pattern: str, escape: str) -> list[str | None]:
     return parts
 
 
-@lru_cache(maxsize=4096)
 def like_matcher(pattern: str, escape: str, collation: str) -> Match:
     """The test that `text LIKE pattern ESCAPE escape` is."""
+    return (_kept_matcher if len(pattern) <= KEPT_LENGTH_MAX else _matcher)(pattern, escape, collation)
+
+
+def _matcher(pattern: str, escape: str, collation: str) -> Match:
     fold = folding(collation)
     parts = like_parts(pattern, escape)
     if fold is None:
         return _like_test(parts)
     test = _like_test([fold(part) if part else part for part in parts])
     return lambda text: test(fold(text))
+
+
+_kept_matcher = lru_cache(maxsize=4096)(_matcher)
 
 
 def _like_test(parts: list[str | None]) -> Match:
@@ -109,9 +117,43 @@ def _like_test(parts: list[str | None]) -> Match:
             return lambda text: text.endswith(end)
         case [None, str(inner), None] if inner:
             return lambda text: inner in text
-    source = "".join(".*?" if part is None else re.escape(part) if part else "." for part in parts)
-    found = re.compile(source, re.DOTALL).fullmatch
-    return lambda text: found(text) is not None
+    return _segments_test(parts)
+
+
+def _segments_test(parts: list[str | None]) -> Match:
+    """What stands between two "%" has a fixed length, so it is enough to find each where it comes first after the one before.
+
+    The time is at most that of comparing each segment with the text at every position.
+    """
+    segments: list[list[str]] = [[]]
+    for part in parts:
+        if part is None:
+            segments.append([])
+        else:
+            segments[-1].append(part)
+    patterns = [
+        re.compile("".join(re.escape(part) if part else "." for part in segment), re.DOTALL) for segment in segments
+    ]
+    lengths = [sum(len(part) or 1 for part in segment) for segment in segments]
+    if len(patterns) == 1:
+        whole = patterns[0].fullmatch
+        return lambda text: whole(text) is not None
+    first, last = patterns[0].match, patterns[-1].match
+    inner = [pattern.search for pattern, segment in zip(patterns[1:-1], segments[1:-1]) if segment]
+
+    def test(text: str) -> bool:
+        end = len(text) - lengths[-1]
+        if lengths[0] > end or first(text) is None or last(text, end) is None:
+            return False
+        at = lengths[0]
+        for search in inner:
+            found = search(text, at, end)
+            if found is None:
+                return False
+            at = found.end()
+        return True
+
+    return test
 
 
 def like_prefix(pattern: str, escape: str = "\\") -> str:
@@ -157,48 +199,14 @@ def not_like(emitter: Emitter, call: Call) -> Fragment:
     return _like(emitter, call, negated=True)
 
 
-_CLASSES = {
-    "alnum": "a-zA-Z0-9", "alpha": "a-zA-Z", "blank": " \\t", "cntrl": "\\x00-\\x1f\\x7f", "digit": "0-9",
-    "graph": "\\x21-\\x7e", "lower": "a-z", "print": "\\x20-\\x7e", "punct": "!-/:-@\\[-`{-~", "space": "\\s",
-    "upper": "A-Z", "xdigit": "0-9A-Fa-f", "word": "\\w",
-}  # fmt: skip
-_CLASS = re.compile(r"\[:(\w+):\]")
-
-
-@lru_cache(maxsize=1024)
-def compile_regex(pattern: str, collation: str, flags: str = "") -> re.Pattern[str]:
-    """`flags` are REGEXP_LIKE's match type: c, i, m, n, u."""
-    options = re.RegexFlag(0) if is_case_sensitive(collation) else re.IGNORECASE
-    for flag in flags:
-        match flag:
-            case "c":
-                options &= ~re.IGNORECASE
-            case "i":
-                options |= re.IGNORECASE
-            case "m":
-                options |= re.MULTILINE
-            case "n":
-                options |= re.DOTALL
-            case "u":
-                pass
-            case _:
-                raise InvalidStatement(Condition.WRONG_ARGUMENTS, "regexp_like")
-    source = pattern.replace("[[:<:]]", r"\b(?=\w)").replace("[[:>:]]", r"\b(?<=\w)")
-    source = _CLASS.sub(lambda found: _CLASSES.get(found[1], found[0]), source)
-    try:
-        return re.compile(source, options)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise InvalidStatement(Condition.REGEXP_ERROR, error) from None
-
-
 def _regexp(emitter: Emitter, call: Call, negated: bool) -> Fragment:
     collation = merged_collation(call.arguments[:2], "regexp")
-    name = emitter.constant(compile_regex)
+    name = emitter.constant(compiled)
     sides = [emitter.convert(argument, Domain.TEXT) for argument in call.arguments]
-    outcome = "+({} is None)" if negated else "+({} is not None)"
+    outcome = "+(not {})" if negated else "+{}"
 
-    def body(value: str, pattern: str, flags: str = "''") -> str:
-        return outcome.format(f"{name}({pattern}, {collation!r}, {flags}).search({value})")
+    def body(value: str, pattern: str, match_type: str = "''") -> str:
+        return outcome.format(f"{name}({pattern}, {collation!r}, {match_type}).is_in({value})")
 
     return emitter.propagate(sides, body)
 

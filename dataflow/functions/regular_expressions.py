@@ -1,29 +1,23 @@
-"""REGEXP_REPLACE, REGEXP_SUBSTR and REGEXP_INSTR; how patterns are compiled is in `patterns`."""
+"""REGEXP_REPLACE, REGEXP_SUBSTR and REGEXP_INSTR; how patterns are matched is in `dataflow.regular_expressions`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from itertools import islice
 
 from dataflow.collation.coercion import merged_collation
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.functions.patterns import compile_regex
 from dataflow.functions.registry import Arguments, Domain, function
 from dataflow.functions.strings import unbounded
+from dataflow.regular_expressions import Match, RegularExpression, compiled
 from dataflow.types import BIGINT
 
 
-def _compiler(arguments: Arguments) -> Callable[[str, str], re.Pattern[str]]:
+def _compiler(arguments: Arguments) -> Callable[[str, str], RegularExpression]:
     """From a pattern and MySQL's letters for how to match; the collation says whether case matters."""
     collation = merged_collation(arguments[:2], "regexp")
-
-    def compiled(pattern: str, match_type: str) -> re.Pattern[str]:
-        if not pattern:
-            raise InvalidStatement(Condition.INVALID_REGULAR_EXPRESSION)
-        return compile_regex(pattern, collation, match_type)
-
-    return compiled
+    return lambda pattern, match_type: compiled(pattern, collation, match_type)
 
 
 def _start(value: str, position: int) -> int:
@@ -32,12 +26,11 @@ def _start(value: str, position: int) -> int:
     return position - 1
 
 
-def _occurrence(pattern: re.Pattern[str], value: str, position: int, number: int) -> re.Match[str] | None:
-    start = _start(value, position)
-    for count, match in enumerate(pattern.finditer(value, start), 1):
-        if count >= number:
-            return match
-    return None
+def _occurrence(
+    expression: RegularExpression, value: str, position: int, number: int, captures: bool = False
+) -> Match | None:
+    found = expression.matches(value, _start(value, position), captures)
+    return next(islice(found, max(number, 1) - 1, None), None)
 
 
 _SEARCH = (Domain.TEXT, Domain.TEXT, Domain.INTEGER, Domain.INTEGER)
@@ -45,10 +38,10 @@ _SEARCH = (Domain.TEXT, Domain.TEXT, Domain.INTEGER, Domain.INTEGER)
 
 @function("regexp_substr", arguments=(*_SEARCH, Domain.TEXT), optional=3, result=unbounded(0), specialise=True)
 def regexp_substr(arguments: Arguments) -> Callable[..., str | None]:
-    compiled = _compiler(arguments)
+    compiled_for = _compiler(arguments)
 
     def apply(value: str, pattern: str, position: int = 1, occurrence: int = 1, match_type: str = "") -> str | None:
-        match = _occurrence(compiled(pattern, match_type), value, position, occurrence)
+        match = _occurrence(compiled_for(pattern, match_type), value, position, occurrence)
         return match[0] if match else None
 
     return apply
@@ -57,38 +50,44 @@ def regexp_substr(arguments: Arguments) -> Callable[..., str | None]:
 @function("regexp_instr", arguments=(*_SEARCH, Domain.INTEGER, Domain.TEXT), optional=4, result=BIGINT, specialise=True)
 def regexp_instr(arguments: Arguments) -> Callable[..., int]:
     """With `return_option` 1 the position after the match."""
-    compiled = _compiler(arguments)
+    compiled_for = _compiler(arguments)
 
     def apply(
         value: str, pattern: str, position: int = 1, occurrence: int = 1, return_option: int = 0, match_type: str = ""
     ) -> int:
         if return_option not in (0, 1):
             raise InvalidStatement(Condition.WRONG_ARGUMENTS, "regexp_instr: return_option must be 1 or 0.")
-        match = _occurrence(compiled(pattern, match_type), value, position, occurrence)
-        return match.span()[return_option] + 1 if match else 0
+        match = _occurrence(compiled_for(pattern, match_type), value, position, occurrence)
+        return (match.end() if return_option else match.start()) + 1 if match else 0
 
     return apply
 
 
-@lru_cache(maxsize=256)
-def _replacement(layout: str, groups: int) -> Callable[[re.Match[str]], str]:
-    """$1 is a group, \\$ a dollar sign."""
+_LAYOUT = re.compile(r"\\(.)|\$(\d+)|\$\{(\w*)\}|(\$)|([^\\$]+)", re.DOTALL | re.ASCII)
+
+
+def _replacement(layout: str, expression: RegularExpression) -> list[str | int]:
+    """Texts and numbers of groups: $1 and ${name} are groups, \\$ a dollar sign."""
     pieces: list[str | int] = []
-    for escaped, digits, name, plain in re.findall(r"\\(.)|\$(\d+)|\$\{(\w+)\}|([^\\$]+)", layout, re.DOTALL):
+    for escaped, digits, name, dollar, plain in _LAYOUT.findall(layout):
         if digits:
-            number = int(digits[0])
             kept = 1
-            while kept < len(digits) and int(digits[: kept + 1]) <= groups:
+            while kept < len(digits) and int(digits[: kept + 1]) <= expression.groups:
                 kept += 1
-                number = int(digits[:kept])
-            if number > groups:
+            if int(digits[:kept]) > expression.groups:
                 raise InvalidStatement(Condition.REGULAR_EXPRESSION_INDEX)
-            pieces += [number, digits[kept:]]
-        elif name:
-            raise InvalidStatement(Condition.INVALID_REGULAR_EXPRESSION)
+            pieces += [int(digits[:kept]), digits[kept:]]
+        elif dollar or name or plain == escaped == "":
+            if name not in expression.names:
+                raise InvalidStatement(Condition.REGULAR_EXPRESSION_GROUP_NAME)
+            pieces.append(expression.names[name])
         else:
             pieces.append(escaped or plain)
-    return lambda match: "".join([piece if isinstance(piece, str) else match[piece] or "" for piece in pieces])
+    return pieces
+
+
+def _filled(pieces: list[str | int], match: Match) -> str:
+    return "".join([piece if isinstance(piece, str) else match[piece] or "" for piece in pieces])
 
 
 @function(
@@ -100,21 +99,21 @@ def _replacement(layout: str, groups: int) -> Callable[[re.Match[str]], str]:
 )
 def regexp_replace(arguments: Arguments) -> Callable[..., str]:
     """`occurrence` 0 replaces all of them."""
-    compiled = _compiler(arguments)
+    compiled_for = _compiler(arguments)
 
     def apply(
         value: str, pattern: str, new: str, position: int = 1, occurrence: int = 0, match_type: str = ""
     ) -> str:
-        expression = compiled(pattern, match_type)
-        replacement = _replacement(new, expression.groups)
-        start = _start(value, position)
+        expression = compiled_for(pattern, match_type)
+        pieces = _replacement(new, expression)
+        captures = any(isinstance(piece, int) for piece in pieces)
         if occurrence > 0:
-            match = _occurrence(expression, value, position, occurrence)
-            return value[: match.start()] + replacement(match) + value[match.end() :] if match else value
-        pieces, last = [], 0
-        for match in expression.finditer(value, start):
-            pieces += [value[last : match.start()], replacement(match)]
+            match = _occurrence(expression, value, position, occurrence, captures)
+            return value[: match.start()] + _filled(pieces, match) + value[match.end() :] if match else value
+        parts, last = [], 0
+        for match in expression.matches(value, _start(value, position), captures):
+            parts += [value[last : match.start()], _filled(pieces, match)]
             last = match.end()
-        return "".join(pieces) + value[last:]
+        return "".join(parts) + value[last:]
 
     return apply

@@ -84,4 +84,4 @@ def test_regular_expressions_ignore_case_as_the_collation_does() -> None:
 def test_a_bad_regular_expression_is_an_error() -> None:
     with pytest.raises(InvalidStatement) as raised:
         compile_scalar(call("regexp", S, Literal("(", text(1))))(("x",), ())
-    assert raised.value.condition is Condition.REGEXP_ERROR
+    assert raised.value.condition is Condition.REGULAR_EXPRESSION_PARENTHESIS
