@@ -33,7 +33,7 @@ test-slow: $(READY) $(TEST_READY) ## the long tests: crashes, cluster, thousands
 test-clients: $(READY) $(TEST_READY) ## drivers of other languages and dumps, here and on MariaDB (installs Debian and npm packages)
 	$(BIN)/python -m pytest -m slow --timeout 3600 tests/clients $(ARGS)
 
-compatibility: $(READY) $(TEST_READY) ## SQLAlchemy's and Django's own tests here and on MariaDB (20 minutes)
+compatibility: $(READY) $(TEST_READY) ## SQLAlchemy's, Django's and (--suite mariadb-test) MariaDB's own tests here and on MariaDB
 	$(BIN)/python -m tests.compatibility $(ARGS)
 
 lint: $(READY) $(TEST_READY) ## ruff
@@ -72,6 +72,7 @@ $(TEST_READY): requirements-test.lock $(READY)
 	@missing=; need() { missing="$$missing $$1"; }; \
 	  PATH="$$PATH:/usr/sbin"; \
 	  command -v mariadbd >/dev/null && command -v mariadb-install-db >/dev/null || need 'mariadb-server-core mariadb-client-core'; \
+	  [ -d /usr/share/mysql/mysql-test/main ] || need mariadb-test-data; \
 	  command -v gcc >/dev/null || need gcc; \
 	  command -v pkg-config >/dev/null || need pkg-config; \
 	  command -v mariadb_config >/dev/null || need libmariadb-dev; \

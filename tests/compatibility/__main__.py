@@ -1,6 +1,7 @@
-"""SQLAlchemy's and Django's own test suites, and two applications, on millrace and on MariaDB.
+"""SQLAlchemy's and Django's own test suites, two applications, and MariaDB's test files, on millrace and on MariaDB.
 
     python -m tests.compatibility [--suite apps|sqlalchemy|django] [--only millrace|mariadb] [label …]
+    python -m tests.compatibility --suite mariadb-test [--workers 2] [--repeat 3] [--document] [file …]
 
 The suites come from the projects' source distributions, in the versions of
 requirements-compatibility.lock, and run from a venv of their own under --folder. Nothing in
@@ -23,6 +24,8 @@ from pathlib import Path
 
 import pymysql
 
+from tests.compatibility.mariadb_test import run as mariadb_test
+from tests.compatibility.mariadb_test.document import write_document
 from tests.mariadb import MariaDB
 from tests.serving import MillraceServer
 
@@ -153,15 +156,27 @@ def server(name: str) -> Iterator[int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("labels", nargs="*", help="Django's test labels; all that docs/compatibility.md lists by default")
-    parser.add_argument("--suite", choices=tuple(SUITES), action="append")
+    parser.add_argument("labels", nargs="*", help="Django's test labels, or files of mariadb-test; all of docs/compatibility.md by default")
+    parser.add_argument("--suite", choices=(*SUITES, "mariadb-test"), action="append")
     parser.add_argument("--only", choices=("millrace", "mariadb"), action="append")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "millrace-compatibility")
+    parser.add_argument("--workers", type=int, default=1, help="mariadb-test: more than one is a real cluster")
+    parser.add_argument("--repeat", type=int, default=1, help="mariadb-test: ask every SELECT so often, the last time of its view")
+    parser.add_argument("--processes", type=int, default=2, help="mariadb-test: files at once, each with servers of its own")
+    parser.add_argument("--differences", type=Path, help="mariadb-test: where all differences go, a line of JSON each")
+    parser.add_argument("--document", action="store_true", help="mariadb-test: write the figures to docs/compatibility.md")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
+    if given.suite == ["mariadb-test"]:
+        options = mariadb_test.Options(workers=given.workers, repeats=given.repeat)
+        differences = given.differences or given.folder / "differences.jsonl"
+        reports = mariadb_test.main(given.labels, options, given.processes, differences)
+        if given.document:
+            write_document(reports)
+        return
     python = prepare(given.folder)
     for name in given.only or ("mariadb", "millrace"):
-        for suite in given.suite or SUITES:
+        for suite in [each for each in given.suite or SUITES if each in SUITES]:
             with server(name) as port:
                 log = given.folder / f"{suite}-{name}.log"
                 score = SUITES[suite](python, given.folder, port, log, tuple(given.labels))

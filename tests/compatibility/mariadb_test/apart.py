@@ -1,0 +1,55 @@
+"""Differences that are not millrace's to mend: rules, each with its reason, in `apart.toml`.
+
+A rule holds when all that it says does: `statement` and `message` (millrace's, or MariaDB's) are regular
+expressions that are searched for, `kinds` are names of `Kind`, `codes` are MariaDB's and millrace's error (0 is none).
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.compatibility.mariadb_test.comparison import Kind
+from tests.compatibility.mariadb_test.lines import Answer
+
+PATH = Path(__file__).with_name("apart.toml")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    reason: str
+    statement: re.Pattern[str] | None
+    message: re.Pattern[str] | None
+    kinds: frozenset[str]
+    codes: frozenset[tuple[int, int]]
+
+    def holds(self, statement: str, kind: Kind, expected: Answer, found: Answer) -> bool:
+        return (
+            (self.statement is None or self.statement.search(statement) is not None)
+            and (self.message is None or self.message.search(f"{expected.message}\n{found.message}") is not None)
+            and (not self.kinds or kind.value in self.kinds)
+            and (not self.codes or (expected.code, found.code) in self.codes)
+        )
+
+
+class Rules:
+    def __init__(self, path: Path = PATH) -> None:
+        content = tomllib.loads(path.read_text())
+        self.files: dict[str, str] = {
+            pattern: each["reason"] for each in content["files"] for pattern in each["patterns"].split()
+        }
+        self._rules = [
+            Rule(
+                each["reason"],
+                re.compile(each["statement"], re.IGNORECASE | re.VERBOSE) if "statement" in each else None,
+                re.compile(each["message"], re.IGNORECASE) if "message" in each else None,
+                frozenset(each.get("kinds", ())),
+                frozenset((first, second) for first, second in each.get("codes", ())),
+            )
+            for each in content["rules"]
+        ]
+
+    def reason(self, statement: str, kind: Kind, expected: Answer, found: Answer) -> str:
+        return next((rule.reason for rule in self._rules if rule.holds(statement, kind, expected, found)), "")

@@ -1,0 +1,259 @@
+"""A test file's statements, put to both servers: what each answered, and what that means for the statements that follow.
+
+After a write the tables that it names are read from both servers through connections of their own, which see what is committed.
+A table whose content differs is made the same again, if that can be done (`mending.py`); else it is *doubtful*, like a table that
+only one server has and a view, variable or prepared statement that came of it. What differs and names something doubtful
+has followed from an earlier difference.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from tests.compatibility.mariadb_test.apart import Rules
+from tests.compatibility.mariadb_test.comparison import Kind, judge, same_rows
+from tests.compatibility.mariadb_test.lines import Address, Answer, Line
+from tests.compatibility.mariadb_test.mending import copy_table
+from tests.compatibility.mariadb_test.rewriting import Rewriting
+from tests.compatibility.mariadb_test.script import Ended, Pair
+from tests.compatibility.mariadb_test.servers import ROUNDING
+
+COMPARED_ROWS_MAX = 1_000
+COUNTED_ROWS_MAX = 20_000
+WORD = re.compile(r"@?@?[\w$]+")
+CREATED = re.compile(
+    r"\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:\w+\s*=\s*\S+\s+)*(?:SQL\s+SECURITY\s+\w+\s+)?(?:TEMPORARY\s+|UNIQUE\s+|FULLTEXT\s+|AGGREGATE\s+)?"
+    r"(\w+)\s+(?:IF\s+NOT\s+EXISTS\s+)?([`\w$.]+)",
+    re.IGNORECASE,
+)
+DEFINES = re.compile(r"\s*(CREATE|ALTER|DROP|RENAME)\b", re.IGNORECASE)
+DROPS = re.compile(r"\s*DROP\s+(TEMPORARY\s+)?(TABLES?|VIEWS?|PREPARE)\b|\s*DEALLOCATE\b", re.IGNORECASE)
+WRITES = re.compile(r"\s*(INSERT|REPLACE|UPDATE|DELETE|LOAD|TRUNCATE|ALTER|CREATE|RENAME|CALL|EXECUTE|WITH|COMMIT|ROLLBACK|XA|BEGIN|START)\b", re.IGNORECASE)
+ENDS_TRANSACTION = re.compile(r"\s*(COMMIT|ROLLBACK|BEGIN|START|CREATE|ALTER|XA|SET\s+autocommit)\b", re.IGNORECASE)
+ASSIGNED = re.compile(r"(@[\w$]+)\s*:?=|INTO\s+((?:@[\w$]+\s*,?\s*)+)", re.IGNORECASE)
+PREPARED = re.compile(r"\s*PREPARE\s+(\w+)\s+FROM\s+(.*)", re.IGNORECASE | re.DOTALL)
+EXECUTED = re.compile(r"\s*EXECUTE\s+(\w+)", re.IGNORECASE)
+USED = re.compile(r"\s*USE\s+`?(\w+)`?", re.IGNORECASE)
+REPEATABLE = re.compile(r"\s*\(*\s*SELECT\b", re.IGNORECASE)
+UNREPEATABLE = re.compile(r":=|\bINTO\b|LOCK|RAND|UUID|SLEEP|NOW|SYSDATE|CURTIME|CURRENT_|FOUND_ROWS|ROW_COUNT|LAST_INSERT_ID|NEXT|FOR\s+UPDATE|@@", re.IGNORECASE)
+
+
+def created_table(statement: str) -> str:
+    """The table that a statement would make, "" for other statements."""
+    found = CREATED.match(statement)
+    return found[2] if found and found[1].upper() in ("TABLE", "VIEW") else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    place: str
+    statement: str
+    kind: Kind
+    expected: str = ""
+    found: str = ""
+    reason: str = ""
+
+
+class Dialogue:
+    def __init__(
+        self, oracle: Address, millrace: Address, rewriting: Rewriting, rules: Rules, timeout_s: float, repeats: int,
+        record: Callable[[Verdict], None],
+    ) -> None:  # fmt: skip
+        self._addresses = oracle, millrace
+        self._rewriting, self._rules, self._timeout_s, self._repeats, self._record = rewriting, rules, timeout_s, repeats, record
+        self._lines: dict[str, tuple[Line, Line]] = {}
+        self._databases: dict[str, str] = {}
+        self._current = "default"
+        self._sent: dict[str, tuple[Pair, str]] = {}
+        self._doubtful: set[str] = set()
+        self._tables: set[str] = set()
+        self._pending: set[str] = set()
+        self._prepared: dict[str, str] = {}
+        self.connect("default", "root", "", "test")
+        self._observers = self._pair("root", "", "test")
+        self._observers[0].ask("SET lock_wait_timeout = 0")
+
+    def close(self) -> None:
+        for pair in (*self._lines.values(), self._observers):
+            for line in pair:
+                line.close()
+
+    def _pair(self, user: str, password: str, database: str) -> tuple[Line, Line]:
+        first, second = self._addresses
+        return Line(first, user, password, database, self._timeout_s), Line(second, user, password, database, self._timeout_s)
+
+    def connect(self, name: str, user: str, password: str, database: str) -> None:
+        with contextlib.suppress(Exception):  # an account that one of them does not have: nothing is asked there
+            self._lines[name] = self._pair(user, password, database)
+        self._databases[name] = database
+        self._current = name
+
+    def use(self, name: str) -> None:
+        self._current = name
+
+    def disconnect(self, name: str) -> None:
+        for line in self._lines.pop(name, ()):
+            line.close()
+
+    def look_up(self, query: Pair, column: str, row: int) -> Pair:
+        if self._current not in self._lines:
+            return "", ""
+        values = []
+        for line, sql in zip(self._lines[self._current], query):
+            answer = line.ask(sql)
+            rows = answer.rows or []
+            names = [name.lower() for name in answer.columns]
+            index = names.index(column.lower()) if column.lower() in names else 0
+            found = len(rows) >= row and len(rows[row - 1]) > index
+            cell = rows[row - 1][index] if found else None
+            values.append("" if cell is None else cell.decode("utf-8", "surrogateescape"))
+        return values[0], values[1] or values[0]
+
+    def send(self, statement: Pair, place: str) -> None:
+        if self._current in self._lines:
+            self._sent[self._current] = statement, place
+            for line, sql in zip(self._lines[self._current], self._rewriting.rewrite(statement)):
+                line.send(sql)
+
+    def reap(self) -> None:
+        if self._current in self._lines and self._current in self._sent:
+            statement, place = self._sent.pop(self._current)
+            first, second = self._lines[self._current]
+            self._weigh(statement[0], place, first.reap(), second.reap(), ())
+
+    def ask(self, statement: Pair, place: str, hidden: Sequence[int]) -> Pair:
+        if self._current not in self._lines:
+            return "0", "0"
+        if any(line.is_waiting for line in self._lines[self._current]):
+            self.reap()
+        first, second = self._lines[self._current]
+        texts = self._rewriting.rewrite(statement)
+        expected = first.ask(texts[0])
+        if re.search(r"\bSET\b.*sql_mode", texts[0], re.IGNORECASE | re.DOTALL):
+            first.ask(ROUNDING)
+        found = second.ask(texts[1])
+        if (name := created_table(texts[1])) and 1050 in (expected.code, found.code) and expected.code != found.code:
+            expected, found = self._made_again(name, texts, expected, found)
+        if self._repeats > 1 and found.rows is not None and REPEATABLE.match(texts[1]) and not UNREPEATABLE.search(texts[1]):
+            found = self._repeated(second, texts[1], found, hidden)
+        self._weigh(texts[0], place, expected, found, hidden)
+        if found.timed_out and not self._observers[1].ask("SELECT 1").rows:
+            raise Ended  # the server does nothing else any more
+        return str(expected.code), str(found.code)
+
+    def _made_again(self, name: str, texts: Pair, expected: Answer, found: Answer) -> tuple[Answer, Answer]:
+        """The answers to CREATE TABLE without the table that only one server has from before."""
+        first, second = self._lines[self._current]
+        if expected.code == 1050:
+            first.ask(f"DROP TABLE {name}")
+            return first.ask(texts[0]), found
+        second.ask(f"DROP TABLE {name}")
+        return expected, second.ask(texts[1])
+
+    def _repeated(self, line: Line, text: str, found: Answer, hidden: Sequence[int]) -> Answer:
+        """The answer of the view that the query has become, if it is another one."""
+        for _ in range(self._repeats - 1):
+            again = line.ask(text)
+            if judge(text, found, again, hidden) is not Kind.SAME:
+                return again
+        return found
+
+    def _weigh(self, statement: str, place: str, expected: Answer, found: Answer, hidden: Sequence[int]) -> None:
+        if (used := USED.match(statement)) is not None:
+            self._databases[self._current] = used[1]
+        whole = statement
+        if (prepared := PREPARED.match(statement)) is not None:
+            self._prepared[prepared[1].lower()] = prepared[2]
+        elif (executed := EXECUTED.match(statement)) is not None:
+            whole = f"{statement} {self._prepared.get(executed[1].lower(), '')}"
+        kind = judge(statement, expected, found, hidden)
+        words = {word.lower() for word in WORD.findall(whole)}
+        doubtful = bool(words & self._doubtful)
+        before = set(self._doubtful)
+        difference = self._follow(statement, words, kind, doubtful)
+        shown = str(expected), str(found)
+        if difference and kind in (Kind.SAME, Kind.WARNINGS, Kind.COUNTS):
+            kind, shown = Kind.STORED, difference
+        if kind is Kind.SAME:
+            return self._record(Verdict(place, statement, kind))
+        reason = self._rules.reason(statement, kind, expected, found)
+        if not reason and kind is Kind.ROWS and self._is_arbitrary(statement, expected, found):
+            reason = "the rows of a group, or their order, leave the answer open"
+        if reason:
+            kind = Kind.APART
+        elif words & before:
+            kind = Kind.FOLLOWED
+        self._record(Verdict(place, statement, kind, *shown, reason))
+
+    def _is_arbitrary(self, statement: str, expected: Answer, found: Answer) -> bool:
+        """Whether MySQL refuses the statement where it must have one answer, or members of lists have changed places."""
+        if re.search(r"GROUP_CONCAT|ARRAYAGG", statement, re.IGNORECASE):
+            sides = [replace(each, rows=[tuple(cell and bytes(sorted(cell)) for cell in row) for row in each.rows or ()]) for each in (expected, found)]
+            if same_rows(statement, sides[0], sides[1], ()):
+                return True
+        line = self._lines[self._current][1]
+        line.ask("SET @mode_before = @@sql_mode, sql_mode = CONCAT(@@sql_mode, ',ONLY_FULL_GROUP_BY')")
+        answer = line.ask(statement)
+        line.ask("SET sql_mode = @mode_before")
+        return answer.code in (1055, 1140)
+
+    def _follow(self, statement: str, words: set[str], kind: Kind, doubtful: bool) -> tuple[str, str] | None:
+        """Keep what is doubtful up to date; what is stored differently because of this statement."""
+        refused = kind in (Kind.REFUSED_HERE, Kind.REFUSED_THERE, Kind.TIME_OUT)
+        created = CREATED.match(statement)
+        name = created[2].replace("`", "").split(".")[-1].lower() if created else ""
+        if created_table(statement):
+            self._tables.add(name)
+        named = words & self._tables
+        if DROPS.match(statement):
+            if refused:
+                self._drop_rest(named)
+            self._doubtful -= words
+        elif DEFINES.match(statement) and (refused or (doubtful and created and created[1].upper() == "VIEW")):
+            self._doubtful |= {name} - {""} if created_table(statement) else named | ({name} - {""})
+        elif kind is Kind.SAME and created:
+            self._doubtful -= {name}
+        if refused or kind is Kind.ROWS or doubtful:
+            assigned = {each.lower() for pair in ASSIGNED.findall(statement) for part in pair for each in WORD.findall(part)}
+            self._doubtful |= assigned
+            if (prepared := PREPARED.match(statement)) is not None and refused:
+                self._doubtful.add(prepared[1].lower())
+        if not WRITES.match(statement):
+            return None
+        self._pending |= named
+        checked = self._pending if ENDS_TRANSACTION.match(statement) else named
+        difference = None
+        for table in sorted(checked):
+            difference = self._stored_difference(table) or difference
+        if ENDS_TRANSACTION.match(statement):
+            self._pending = set()
+        return difference
+
+    def _drop_rest(self, names: set[str]) -> None:
+        """MariaDB drops the tables that are there, MySQL 8.0 all or none: let both have none."""
+        for line in self._lines[self._current]:
+            for name in names:
+                line.ask(f"DROP TABLE IF EXISTS `{name}`")
+
+    def _stored_difference(self, table: str) -> tuple[str, str] | None:
+        name = f"`{self._databases.get(self._current, 'test')}`.`{table}`"
+        counted = self._observers[0].ask(f"SELECT COUNT(*) FROM {name}")
+        if counted.rows is None:
+            return None  # not there, temporary, or locked: as far as can be seen it is the same
+        count = int(counted.rows[0][0] or 0)
+        if count > COUNTED_ROWS_MAX:
+            return None
+        sql = f"SELECT {'COUNT(*)' if count > COMPARED_ROWS_MAX else '*'} FROM {name}"
+        expected, found = (line.ask(sql) for line in self._observers)
+        if expected.rows is None or found.timed_out or (found.rows is not None and same_rows(sql, expected, found, ())):
+            return None
+        self._doubtful.add(table)
+        if count <= COMPARED_ROWS_MAX:
+            copy_table(*self._observers, name, expected)
+            again = self._observers[1].ask(sql)
+            if again.rows is not None and same_rows(sql, expected, again, ()):
+                self._doubtful.discard(table)
+        return f"{table} has {expected}", f"{table} has {found}"
