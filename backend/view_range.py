@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from dataflow.ordering import Bound, value_key
+from dataflow.comparison import order_key
+from dataflow.ordering import Bound
 from dataflow.types import BLOBS, STRINGS, Kind, SqlType
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -73,8 +74,8 @@ _decode = msgspec.msgpack.Decoder(tuple[_Encoded | None, _Encoded | None]).decod
 
 def key_type(kind: SqlType) -> Any:
     """What a key of the order over such a column is decoded as."""
-    if kind.kind is Kind.ENUM:
+    if kind.kind in (Kind.ENUM, Kind.SET):
         return int | None
     if kind.kind in STRINGS:
-        return str | None if value_key(kind) is None else bytes | None
+        return str | None if order_key(kind) is None else bytes | None
     return bytes | None if kind.kind in BLOBS else int | float | Decimal | None

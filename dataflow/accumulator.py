@@ -20,10 +20,11 @@ from functools import reduce
 from typing import Any
 
 from dataflow import documents
+from dataflow.comparison import order_key
 from dataflow.errors import Unsupported
 from dataflow.functions.arithmetic import divide_decimal
 from dataflow.node import AggregateFunction
-from dataflow.ordering import entry_key, order_key, value_key
+from dataflow.ordering import entry_key, order_source
 from dataflow.sorting import sort_in_pieces
 from dataflow.source import Source
 from dataflow.types import INTEGERS, REALS, Kind, SqlType
@@ -205,11 +206,10 @@ def _sum(function: AggregateFunction) -> Accumulator:
         return value if integral or argument.kind is Kind.DECIMAL else f"{code.constant(_decimal)}({value})"
 
     def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
-        value = _given(code, function, columns)
+        added = number(code, _given(code, function, columns))
         if function.distinct:
-            _tally(code, slots[0], value, weight)
+            _tally(code, slots[0], added, weight)
             return
-        added = number(code, value)
         if exact and not integral:
             wide = code.constant(_WIDE)
             code.line(f"{slots[0]} = {wide}.add({slots[0]}, {wide}.multiply({added}, {weight}))")
@@ -223,9 +223,7 @@ def _sum(function: AggregateFunction) -> Accumulator:
         else:
             finish = f"{code.constant(_float_average if average else _float_sum)}({{}}, {{}})"
         if function.distinct:
-            total = f"sum({number(code, 'x')} for x in {slots[0]})"
-            if exact and not integral:
-                total = f"{code.constant(_wide_sum)}({slots[0]})"
+            total = f"{code.constant(_wide_sum) if exact and not integral else 'sum'}({slots[0]})"
             return finish.format(total, f"len({slots[0]})")
         return finish.format(slots[0], slots[1])
 
@@ -233,7 +231,7 @@ def _sum(function: AggregateFunction) -> Accumulator:
 
 
 def _wide_sum(values: Any) -> Decimal:
-    return reduce(_WIDE.add, (_decimal(value) for value in values), Decimal(0))
+    return reduce(_WIDE.add, values, Decimal(0))
 
 
 def _decimal(value: Any) -> Decimal:
@@ -304,7 +302,7 @@ def _group_concat(function: AggregateFunction) -> Accumulator:
 
     def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
         value = _given(code, function, columns)
-        parts = [order_key(code, each, columns) for each in function.order]
+        parts = [order_source(code, each, columns) for each in function.order]
         code.line(f"{slots[0]}.add(({', '.join([*parts, code.part(value, kind), value])},), {weight})")
 
     def result(code: Source, slots: Slots) -> str:
@@ -331,7 +329,7 @@ def _concatenated(bag: OrderedBag, function: AggregateFunction) -> str | None:
 def _json_array(function: AggregateFunction) -> Accumulator:
     """All values, NULLs too, in their own order: the order of the rows leaves no trace."""
     kind = function.arguments[0].type
-    key, document = value_key(kind), _document(kind)
+    key, document = order_key(kind), _document(kind)
     entry = lambda value: (value is not None, 0 if value is None else key(value) if key else value, document(value))  # noqa: E731
 
     def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:

@@ -22,7 +22,18 @@ from dataflow.conversion import Domain, conversion, decode, encode, member_bits,
 from dataflow.errors import Unsupported
 from dataflow.expression import Expression, Literal
 from dataflow.fragment import Fragment
-from dataflow.types import BLOBS, DATES, INTEGERS, NUMBERS, REALS, STRINGS, Kind, SqlType, Value
+from dataflow.types import (
+    BLOBS,
+    DATES,
+    DEFAULT_COLLATION,
+    INTEGERS,
+    NUMBERS,
+    REALS,
+    STRINGS,
+    Kind,
+    SqlType,
+    Value,
+)
 
 if TYPE_CHECKING:
     from dataflow.compile import Emitter
@@ -169,7 +180,7 @@ def equality_key(source: SqlType) -> Key | None:
     if source.kind is Kind.JSON:
         return documents.order_key
     if source.kind in STRINGS:
-        name = source.collation or "utf8mb4_0900_ai_ci"
+        name = source.collation or DEFAULT_COLLATION
         return None if name == "utf8mb4_0900_bin" else collation_key(name)
     return None
 
@@ -191,6 +202,13 @@ def order_key(source: SqlType) -> Key | None:
             return member_bits(source)
         case _:
             return equality_key(source)
+
+
+def extreme_key(source: SqlType) -> Key | None:
+    """As `order_key`, for MIN and MAX, which compare ENUM and SET values as texts."""
+    if source.kind in (Kind.ENUM, Kind.SET):
+        return collation_key(source.collation or DEFAULT_COLLATION)
+    return order_key(source)
 
 
 class Descending:

@@ -23,11 +23,12 @@ from typing import Any, TypeVar
 
 from dataflow import numerals
 from dataflow.conversion import Domain, conversion
+from dataflow.conversion.moments import NUMERIC_DOMAINS, written_moment
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Column, Expression, Literal, Parameter, columns_of, walk
 from dataflow.fragment import Fragment
 from dataflow.functions.registry import is_volatile, lookup
-from dataflow.types import NUMBERS, TEMPORALS, Kind, Row, SqlType, Value
+from dataflow.types import NUMBERS, TEMPORALS, TEXTS, Kind, Row, SqlType, Value
 
 Parameters = Sequence[Value]
 Emitted = TypeVar("Emitted")
@@ -140,6 +141,8 @@ class Emitter:
         function, nullable = found.function, found.nullable
         if domain is Domain.JSON_VALUE and not isinstance(expression, Column) and _is_boolean(expression):
             function = _json_boolean
+        if domain in NUMERIC_DOMAINS and expression.type.kind in TEXTS and _is_date_sum(expression):
+            function = written_moment(domain)
         if isinstance(expression, Literal):
             value: Any = expression.value
             for step in (function, key):
@@ -300,6 +303,11 @@ def _is_foldable(expression: Expression) -> bool:
     return True
 
 
+def _is_date_sum(expression: Expression) -> bool:
+    """'2000-01-01' + INTERVAL 1 DAY: a text, but as a number that of the date."""
+    return isinstance(expression, Call) and expression.function in ("date_add", "date_sub", "adddate", "subdate")
+
+
 def _is_boolean(expression: Expression) -> bool:
     return expression.type.kind is Kind.TINYINT and expression.type.length == 1
 
@@ -311,7 +319,7 @@ def _json_boolean(value: object) -> str:
 def _is_unsettled(expression: Expression) -> bool:
     """Whether a DECIMAL may have other digits than its type."""
     match expression:
-        case Call(function="cast"):
+        case Call(function="cast" | "unsettled"):
             return False
         case Call(function=function) if function not in _EXACT_DECIMALS:
             return True

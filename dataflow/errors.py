@@ -71,6 +71,7 @@ class Condition(Enum):
     TRUNCATED_WRONG_VALUE = (1292, "22007", "Incorrect {} value: '{}' for column '{}' at row {}")
     INCORRECT_MOMENT = (1292, "22007", "Incorrect {} value: '{}'")
     TRUNCATED_VALUE = (1292, "22007", "Truncated incorrect {} value: '{}'")
+    INVALID_STRING = (1300, "HY000", "Invalid {} character string: '{}'")
     SAVEPOINT_MISSING = (1305, "42000", "SAVEPOINT {} does not exist")
     NO_DEFAULT = (1364, "HY000", "Field '{}' doesn't have a default value")
     DIVISION_BY_ZERO = (1365, "22012", "Division by 0")

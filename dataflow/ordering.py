@@ -1,57 +1,30 @@
 """Total orders: sort keys for values of every type, NULL first, reversed for DESC.
 
-Texts order by collation, ENUM values by their position; what is equal in ORDER BY falls by
-the whole row, so that no order depends on how rows arrived.
+`dataflow.comparison` has the order of values; what is equal in ORDER BY falls by the whole row, so
+that no order depends on how rows arrived.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import total_ordering
 from typing import Any
 
+from dataflow.comparison import Descending, extreme_key, order_key
 from dataflow.node import Order
-from dataflow.source import Source, text_key
+from dataflow.source import Source
 from dataflow.types import NUMBERS, TEMPORALS, Kind, Row, SqlType, Value
 
 
-@total_ordering
-class Descending:
-    """A key that orders the other way round."""
-
-    __slots__ = ("key",)
-
-    def __init__(self, key: Any) -> None:
-        self.key = key
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Descending) and bool(self.key == other.key)
-
-    def __lt__(self, other: Descending) -> bool:
-        return bool(other.key < self.key)
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-
-def value_key(kind: SqlType) -> Callable[[Any], Any] | None:
-    """The key by which non-NULL values of a type are ordered, or None if it is the value."""
-    if kind.kind is Kind.ENUM:
-        positions = {member: position for position, member in enumerate(kind.members, 1)}
-        return lambda value: positions.get(value, 0)
-    return text_key(kind)
-
-
 def entry_key(kind: SqlType) -> Callable[[Any], tuple[Any, Any]] | None:
-    """(key, value) of a value, ordered by the type and then by the value; None if that is the value."""
-    key = value_key(kind)
+    """(key, value) of a value, ordered as MIN and MAX order it; None if that is the value."""
+    key = extreme_key(kind)
     return None if key is None else lambda value: (key(value), value)
 
 
-def order_key(code: Source, order: Order, columns: Mapping[int, str]) -> str:
+def order_source(code: Source, order: Order, columns: Mapping[int, str]) -> str:
     """Source of the sort key of one ORDER BY item."""
     value = code.fresh("o")
-    kind, key = order.expression.type, value_key(order.expression.type)
+    kind, key = order.expression.type, order_key(order.expression.type)
     source = code.value(order.expression, columns)
     keyed = value if key is None else f"{code.constant(key)}({value})"
     if not order.descending:
@@ -82,7 +55,7 @@ def bound_keys(values: Sequence[Value], types: Sequence[SqlType]) -> tuple[Any, 
     """Values of the first columns of an order as its bounds have them."""
     parts: list[Any] = []
     for value, kind in zip(values, types):
-        key = value_key(kind)
+        key = order_key(kind)
         parts.append(value if value is None or key is None else key(value))
     return tuple(parts)
 
@@ -105,7 +78,7 @@ def sort_function(order: Sequence[Order], tie: Callable[[Row], Any] = whole_row_
     """The total sort key of a row: `order`, then the row itself, as `tie` has it."""
     code = Source("sort_key", "row")
     columns = _RowColumns()
-    parts = [order_key(code, each, columns) for each in order]
+    parts = [order_source(code, each, columns) for each in order]
     code.line(f"return ({', '.join([*parts, code.constant(tie) + '(row)'])},)")
     return code.build()
 

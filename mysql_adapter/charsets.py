@@ -11,24 +11,10 @@ from dataclasses import dataclass
 
 from mysql_mimic.charset import DEFAULT_COLLATIONS, CharacterSet, Collation
 
+from dataflow.collation import names
+
 BINARY_ID = 63
 DEFAULT_ID = 255
-
-_CODECS = {
-    "utf8mb4": "utf-8", "utf8mb3": "utf-8", "binary": "utf-8", "ascii": "ascii", "latin1": "cp1252",
-    "latin2": "iso8859-2", "latin5": "iso8859-9", "latin7": "iso8859-13", "greek": "iso8859-7",
-    "hebrew": "iso8859-8", "koi8r": "koi8-r", "koi8u": "koi8-u", "cp850": "cp850", "cp852": "cp852",
-    "cp866": "cp866", "cp1250": "cp1250", "cp1251": "cp1251", "cp1256": "cp1256", "cp1257": "cp1257",
-    "cp932": "cp932", "sjis": "shift_jis", "ujis": "euc_jp", "eucjpms": "euc_jp", "euckr": "euc_kr",
-    "gb2312": "gb2312", "gbk": "gbk", "gb18030": "gb18030", "big5": "big5", "tis620": "tis-620",
-    "macroman": "mac-roman", "macce": "mac-latin2", "ucs2": "utf-16-be", "utf16": "utf-16-be",
-    "utf16le": "utf-16-le", "utf32": "utf-32-be",
-}  # fmt: skip
-
-_BYTES_MAX = {
-    "utf8mb4": 4, "utf8mb3": 3, "utf16": 4, "utf16le": 4, "utf32": 4, "gb18030": 4, "ucs2": 2, "ujis": 3,
-    "eucjpms": 3, "sjis": 2, "cp932": 2, "euckr": 2, "gb2312": 2, "gbk": 2, "big5": 2,
-}  # fmt: skip
 
 _UCA_0900 = {
     256: "de_pb", 257: "is", 258: "lv", 259: "ro", 260: "sl", 261: "pl", 262: "et", 263: "es", 264: "sv",
@@ -64,13 +50,14 @@ def _build() -> tuple[dict[str, Charset], dict[int, CollationEntry]]:
     charsets: dict[str, Charset] = {}
     for known in CharacterSet:
         name = "utf8mb3" if known.name == "utf8" else known.name
-        if name not in _CODECS:
+        if name not in names.CHARSETS:
             continue
         default = DEFAULT_COLLATIONS[known]
         default_name, default_id = _collation_name(default.name), int(default)
         if name == "utf8mb4":
             default_name, default_id = "utf8mb4_0900_ai_ci", DEFAULT_ID
-        charsets[name] = Charset(name, _CODECS[name], _BYTES_MAX.get(name, 1), default_name, default_id)
+        inner = names.CHARSETS[name]
+        charsets[name] = Charset(name, inner.codec, inner.bytes_max, default_name, default_id)
     collations: dict[int, CollationEntry] = {}
     for collation in Collation:
         name = "utf8mb3" if collation.charset.name == "utf8" else collation.charset.name

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from backend.execution import collection
 from controller.sql.plan import Aggregate
-from dataflow.comparison import equality_key, order_key
+from dataflow.comparison import equality_key, extreme_key
 from dataflow.conversion import Domain, conversion
 from dataflow.errors import Unsupported
 from dataflow.expression import Expression, Literal
@@ -240,7 +240,7 @@ def _plain(aggregate: Aggregate, argument: Expression) -> Callable[[], Accumulat
         divide = function == "avg"
         return (lambda: FloatSum(divide)) if type_.kind in REALS else (lambda: ExactSum(type_, divide))
     if function in ("min", "max"):
-        key = order_key(argument.type) or _itself
+        key = extreme_key(argument.type) or _itself
         return lambda: Extreme(key, function == "max")
     if function in ("bit_and", "bit_or", "bit_xor"):
         to_integer = conversion(argument.type, Domain.INTEGER).function or _itself

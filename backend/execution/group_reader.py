@@ -10,7 +10,7 @@ from dataflow.expression import columns_of
 from dataflow.functions import is_volatile
 from dataflow.group_code import GroupWriter
 from dataflow.node import Aggregate, Columns, TopK
-from dataflow.ordering import order_key, whole_row_key
+from dataflow.ordering import order_source, whole_row_key
 from dataflow.source import Source, key_function
 from dataflow.types import Row, Value
 
@@ -89,7 +89,7 @@ class _RowColumns(dict[int, str]):
 def sort_function(node: TopK) -> Callable[[Row, Sequence[Value]], Any]:
     """The total sort key of a row, which may depend on parameters."""
     code = Source("sort_key", "row, p")
-    parts = [order_key(code, each, _RowColumns()) for each in node.order]
+    parts = [order_source(code, each, _RowColumns()) for each in node.order]
     code.line(f"return ({', '.join([*parts, code.constant(whole_row_key) + '(row)'])},)")
     found: Callable[[Row, Sequence[Value]], Any] = code.build()
     return found

@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from controller.sql.constants import as_number
 from controller.sql.plan import Aggregate, OrderItem
 from controller.sql.scope import Scope
 from controller.sql.translate import Translator
@@ -144,6 +145,10 @@ def _aggregate(name: str, node: Any, translator: Translator) -> Aggregate:
     translate = translator.translate if name in _UNCHANGED else translator.operand
     argument, *rest = (translate(each) for each in arguments)
     function = _SYNONYMS.get(name, name)
+    if function not in _UNCHANGED and not function.startswith("json"):
+        argument = as_number(argument)
+        if argument.type.kind is Kind.DECIMAL and not distinct:
+            argument = call("unsettled", argument)
     return Aggregate(function, argument, aggregate_type(function, argument.type), distinct, tuple(rest))
 
 

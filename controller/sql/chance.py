@@ -1,4 +1,4 @@
-"""RAND, UUID and UUID_SHORT: another value for every row, so no view can keep it.
+"""RAND, UUID, UUID_SHORT and RANDOM_BYTES: another value for every row, so no view can keep it.
 
 With a seed, RAND is what MySQL's generator gives: for a constant one number after the other, in the order in which
 rows are read; for a column the first number after each row's seed.
@@ -8,17 +8,20 @@ They are here because `dataflow`, where other functions are, leaves nothing to c
 
 from __future__ import annotations
 
+import os
 import random
 import uuid
 from itertools import count
 
 from dataflow.conversion import Domain
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.functions.registry import function
-from dataflow.types import BIGINT_UNSIGNED, DOUBLE, text
+from dataflow.types import BIGINT_UNSIGNED, BLOB, DOUBLE, text
 from dataflow.user_variables import UserVariables
 
 SEQUENCE = "rand of a constant"
 
+RANDOM_BYTES_MAX = 1024
 _SEED_MAX = 0x3FFFFFFF
 _short = count(random.getrandbits(62))
 
@@ -57,3 +60,10 @@ def uuid_() -> str:
 @function("uuid_short", arguments=(), result=BIGINT_UNSIGNED, volatile=True)
 def uuid_short() -> int:
     return next(_short)
+
+
+@function("random_bytes", arguments=(Domain.INTEGER,), result=BLOB, volatile=True)
+def random_bytes(length: int) -> bytes:
+    if not 1 <= length <= RANDOM_BYTES_MAX:
+        raise InvalidStatement(Condition.VALUE_OUT_OF_RANGE, "length", "random_bytes")
+    return os.urandom(length)

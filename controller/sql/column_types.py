@@ -56,6 +56,8 @@ class TypeDeclaration:
         found = replace(self.type, collation=name)
         width = CHARSETS[collation(name).charset].bytes_max
         if found.kind is Kind.VARCHAR and (found.length or 0) * width > ROW_BYTES_MAX:
+            if not column:
+                return replace(found, kind=Kind.LONGTEXT)
             raise InvalidStatement(Condition.COLUMN_TOO_LONG, column, ROW_BYTES_MAX // width)
         return found
 
@@ -89,6 +91,9 @@ def type_of_text(text: str, settings: Settings = DEFAULT_SETTINGS) -> TypeDeclar
     if unbounded and cursor.ahead(1).text != "(":
         kind = Kind.LONGBLOB if cursor.next().upper == "BINARY" else Kind.LONGTEXT
         found = _with_charset(cursor, TypeDeclaration(SqlType(kind)))
+    elif unbounded:
+        kind = Kind.BINARY if cursor.next().upper == "BINARY" else Kind.VARCHAR
+        found = _with_charset(cursor, TypeDeclaration(SqlType(kind, length=_length(cursor, "", None, 4294967295))))
     else:
         found = read_type(cursor, "", settings)
     cursor.expect_end()

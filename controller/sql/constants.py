@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from dataflow.collation import CHARSETS
+from dataflow.conversion import encode, is_digits
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Expression, Literal
 from dataflow.functions import call
 from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, Kind, SqlType, Value, decimal, text
@@ -17,21 +20,32 @@ def binary(value: bytes) -> Literal:
     return Literal(value, SqlType(Kind.VARBINARY, length=len(value)))
 
 
+def introduced(value: str | bytes, charset: str) -> Literal:
+    """_charset'…': what was sent, as a text of another character set; 0xD0B1 is the text of those bytes."""
+    sent = value if isinstance(value, bytes) else encode(value)
+    if charset == "binary":
+        return binary(sent)
+    chosen = CHARSETS[charset]
+    try:
+        found = value if isinstance(value, str) and charset.startswith("utf8") else sent.decode(chosen.codec)
+    except UnicodeDecodeError as error:
+        raise InvalidStatement(Condition.INVALID_STRING, charset, sent[error.start:][:6].hex().upper()) from None
+    return Literal(found, text(len(found), chosen.default_collation))
+
+
 def digits(value: bytes) -> Literal:
     """x'…' and b'…'; see `as_number`."""
     return Literal(value, digits_type(len(value)))
 
 
 def digits_type(length: int | None = None) -> SqlType:
-    """The type of bytes written as digits; nothing else that is VARBINARY is unsigned."""
+    """The type of bytes written as digits: see `dataflow.conversion.is_digits`."""
     return SqlType(Kind.VARBINARY, length=length, unsigned=True)
 
 
 def as_number(expression: Expression) -> Expression:
     """Where a number is wanted: bytes written as digits are one."""
-    if expression.type.kind is not Kind.VARBINARY or not expression.type.unsigned:
-        return expression
-    return call("digits number", expression)
+    return call("digits number", expression) if is_digits(expression.type) else expression
 
 
 def number(digits: str) -> Literal:

@@ -21,9 +21,11 @@ from __future__ import annotations
 from controller.sql import chance as chance  # so that its functions are known
 from controller.sql.parameter_types import type_of
 from controller.sql.settings import Settings
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.functions import is_function, lookup
 from dataflow.types import BIGINT, BIGINT_UNSIGNED, DATE, Kind, SqlType, text
 
+SECOND_DIGITS_MAX = 6
 _CLOCKS = {
     "now": ("now", Kind.DATETIME),
     "current_timestamp": ("now", Kind.DATETIME),
@@ -35,9 +37,10 @@ _CLOCKS = {
     "current_time": ("time", Kind.TIME),
     "utc_time": ("utc_time", Kind.TIME),
 }
+TODAY = ("today", DATE)
 _PLAIN = {
-    "curdate": ("today", DATE),
-    "current_date": ("today", DATE),
+    "curdate": TODAY,
+    "current_date": TODAY,
     "utc_date": ("utc_today", DATE),
     "unix_timestamp": ("unix_timestamp", BIGINT),
     "user": ("user", text(288)),
@@ -83,6 +86,8 @@ def fact_of(function: str, digits: int | None, argument_count: int) -> tuple[str
     """The fact that a call of `function` stands for; `digits` is a literal argument."""
     if function in _CLOCKS and (argument_count == 0 or digits is not None):
         name, kind = _CLOCKS[function]
+        if digits is not None and digits > SECOND_DIGITS_MAX:
+            raise InvalidStatement(Condition.PRECISION_TOO_BIG, digits, function, SECOND_DIGITS_MAX)
         return f"{name}:{digits or 0}", SqlType(kind, scale=digits or 0)
     if function in _PLAIN and argument_count == 0 and not is_function_of_none(function):
         return _PLAIN[function]

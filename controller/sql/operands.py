@@ -23,7 +23,7 @@ def with_fitting_literals(operator: str, operands: list[Expression], nodes: tupl
 
 
 def as_list(operands: list[Expression]) -> list[Expression]:
-    """What IN compares: a value, and those in its list."""
+    """What IN and BETWEEN compare: a value, and those in its list or its bounds."""
     return as_compared("in", as_numbers_beside(operands))
 
 

@@ -33,8 +33,6 @@ BINARY: dict[Any, str] = {
 }
 COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
 UNARY: dict[Any, str] = {exp.Not: "not", exp.Neg: "negate", exp.BitwiseNot: "~"}
-OF_NUMBERS = frozenset({"abs", "ceil", "ceiling", "floor", "round", "truncate", "mod", "pow", "power", "sqrt", "sign", "bit_count"})
-"""Functions whose arguments are numbers, also where they were written as 0xFF."""
 NO_PARENTHESES: dict[Any, str] = {
     exp.CurrentTimestamp: "current_timestamp",
     exp.CurrentDate: "current_date",
@@ -44,3 +42,11 @@ NO_PARENTHESES: dict[Any, str] = {
     exp.Localtime: "localtime",
     exp.Localtimestamp: "localtimestamp",
 }
+UNIT_FIRST = frozenset({"timestampadd", "timestampdiff", "get_format"})
+DATE_ARITHMETIC = {"date_add": "date_add", "adddate": "date_add", "date_sub": "date_sub", "subdate": "date_sub"}
+CHOICES = frozenset({"coalesce", "ifnull", "if", "greatest", "least"})
+"""Functions that give one of their arguments."""
+AGGREGATES = frozenset(
+    """count sum avg min max group_concat bit_and bit_or bit_xor std stddev stddev_pop stddev_samp variance var_pop
+    var_samp json_arrayagg json_objectagg any_value""".split()  # noqa: SIM905
+)

@@ -78,6 +78,8 @@ class _Parser(MySQLParser):  # type: ignore[misc]
         TokenType.ARROW: lambda self, this, path: _call("JSON_EXTRACT", this, path),
         TokenType.DARROW: lambda self, this, path: _call("JSON_UNQUOTE", _call("JSON_EXTRACT", this, path)),
     }
+    LAMBDAS: ClassVar[dict[Any, Any]] = {}
+    """f(d->'$.n') reads a document; MySQL has no lambdas."""
     PLACEHOLDER_PARSERS: ClassVar[dict[Any, Any]] = {
         **MySQLParser.PLACEHOLDER_PARSERS,
         TokenType.PLACEHOLDER: lambda self: self.parse_mark(self._prev),

@@ -7,12 +7,12 @@ from typing import Any
 from sqlglot import exp
 
 from controller.catalog import Catalog
+from controller.sql.operators import AGGREGATES
 from controller.sql.parameters import Parameters
 from controller.sql.plan import Query, Select
 from controller.sql.query import plan_query
 from controller.sql.select import SelectPlanner
 from controller.sql.settings import Settings
-from controller.sql.translate import AGGREGATES
 
 
 def plan_select(

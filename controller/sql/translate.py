@@ -8,39 +8,33 @@ subqueries and window functions are refused here until the planner brings them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 from sqlglot import exp
 
-from controller.sql import facts, user_variables
-from controller.sql.column_types import type_of_text
-from controller.sql.constants import as_number, binary, digits, number, unit
-from controller.sql.operands import as_list, as_numbers_beside, each_alone, flattened, with_fitting_literals
-from controller.sql.operators import BINARY, COMPARISONS, NO_PARENTHESES, OF_NUMBERS, UNARY
+from controller.sql import facts, operators, user_variables
+from controller.sql.column_types import charset_name, type_of_text
+from controller.sql.constants import digits, introduced, number, unit
+from controller.sql.operands import as_list, each_alone, flattened, with_fitting_literals
+from controller.sql.operators import BINARY, COMPARISONS, NO_PARENTHESES, UNARY
 from controller.sql.parameters import Parameters
 from controller.sql.parse import syntax_error
 from controller.sql.scope import FIELD_LIST, Scope, read
 from controller.sql.settings import Settings
-from controller.sql.zone import aligned, called, localised
+from controller.sql.zone import aligned, called, dated, localised
 from dataflow.collation import canonical
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Expression, Literal
 from dataflow.functions import call, is_function
 from dataflow.functions.casts import cast, collate
-from dataflow.types import BIGINT, NULL, NUMBERS, SqlType, text
+from dataflow.functions.date_parts import fraction_digits
+from dataflow.types import BIGINT, NULL, SqlType, text
 from dataflow.types import Kind as TypeKind
 
-__all__ = ["AGGREGATES", "Collector", "Parameters", "Translator"]
+__all__ = ["Collector", "Parameters", "Translator"]
 
-_UNIT_FIRST = frozenset({"timestampadd", "timestampdiff", "get_format"})
-_DATE_ARITHMETIC = {"date_add": "date_add", "adddate": "date_add", "date_sub": "date_sub", "subdate": "date_sub"}
 _SUBQUERIES = (exp.Query, exp.Exists, exp.Any, exp.All)
-
-AGGREGATES = frozenset(
-    """count sum avg min max group_concat bit_and bit_or bit_xor std stddev stddev_pop stddev_samp variance var_pop
-    var_samp json_arrayagg json_objectagg any_value""".split()  # noqa: SIM905
-)
-
 Collector = Callable[[str, Any, "Translator"], Expression]
 """Given an aggregate's name and node, the expression that reads its value."""
 
@@ -138,9 +132,8 @@ class Translator:
 
     def visit_introducer(self, node: Any, hint: SqlType | None) -> Expression:
         inner = self.translate(node.expression)
-        if node.this.lower() == "_binary" and isinstance(inner, Literal) and isinstance(inner.value, str):
-            return binary(inner.value.encode("utf-8", "surrogateescape"))
-        return inner
+        assert isinstance(inner, Literal) and isinstance(inner.value, str | bytes)
+        return introduced(inner.value, charset_name(node.this[1:]))
 
     def visit_column(self, node: Any, hint: SqlType | None) -> Expression:
         name, table, database = node.name, node.table, node.text("db")
@@ -183,7 +176,7 @@ class Translator:
         inner = node.this
         if type(node) is exp.Not:
             return self._negated(inner)
-        return call(UNARY[type(node)], as_number(self.translate(inner)))
+        return call(UNARY[type(node)], self.translate(inner))
 
     def _negated(self, inner: Any) -> Expression:
         """NOT, as the negated operator where there is one."""
@@ -194,7 +187,7 @@ class Translator:
                 opposite = "is not " + found.function[3:]
             if is_function(opposite):
                 return call(opposite, *found.arguments)
-        return call("not", as_number(found))
+        return call("not", found)
 
     def _binary(self, node: Any, operator: str) -> Expression:
         left, right = node.this, node.expression
@@ -204,15 +197,13 @@ class Translator:
         if node.args.get("negate"):
             return call(f"not {operator}", *self._alike([left, right]))
         if operator in COMPARISONS:
-            operands = aligned(self._alike([left, right]), self.settings.time_zone)
+            operands = aligned(self._dated(self._alike([left, right])), self.settings.time_zone)
             return call(operator, *with_fitting_literals(operator, operands, (left, right)))
-        if operator in ("like", "regexp"):
+        if operator in ("like", "regexp", "+", "-", "*", "/", "%", "div"):
             return call(operator, *self._alike([left, right]))
-        if operator in ("+", "-", "*", "/", "%", "div"):
-            return call(operator, *(as_number(each) for each in self._alike([left, right])))
         if operator in ("and", "or"):
-            return call(operator, *(as_number(self.translate(each)) for each in flattened(node)))
-        return call(operator, as_number(self.translate(left)), as_number(self.translate(right)))
+            return call(operator, *(self.translate(each) for each in flattened(node)))
+        return call(operator, self.translate(left), self.translate(right))
 
     def _alike(self, nodes: list[Any]) -> list[Expression]:
         """Translate operands of one operator; a parameter of no known type takes the others'."""
@@ -236,7 +227,7 @@ class Translator:
 
     def visit_between(self, node: Any, hint: SqlType | None) -> Expression:
         operands = self._alike([node.this, node.args["low"], node.args["high"]])
-        return call("between", *aligned(as_numbers_beside(operands), self.settings.time_zone))
+        return call("between", *aligned(as_list(self._dated(operands)), self.settings.time_zone))
 
     def visit_in(self, node: Any, hint: SqlType | None) -> Expression:
         if node.args.get("query") is not None:
@@ -244,7 +235,7 @@ class Translator:
         if not node.expressions:
             raise syntax_error(")", 0)
         operands = self._alike([node.this, *each_alone(node.expressions)])
-        return call("in", *aligned(as_list(operands), self.settings.time_zone))
+        return call("in", *aligned(as_list(self._dated(operands)), self.settings.time_zone))
 
     def visit_is(self, node: Any, hint: SqlType | None) -> Expression:
         value = self.translate(node.this)
@@ -265,13 +256,13 @@ class Translator:
         return collate(self.translate(node.this), name)
 
     def visit_case(self, node: Any, hint: SqlType | None) -> Expression:
-        arguments: list[Expression] = []
-        operand = node.this
-        for branch in node.args["ifs"]:
-            arguments += [self._case_condition(operand, branch.this), self.translate(branch.args["true"], hint)]
+        branches = node.args["ifs"]
+        conditions = [self._case_condition(node.this, branch.this) for branch in branches]
+        values = [self.translate(branch.args["true"], hint) for branch in branches]
         otherwise = node.args.get("default")
-        arguments.append(Literal(None, NULL) if otherwise is None else self.translate(otherwise, hint))
-        return call("case", *arguments)
+        values.append(Literal(None, NULL) if otherwise is None else self.translate(otherwise, hint))
+        *values, last = self._dated(values)
+        return call("case", *chain.from_iterable(zip(conditions, values)), last)
 
     def _case_condition(self, operand: Any, value: Any) -> Expression:
         if operand is None:
@@ -287,15 +278,20 @@ class Translator:
 
     def visit_cast(self, node: Any, hint: SqlType | None) -> Expression:
         """DATE '…', TIMESTAMP '…' and BINARY x: the casts that sqlglot makes by itself."""
-        names = {"TIMESTAMPTZ": "DATETIME(6)", "TIMESTAMP": "DATETIME(6)", "TIME": "TIME(6)"}
-        to = node.args["to"].this.name
-        return self.cast(self.translate(node.this), names.get(to, to))
+        names = {"TIMESTAMPTZ": "DATETIME", "TIMESTAMP": "DATETIME"}
+        value, to = self.translate(node.this), node.args["to"].this.name
+        to = names.get(to, to)
+        return self.cast(value, f"{to}({fraction_digits(value)})" if to in ("DATETIME", "TIME") else to)
 
     def cast(self, value: Expression, type_text: str) -> Expression:
         declared = type_of_text(type_text)
         collation = value.type.collation if value.type.kind is not TypeKind.NULL else None
         found = declared.resolve("", collation or self.settings.collation)
-        return cast(as_number(value) if found.kind in NUMBERS else value, found)
+        return cast(self._dated([value, Literal(None, found)])[0], found)
+
+    def _dated(self, operands: list[Expression]) -> list[Expression]:
+        """The operands, each TIME among dates as that time of the current day."""
+        return dated(operands, lambda: self.parameters.fact(*facts.TODAY))
 
     def visit_extract(self, node: Any, hint: SqlType | None) -> Expression:
         return call("extract", unit(node.name), self.translate(node.expression))
@@ -338,7 +334,7 @@ class Translator:
         return self._function(str(node.this).lower(), node.expressions, node)
 
     def _function(self, name: str, arguments: list[Any], node: Any) -> Expression:
-        if name in AGGREGATES:
+        if name in operators.AGGREGATES:
             return self._aggregate(name, node)
         places = None
         if len(arguments) == 1 and isinstance(arguments[0], exp.Literal) and not arguments[0].is_string:
@@ -352,14 +348,14 @@ class Translator:
             return self._default_of(arguments[0])
         if name == "values" and self._values is not None:
             return self._values(arguments[0].name)
-        if name in _DATE_ARITHMETIC and len(arguments) == 2:
+        if name in operators.DATE_ARITHMETIC and len(arguments) == 2:
             amount = arguments[1]
             if not isinstance(amount, exp.Interval):
                 if name in ("date_add", "date_sub"):
                     raise syntax_error(amount.sql("mysql") + ")", 0)
                 amount = exp.Interval(this=amount, unit=exp.var("DAY"))
-            return self._shifted(_DATE_ARITHMETIC[name], arguments[0], amount)
-        if name in _UNIT_FIRST and arguments:
+            return self._shifted(operators.DATE_ARITHMETIC[name], arguments[0], amount)
+        if name in operators.UNIT_FIRST and arguments:
             return call(name, unit(arguments[0].name), *(self.translate(each) for each in arguments[1:]))
         if name == "last_insert_id":
             return user_variables.last_insert_id([self.operand(each) for each in arguments], self.parameters)
@@ -369,8 +365,8 @@ class Translator:
         if not is_function(name):
             raise InvalidStatement(Condition.UNKNOWN_FUNCTION, node.this if isinstance(node.this, str) else name)
         translated = [self.translate(each) for each in arguments]
-        if name in OF_NUMBERS:
-            translated = [as_number(each) for each in translated]
+        if name in operators.CHOICES:
+            translated = self._dated(translated)
         sequence = user_variables.sequence(name, translated, self.parameters)
         return sequence or called(name, translated, self.settings.time_zone)
 

@@ -13,7 +13,6 @@ from sqlglot import exp
 
 from controller.sql import facts
 from controller.sql.chance import SEQUENCE
-from controller.sql.constants import as_number
 from controller.sql.parameters import Parameters
 from controller.sql.parse import syntax_error
 from controller.sql.settings import Settings
@@ -48,7 +47,7 @@ def last_insert_id(arguments: list[Expression], parameters: Parameters) -> Expre
     """LAST_INSERT_ID(value): what LAST_INSERT_ID() is from then on, and what the client is told."""
     if len(arguments) != 1:
         raise InvalidStatement(Condition.WRONG_ARGUMENT_COUNT, "last_insert_id")
-    value = cast(as_number(arguments[0]), BIGINT_UNSIGNED)
+    value = cast(arguments[0], BIGINT_UNSIGNED)
     return call(ASSIGN, _variables(parameters), Literal(LAST_INSERT_ID, text()), value)
 
 

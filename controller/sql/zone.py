@@ -1,4 +1,4 @@
-"""TIMESTAMPs in expressions of a session whose time zone is not UTC.
+"""TIMESTAMPs in expressions of a session whose time zone is not UTC, and TIMEs among dates.
 
 A TIMESTAMP column holds UTC, and is handed out as such when it stands alone: whoever shows it
 converts it. Inside an expression it is a DATETIME of the session's zone, `from_utc(column)`. A
@@ -8,11 +8,11 @@ the column still serves.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dataflow.expression import Call, Column, Expression, Literal, columns_of
 from dataflow.functions import call
-from dataflow.types import STRINGS, TEMPORALS, Kind, text
+from dataflow.types import DATES, STRINGS, TEMPORALS, Kind, text
 
 _UTC = frozenset({"UTC", "+00:00", "-00:00", "SYSTEM"})
 _COMPARABLE = (STRINGS | TEMPORALS) - {Kind.TIME}
@@ -47,6 +47,14 @@ def aligned(operands: Sequence[Expression], zone: str) -> list[Expression]:
     if any(columns_of(each) or each.type.kind not in _COMPARABLE for each in others):
         return list(operands)
     return [in_utc(each, zone) for each in operands]
+
+
+def dated(operands: Sequence[Expression], today: Callable[[], Expression]) -> list[Expression]:
+    """The operands, each TIME among dates as that time of the current day."""
+    kinds = {each.type.kind for each in operands}
+    if Kind.TIME not in kinds or not kinds & DATES:
+        return list(operands)
+    return [call("on date", each, today()) if each.type.kind is Kind.TIME else each for each in operands]
 
 
 def called(name: str, arguments: Sequence[Expression], zone: str) -> Expression:

@@ -20,6 +20,7 @@ from dataflow.collation.names import BY_NAME, canonical
 from dataflow.collation.weights import weights
 
 Key = Callable[[str], bytes]
+UNICODE_COLLATIONS = ("utf8mb3_", "utf8mb4_", "ucs2_unicode", "utf16_unicode", "utf32_unicode")
 _ASCII = [chr(point) for point in range(128)]
 
 
@@ -136,7 +137,7 @@ def collation_key(name: str) -> Key:
             return _padded_binary
         case "latin1_general_ci":
             return _single_level("latin", pads)
-    if name.endswith(("_general_ci", "_tolower_ci")):
+    if name.endswith(("_general_ci", "_tolower_ci")) or not name.startswith(UNICODE_COLLATIONS):
         return _single_level("general", pads)
     return _single_level("unicode_520" if name.endswith("_unicode_520_ci") else "unicode", pads)
 

@@ -17,7 +17,9 @@ from dataflow.conversion.domain import Domain
 from dataflow.conversion.json import json_text, to_document, to_json_value
 from dataflow.conversion.moments import datetime_of, time_of, to_datetime, to_time
 from dataflow.conversion.numbers import (
+    digits_number,
     integer_of,
+    is_digits,
     member_bits,
     member_index,
     number_of,
@@ -37,8 +39,10 @@ __all__ = [
     "convert",
     "datetime_of",
     "decode",
+    "digits_number",
     "encode",
     "integer_of",
+    "is_digits",
     "json_text",
     "member_bits",
     "member_index",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from dataflow import temporal
+from dataflow.conversion.domain import Domain
 from dataflow.conversion.json import json_text
 from dataflow.conversion.texts import decode, text_of
 from dataflow.errors import Condition
@@ -88,3 +90,22 @@ def _said(kind: str, moment: int | None, value: Value) -> int | None:
     if moment is None:
         say(Condition.INCORRECT_MOMENT, kind, text_of(value)[:SHOWN_MAX])
     return moment
+
+
+NUMERIC_DOMAINS: dict[Domain, Callable[[Any], Any]] = {
+    Domain.INTEGER: round, Domain.REAL: float, Domain.NUMBER: float, Domain.DECIMAL: Decimal
+}  # fmt: skip
+
+
+@cache
+def written_moment(domain: Domain) -> Callable[[str], Any]:
+    """A date, or a date and time, that was written as a text: as a number of `domain`."""
+    made = NUMERIC_DOMAINS[domain]
+
+    def number(value: str) -> Any:
+        moment = temporal.read_datetime(value)[0] or 0
+        if ":" not in value:
+            return made(temporal.date_number(moment))
+        return made(temporal.datetime_number(moment, 6 if "." in value else 0))
+
+    return number

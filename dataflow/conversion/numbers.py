@@ -8,13 +8,28 @@ from typing import Any
 
 from dataflow import documents, numerals, temporal
 from dataflow.conversion.texts import decode, text_of
-from dataflow.types import BLOBS, INTEGERS, REALS, Kind, SqlType, Value
+from dataflow.types import BIGINT_UNSIGNED, BLOBS, INTEGERS, REALS, Kind, SqlType, Value
 
 Convert = Callable[[Any], Any]
 
 
+def is_digits(source: SqlType) -> bool:
+    """Whether a value is bytes written as digits, 0x41 or b'1': a number where one is wanted.
+
+    Nothing else that is VARBINARY is unsigned.
+    """
+    return source.kind is Kind.VARBINARY and source.unsigned
+
+
+def digits_number(value: bytes) -> int:
+    """0x41 as a number: its last eight bytes."""
+    return int.from_bytes(value[-8:], "big")
+
+
 def number_type(source: SqlType) -> SqlType:
     """The type of a value of `source` in Domain.NUMBER: an integer, DECIMAL or DOUBLE."""
+    if is_digits(source):
+        return BIGINT_UNSIGNED
     match source.kind:
         case kind if kind in INTEGERS or kind in REALS or kind is Kind.DECIMAL:
             return source
@@ -49,6 +64,8 @@ def member_bits(source: SqlType) -> Convert:
 
 
 def to_integer(source: SqlType) -> Convert | None:
+    if is_digits(source):
+        return digits_number
     match source.kind:
         case kind if kind in INTEGERS or kind in (Kind.BIT, Kind.YEAR):
             return None
@@ -96,6 +113,8 @@ def json_number(text: str) -> float:
 
 
 def to_real(source: SqlType) -> Convert | None:
+    if is_digits(source):
+        return lambda value: float(digits_number(value))
     match source.kind:
         case kind if kind in REALS:
             return None
@@ -114,6 +133,8 @@ def to_real(source: SqlType) -> Convert | None:
 
 
 def to_decimal(source: SqlType) -> Convert | None:
+    if is_digits(source):
+        return lambda value: Decimal(digits_number(value))
     match source.kind:
         case Kind.DECIMAL:
             return None
@@ -138,6 +159,8 @@ def _decimal_of(value: Value) -> Decimal:
 
 
 def to_number(source: SqlType) -> Convert | None:
+    if is_digits(source):
+        return digits_number
     scale = source.scale
     match source.kind:
         case kind if kind in INTEGERS or kind in REALS or kind in (Kind.DECIMAL, Kind.BIT, Kind.YEAR):

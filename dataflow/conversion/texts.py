@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from dataflow import numerals, temporal
-from dataflow.types import BLOBS, INTEGERS, Kind, SqlType, Value
+from dataflow.collation.names import charset_of
+from dataflow.types import BLOBS, INTEGERS, STRINGS, Kind, SqlType, Value
 
 Convert = Callable[[Any], Any]
 
@@ -79,4 +81,28 @@ def to_bytes(source: SqlType) -> Convert | None:
         size = ((source.length or 1) + 7) // 8
         return lambda value: value.to_bytes(size, "big")
     function = to_text(source)
+    if source.kind in STRINGS:
+        return encoder(source.collation)
     return encode if function is None else lambda value: encode(function(value))
+
+
+@cache
+def encoder(collation: str | None) -> Callable[[str], bytes]:
+    """Texts as the bytes of their character set; what it lacks is a question mark."""
+    charset = charset_of(collation)
+    return encode if charset.is_utf8 else lambda value: _encoded(value, charset.codec)
+
+
+def _encoded(value: str, codec: str) -> bytes:
+    try:
+        return value.encode(codec)
+    except UnicodeEncodeError:
+        return b"".join([_character(each, codec) for each in value])
+
+
+def _character(character: str, codec: str) -> bytes:
+    """cp1252 leaves five bytes undefined, which MySQL's latin1 has as control characters."""
+    try:
+        return character.encode(codec)
+    except UnicodeEncodeError:
+        return character.encode("latin-1") if codec == "cp1252" and "\x80" <= character <= "\x9f" else "?".encode(codec)

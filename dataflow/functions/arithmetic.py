@@ -337,3 +337,7 @@ def positive(emitter: Emitter, call: Call) -> Fragment:
     return emitter.emit(call.arguments[0])
 
 
+@special("unsettled", least=1, most=1, result=lambda arguments: arguments[0].type)
+def unsettled(emitter: Emitter, call: Call) -> Fragment:
+    """A DECIMAL with all the digits that a division has given it, for an aggregate."""
+    return emitter.emit(call.arguments[0])

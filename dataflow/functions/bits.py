@@ -37,7 +37,5 @@ def invert(emitter: Emitter, call: Call) -> Fragment:
 
 @special("digits number", least=1, most=1, result=BIGINT_UNSIGNED)
 def digits_number(emitter: Emitter, call: Call) -> Fragment:
-    """0xFF as a number: its last eight bytes."""
-    return emitter.propagate(
-        [emitter.convert(call.arguments[0], Domain.BYTES)], lambda value: f"int.from_bytes({value}[-8:], 'big')"
-    )
+    """0xFF as a number, where its type has to say so."""
+    return emitter.convert(call.arguments[0], Domain.INTEGER)

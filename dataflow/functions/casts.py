@@ -12,8 +12,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from dataflow import documents, numerals, temporal
-from dataflow.collation.names import canonical
-from dataflow.conversion import Domain, conversion
+from dataflow.collation.names import canonical, charset_of
+from dataflow.conversion import Domain, conversion, is_digits
+from dataflow.conversion.texts import encoder
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Expression, Literal
 from dataflow.functions.registry import Arguments, Fragment, call, special
@@ -115,7 +116,7 @@ def _whole_number(source: SqlType) -> Callable[[Any], int]:
             return numerals.round_decimal
         case kind if kind in STRINGS and kind not in (Kind.ENUM, Kind.SET, Kind.JSON):
             return _integer_text
-        case kind if kind in BLOBS:
+        case kind if kind in BLOBS and not is_digits(source):
             return lambda value: _integer_text(value.decode("utf-8", "surrogateescape"))
         case Kind.NULL:
             return _unknown_integer
@@ -186,6 +187,11 @@ def _decimal_limiter(target: SqlType) -> Callable[[Decimal], Decimal]:
 def _to_string(source: SqlType, target: SqlType) -> Callable[[Any], Any] | None:
     binary = target.kind in BLOBS
     function = conversion(source, Domain.BYTES if binary else Domain.TEXT).function
+    charset = charset_of(target.collation)
+    if not binary and not charset.is_utf8:
+        to_bytes = encoder(target.collation)
+        read = None if source.kind in BLOBS else _then(function, to_bytes)
+        function = _then(read, lambda value: value.decode(charset.codec, "replace"))
     length = target.length
     if length is None:
         return function

@@ -188,3 +188,13 @@ def period_add(period: int, months: int) -> int:
 @function("period_diff", arguments=(Domain.INTEGER, Domain.INTEGER), result=BIGINT)
 def period_diff(left: int, right: int) -> int:
     return _period_months(left, "period_diff") - _period_months(right, "period_diff")
+
+
+def _on_date_type(arguments: Arguments) -> SqlType:
+    return datetime_type(fraction_digits(arguments[0]))
+
+
+@function("on date", arguments=(Domain.TIME, Domain.DATETIME), result=_on_date_type)
+def on_date(value: int, date: int) -> int | None:
+    """A TIME among dates: that time of a day, the current one where the planner calls this."""
+    return from_microseconds(to_microseconds(date) + value)

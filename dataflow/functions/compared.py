@@ -1,7 +1,8 @@
 """A text given for a column of another kind, as the value that it is compared as.
 
 MySQL compares integers with a text that is one as integers, of whatever size, and with any other
-text as DOUBLEs do. Dates are compared with the date that a text says. Made explicit, the column
+text as DOUBLEs do. Dates are compared with the date that a text says, and a YEAR with the year that a
+constant of two digits says. Made explicit, the column
 itself stays as it is, so that an index, or the key of a view, finds the rows.
 """
 
@@ -36,12 +37,20 @@ def as_compared(operator: str, operands: list[Expression]) -> list[Expression]:
     target = None if column is None else _target(column.type, operator)
     if target is None or (operator == "in" and column is not operands[0]):
         return operands
+    if target.kind is Kind.YEAR:
+        return [_made(each, target) if _is_constant(each) else each for each in operands]
     return [_made(each, target) if isinstance(each, Parameter) and each.type.kind in TEXTS else each for each in operands]
+
+
+def _is_constant(each: Expression) -> bool:
+    return isinstance(each, Parameter | Literal) and each.type.kind in TEXTS | INTEGERS
 
 
 def _target(column: SqlType, operator: str) -> SqlType | None:
     if column.kind in INTEGERS:
         return BIGINT
+    if column.kind is Kind.YEAR:
+        return column
     if operator not in ("=", "in"):
         return None
     if column.kind is Kind.DECIMAL and (column.length or 10) <= _DIGITS_MAX:
@@ -57,9 +66,20 @@ def _made(value: Expression, target: SqlType) -> Call:
 def emit_compared(emitter: Emitter, node: Call) -> Fragment:
     """Beside integers, too, what is no integer stays what it is."""
     value = node.arguments[0]
+    if node.type.kind is Kind.YEAR:
+        number = conversion(value.type, Domain.NUMBER).function
+        return emitter.convert(value, Domain.ANY, lambda given: _year(given, given if number is None else number(given)))
     if node.type.kind is Kind.DATETIME:
         return comparand(emitter, value, Basis.DATETIME, "")
     return emitter.convert(value, Domain.ANY, _number(value.type, node.type.kind is Kind.DECIMAL))
+
+
+def _year(given: object, number: float) -> int | float | Decimal:
+    """A constant of one or two digits is a year of 1970 to 2069; 0 is one only as a text."""
+    whole = int(number)
+    if whole != number or not 0 <= whole <= 99 or (whole == 0 and not isinstance(given, str)):
+        return whole if whole == number else Decimal(repr(number))
+    return whole + (1900 if whole >= 70 else 2000)
 
 
 @cache

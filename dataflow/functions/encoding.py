@@ -12,9 +12,11 @@ import ipaddress
 import math
 import re
 import struct
+from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from dataflow.conversion import conversion
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Expression
 from dataflow.functions.registry import Domain, Fragment, function, special
@@ -139,17 +141,26 @@ def conv(value: str, from_base: int, to_base: int) -> str | None:
     return in_base(number, abs(to_base))
 
 
-function("conv", arguments=(Domain.TEXT, Domain.INTEGER, Domain.INTEGER), result=text(65))(conv)
+def _converter(arguments: tuple[Expression, ...]) -> Callable[..., str | None]:
+    """A BIT is its number here, whatever else it is as a text."""
+    if arguments[0].type.kind is Kind.BIT:
+        return lambda value, _, to_base: conv(str(value), 10, to_base)
+    to_text = conversion(arguments[0].type, Domain.TEXT).function
+    return conv if to_text is None else lambda value, *bases: conv(to_text(value), *bases)
 
 
-@function("bin", arguments=(Domain.TEXT,), result=text(64))
-def bin_digits(value: str) -> str | None:
-    return conv(value, 10, 2)
+function("conv", arguments=(Domain.ANY, Domain.INTEGER, Domain.INTEGER), result=text(65), specialise=True)(_converter)
 
 
-@function("oct", arguments=(Domain.TEXT,), result=text(64))
-def oct_digits(value: str) -> str | None:
-    return conv(value, 10, 8)
+def _digits_in(name: str, base: int) -> None:
+    @function(name, arguments=(Domain.ANY,), result=text(64), specialise=True)
+    def specialise(arguments: tuple[Expression, ...]) -> Callable[..., str | None]:
+        convert = _converter(arguments)
+        return lambda value: convert(value, 10, base)
+
+
+_digits_in("bin", 2)
+_digits_in("oct", 8)
 
 
 @function("inet_aton", arguments=(Domain.TEXT,), result=BIGINT_UNSIGNED)

@@ -1,4 +1,4 @@
-"""Checksums and compression. AES_ENCRYPT and other ciphers are left out: the standard library has none."""
+"""Checksums and compression."""
 
 from __future__ import annotations
 

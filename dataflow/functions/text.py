@@ -45,9 +45,9 @@ def concat_ws(separator: AnyStr | None, *parts: AnyStr | None) -> AnyStr | None:
     return separator.join([part for part in parts if part is not None])
 
 
-@string_function("length", "octet_length", arguments=(Domain.TEXT,), result=BIGINT)
-def length(value: str | bytes) -> int:
-    return len(value) if isinstance(value, bytes) or value.isascii() else len(value.encode())
+@function("length", "octet_length", arguments=(Domain.BYTES,), result=BIGINT)
+def length(value: bytes) -> int:
+    return len(value)
 
 
 @string_function("char_length", "character_length", arguments=(Domain.TEXT,), result=BIGINT)
@@ -55,9 +55,9 @@ def char_length(value: str | bytes) -> int:
     return len(value)
 
 
-@string_function("bit_length", arguments=(Domain.TEXT,), result=BIGINT)
-def bit_length(value: str | bytes) -> int:
-    return length(value) * 8
+@function("bit_length", arguments=(Domain.BYTES,), result=BIGINT)
+def bit_length(value: bytes) -> int:
+    return len(value) * 8
 
 
 # MySQL maps one character to one character, so 'ß' has no upper case; Python's title case

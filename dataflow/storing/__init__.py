@@ -25,7 +25,6 @@ from dataflow.storing.report import NOTE, WARNING, Notice, Report, Target
 from dataflow.storing.texts import (
     BYTES_MAX,
     bytes_storer,
-    charset_of,
     enum_storer,
     json_storer,
     set_storer,
@@ -139,7 +138,7 @@ def _fits(column: SqlType, source: SqlType, name: str, namespace: dict[str, Any]
     limits = integer_limits(column, source)
     if limits is not None:
         return f"type({name}) is int and {limits[0]} <= {name} <= {limits[1]}"
-    if column.kind in TEXTS and charset_of(column) != "binary" and (source.kind in STRINGS or not known):
+    if column.kind in TEXTS and column.collation != "binary" and (source.kind in STRINGS or not known):
         if column.kind is Kind.VARCHAR:
             return f"type({name}) is str and len({name}) <= {column.length} and {name}.isascii()"
         if column.kind is Kind.CHAR:

@@ -7,6 +7,7 @@ from typing import Any
 
 from dataflow import documents
 from dataflow.collation.keys import collation_key
+from dataflow.collation.names import Charset, charset_of
 from dataflow.conversion import Domain, conversion
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.storing.report import Report, Target
@@ -17,16 +18,11 @@ BYTES_MAX = {
     Kind.TINYTEXT: 255, Kind.TEXT: 65535, Kind.MEDIUMTEXT: (1 << 24) - 1, Kind.LONGTEXT: (1 << 32) - 1,
     Kind.TINYBLOB: 255, Kind.BLOB: 65535, Kind.MEDIUMBLOB: (1 << 24) - 1, Kind.LONGBLOB: (1 << 32) - 1,
 }  # fmt: skip
-_CODECS = {"latin1": "cp1252", "ascii": "ascii"}
-
-
-def charset_of(column: SqlType) -> str:
-    return (column.collation or "utf8mb4").partition("_")[0]
 
 
 def text_storer(column: SqlType, source: SqlType, target: Target) -> Store:
     """CHAR keeps no trailing spaces; too long a text may lose spaces but nothing else."""
-    charset = charset_of(column)
+    charset = charset_of(column.collation)
     function = conversion(source, Domain.TEXT).function
     is_char = column.kind is Kind.CHAR
     characters_max = (column.length if column.length is not None else 1) if column.kind in (Kind.CHAR, Kind.VARCHAR) else None
@@ -35,8 +31,8 @@ def text_storer(column: SqlType, source: SqlType, target: Target) -> Store:
     def store(value: Any, report: Report) -> str | None:
         if value is None:
             return None
-        if type(value) is bytes and charset == "latin1":
-            text = value.decode("cp1252", "surrogateescape")
+        if type(value) is bytes and not charset.is_utf8:
+            text = value.decode(charset.codec, "surrogateescape")
         else:
             text = value if function is None or type(value) is str else function(value)
         if not text.isascii():
@@ -64,13 +60,13 @@ def text_storer(column: SqlType, source: SqlType, target: Target) -> Store:
     return store
 
 
-def _representable(text: str, charset: str, target: Target, report: Report) -> str:
+def _representable(text: str, charset: Charset, target: Target, report: Report) -> str:
     """`text`, with what the character set lacks replaced by question marks (1366)."""
-    if charset == "utf8mb3":
+    if charset.name == "utf8mb3":
         bad = next((position for position, character in enumerate(text) if not _is_utf8mb3(character)), -1)
     else:
         try:
-            text.encode(_CODECS.get(charset, "utf-8"))
+            text.encode(charset.codec)
             return text
         except UnicodeEncodeError as error:
             bad = error.start
@@ -79,9 +75,8 @@ def _representable(text: str, charset: str, target: Target, report: Report) -> s
     rest = text[bad:].encode("utf-8", "surrogateescape")
     quoted = "".join(f"\\x{byte:02X}" if byte > 126 else chr(byte) for byte in rest[:6]) + ("..." if len(rest) > 6 else "")
     target.object(report, Condition.INCORRECT_VALUE, "string", quoted)
-    codec = _CODECS.get(charset, "utf-8")
-    clean = text.encode(codec, "replace").decode(codec)
-    return "".join(c if _is_utf8mb3(c) else "?" for c in clean) if charset == "utf8mb3" else clean
+    clean = text.encode(charset.codec, "replace").decode(charset.codec)
+    return "".join(c if _is_utf8mb3(c) else "?" for c in clean) if charset.name == "utf8mb3" else clean
 
 
 def _is_utf8mb3(character: str) -> bool:

@@ -13,11 +13,11 @@ from backend.execution.transaction import SchemaChanged, Transaction
 from controller.sql.lexer import leading_words
 from controller.sql.planner import PlanCache
 from controller.sql.settings import Settings
-from dataflow.conversion import Domain, convert
 from dataflow.errors import MillraceError
 from dataflow.modes import DEFAULT_SQL_MODE, Modes
 from dataflow.types import REALS
 from tests.differential.comparison import Answer
+from tests.sent_values import sent_bytes
 
 DEFINITIONS = frozenset({"CREATE", "DROP", "ALTER", "TRUNCATE", "RENAME"})
 
@@ -53,7 +53,7 @@ class EmbeddedPeer:
             return Answer(affected=outcome.affected, last_insert_id=outcome.last_insert_id)
         types = [column.type for column in outcome.columns]
         rows = [
-            tuple(None if value is None else convert(value, type_, Domain.BYTES) for value, type_ in zip(row, types))
+            tuple(sent_bytes(value, type_) for value, type_ in zip(row, types))
             for row in outcome.rows
         ]
         floats = frozenset(position for position, type_ in enumerate(types) if type_.kind in REALS)

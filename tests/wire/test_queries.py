@@ -142,3 +142,16 @@ def test_recursion_that_mysql_does_not_allow_is_refused(run: Any, part: str, cod
     with pytest.raises(pymysql.err.MySQLError) as error:
         run(f"WITH RECURSIVE r AS ({part}) SELECT * FROM r")
     assert error.value.args[0] == code
+
+
+def test_documents_are_ordered_as_numbers_also_from_a_view(cursor: Any) -> None:
+    cursor.execute("DROP TABLE IF EXISTS documents")
+    cursor.execute("CREATE TABLE documents (id INT PRIMARY KEY, g INT, d JSON)")
+    cursor.execute("INSERT INTO documents VALUES " + ", ".join(f"({n}, 1, JSON_OBJECT('n', {n}))" for n in range(1, 31)))
+    for _ in range(4):  # evaluated, then from a view that keeps some rows
+        cursor.execute("SELECT id FROM documents WHERE g = 1 ORDER BY d->'$.n' LIMIT 3")
+        assert cursor.fetchall() == ((1,), (2,), (3,))
+        cursor.execute("SELECT id FROM documents WHERE g = 1 ORDER BY d->'$.n' DESC LIMIT 3")
+        assert cursor.fetchall() == ((30,), (29,), (28,))
+        cursor.execute("SELECT MAX(d->'$.n'), MIN(JSON_EXTRACT(d, '$.n')) FROM documents WHERE g = 1")
+        assert cursor.fetchall() == (("30", "1"),)

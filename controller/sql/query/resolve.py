@@ -27,7 +27,7 @@ from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Column, Expression
 from dataflow.inference import merged_type
 from dataflow.schema import Table
-from dataflow.types import Kind, SqlType
+from dataflow.types import TEXTS, Kind, SqlType
 
 _SET_OPERATORS: dict[Any, str] = {exp.Union: "union", exp.Intersect: "intersect", exp.Except: "except"}
 _MISSING = (Condition.UNKNOWN_TABLE, Condition.UNKNOWN_COLUMN, Condition.UNKNOWN_DATABASE)
@@ -145,7 +145,7 @@ class Resolver:
         outputs: list[tuple[Column, Expression]] = []
         columns: list[OutputColumn] = []
         self._localise(left, right)
-        for (one, _), (other, _), output, beside in zip(left.outputs, right.outputs, left.columns, right.columns):
+        for one, other, output, beside in zip(left.outputs, right.outputs, left.columns, right.columns):
             nullable = output.nullable or beside.nullable
             column = self.numbering.fresh(_union_type(one, other), nullable)
             outputs.append((column, column))
@@ -155,7 +155,7 @@ class Resolver:
     def _counted(self, operator: str, left: AnyBlock, right: AnyBlock) -> AnyBlock:
         """INTERSECT ALL and EXCEPT ALL: equal rows are told apart by a number, which is not shown."""
         self._localise(left, right)
-        kinds = [_union_type(one, other) for (one, _), (other, _) in zip(left.outputs, right.outputs)]
+        kinds = [_union_type(one, other) for one, other in zip(left.outputs, right.outputs)]
         branches = [numbered(each, kinds, self.numbering) for each in (left, right)]
         both = self._combined(operator, True, *branches)
         for place, kind in enumerate(kinds):  # as without the numbers: two branches of one ENUM would be a text
@@ -198,8 +198,9 @@ class Resolver:
         block.columns.append(described or computed_output(name, value, nullable))
 
 
-def _union_type(left: Column, right: Column) -> SqlType:
-    """A branch of NULLs leaves the type of the other as it is."""
-    if Kind.NULL in (left.type.kind, right.type.kind):
-        return right.type if left.type.kind is Kind.NULL else left.type
-    return merged_type((left, right))
+def _union_type(left: tuple[Column, Expression], right: tuple[Column, Expression]) -> SqlType:
+    """A branch of NULLs leaves the type of the other as it is; a literal takes the collation that it meets."""
+    kinds = {left[0].type.kind, right[0].type.kind}
+    if Kind.NULL in kinds:
+        return right[0].type if left[0].type.kind is Kind.NULL else left[0].type
+    return merged_type((left[1], right[1]) if kinds <= TEXTS else (left[0], right[0]))

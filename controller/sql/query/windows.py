@@ -7,12 +7,12 @@ from typing import Any
 from sqlglot import exp
 
 from controller.sql.aggregation import node_function, read_aggregate
+from controller.sql.operators import AGGREGATES
 from controller.sql.plan import OrderItem
 from controller.sql.query.block import Window
 from controller.sql.query.expressions import QueryTranslator
 from controller.sql.query.fields import Numbering
 from controller.sql.query.frames import read_frame
-from controller.sql.translate import AGGREGATES
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Expression, Literal
 from dataflow.inference import merged_type

@@ -15,6 +15,7 @@ from dataflow.errors import MillraceError
 from dataflow.expression import Call, Expression, Literal, walk
 from dataflow.types import BLOBS, INTEGERS, NUMBERS, REALS, STRINGS, TEMPORALS, Kind, SqlType, Value
 from tests.mariadb import MariaDB
+from tests.sent_values import sent_bytes
 from tests.unit.dataflow.random_expressions import COLLATION, COLUMNS, ROWS, Sample, sql_literal
 
 ENCODERS = {key: value for key, value in pymysql.converters.conversions.items() if isinstance(key, type)}
@@ -48,7 +49,7 @@ def shown(value: Value, type_: SqlType) -> bytes | None:
     """A value as the text protocol sends it."""
     if value is None:
         return None
-    found = bytes(convert(value, type_, Domain.BYTES))
+    found = sent_bytes(value, type_)
     return b"0" if found == b"-0" else found  # MySQL shows the sign of zero, MariaDB does not
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import pymysql
 import pytest
 
-from dataflow.conversion import Domain, convert
 from dataflow.errors import MillraceError
 from dataflow.modes import Modes
 from dataflow.storing import Report, column_storer
 from dataflow.types import BLOBS, DATES, INTEGERS, NUMBERS, REALS, TEMPORALS, TEXTS, Kind, SqlType, Value
 from tests.mariadb import MariaDB
+from tests.sent_values import sent_bytes
 from tests.unit.dataflow.differential import ENCODERS
 from tests.unit.dataflow.random_expressions import COLLATION, sql_literal
 from tests.unit.dataflow.storing_samples import COLUMNS, VALUES
@@ -63,7 +63,7 @@ def ours(column: SqlType, mode: str) -> list[Outcome]:
         except MillraceError as error:
             outcomes.append(error.condition.code)
             continue
-        outcomes.append(None if stored is None else convert(stored, column, Domain.BYTES))
+        outcomes.append(sent_bytes(stored, column))
     return outcomes
 
 

@@ -14,12 +14,12 @@ from typing import Any
 import pymysql
 
 from dataflow.compile import compile_scalar
-from dataflow.conversion import Domain, convert
 from dataflow.errors import MillraceError
 from dataflow.expression import Column, Expression, Literal
 from dataflow.functions import call
 from dataflow.temporal import read_datetime, read_time
 from dataflow.types import BIGINT, BIGINT_UNSIGNED, DATE, DOUBLE, NULL, Kind, SqlType, Value, decimal, text
+from tests.sent_values import sent_bytes
 
 Case = tuple[Any, ...]
 Answer = bytes | None | str
@@ -122,7 +122,7 @@ def sql(case: Case) -> str:
 
 
 def _sent(value: Value, kind: SqlType) -> bytes | None:
-    sent = convert(value, kind, Domain.BYTES)
+    sent = sent_bytes(value, kind)
     assert sent is None or isinstance(sent, bytes)
     return sent
 
