@@ -104,6 +104,12 @@ def main() -> None:
 )
 @_option("--http-port", type=PORT, default=6033, help="The HTTP interface, its status and metrics; 0 takes any free port.")
 @_option(
+    "--watchdog-s",
+    type=click.FloatRange(min=0),
+    default=15.0,
+    help="A process that gives no sign of life for so many seconds is ended and replaced; 0: never.",
+)
+@_option(
     "--default-authentication",
     type=click.Choice(PLUGINS),
     default=DEFAULT_PLUGIN,
@@ -140,12 +146,10 @@ def _first_signal() -> asyncio.Future[str]:
 async def _serve(settings: Settings) -> int:
     signalled = _first_signal()  # before anything that would be left behind
 
-    from backend.http import HttpServer
     from backend.supervisor import CannotStart, Supervisor
 
     logging.getLogger("kazoo").setLevel(logging.ERROR)  # it complains until ZooKeeper is up
     supervisor = Supervisor(settings, lambda line: console.print(f"  {line}", style="dim"))
-    http = None
     code = 0
     console.print(f"millrace {package_version('millrace')}, data in {settings.data}")
     try:
@@ -158,18 +162,13 @@ async def _serve(settings: Settings) -> int:
         else:
             starting.result()
             _log_to(settings.data_path / "logs" / "supervisor.log")
-            try:
-                assert supervisor.deployment is not None
-                http = HttpServer(settings.host, settings.http_port, supervisor.status, supervisor.deployment)
-                await http.start()
-            except OSError as error:
-                raise CannotStart(
-                    f"cannot listen on {settings.host}:{settings.http_port}: {error.strerror}"
-                ) from error
+            deployment = supervisor.deployment
+            assert deployment is not None
             for line in await supervisor.account_warnings():
                 console.print(f"  warning: {line}", style="yellow", soft_wrap=True)
             click.echo(
-                f"millrace ready  mysql://root@{settings.host}:{supervisor.mysql_port}  http://{settings.host}:{http.port}"
+                f"millrace ready  mysql://root@{settings.host}:{deployment.mysql_port}"
+                f"  http://{settings.host}:{deployment.http_port}"
             )
             name = await signalled
             console.print(f"  {name}: stopping", style="dim")
@@ -177,8 +176,6 @@ async def _serve(settings: Settings) -> int:
         click.echo(f"millrace: {error}", err=True)
         code = 1
     finally:
-        if http is not None:
-            await http.stop()
         await supervisor.stop()
     if code == 0:
         console.print("  stopped", style="dim")
@@ -209,6 +206,8 @@ def status(http: str, as_json: bool) -> None:
     console.print(
         f"{'ready' if found['ready'] else 'not ready'}  {found['mysql']}  data {found['data']}  Spark {found['master']}"
     )
+    for problem in found["problems"]:
+        console.print(problem)
     processes = Table("process", "pid", "restarts")
     for each in found["processes"]:
         processes.add_row(each["name"], str(each["process"] or "-"), str(each["restarts"]))

@@ -15,6 +15,7 @@ from typing import Any
 
 from backend.execution.alteration import abandon_copies
 from backend.execution.definition import carry_out, take_up, unfinished_builds, unfinished_checks
+from backend.heartbeat import Heartbeat
 from backend.messages import AskLeading, ChangeAccounts, Define, Defined, Done, Message, NotLeading
 from backend.node import Node
 from backend.program_keeper import ProgramKeeper
@@ -179,7 +180,8 @@ def _shown(message: Define | ChangeAccounts) -> str:
     return f"{message.statement.action} {[(each.user, each.host) for each in message.statement.users]}"
 
 
-async def serve(deployment: Deployment) -> None:
+async def serve(name: str, deployment: Deployment) -> None:
+    Heartbeat(deployment.secret_bytes, name).follow(deployment.watchdog_s)
     node = Node(deployment)
     await node.start()
     controller: Controller | None = None
@@ -200,5 +202,6 @@ async def serve(deployment: Deployment) -> None:
 
 if __name__ == "__main__":
     deployment = Deployment.load(sys.argv[2])
-    configure_logging(deployment.data_path / "logs" / f"controller-{sys.argv[1]}.log")
-    asyncio.run(serve(deployment))
+    name = f"controller-{sys.argv[1]}"
+    configure_logging(deployment.data_path / "logs" / f"{name}.log")
+    asyncio.run(serve(name, deployment))

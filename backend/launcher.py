@@ -19,6 +19,7 @@ from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
 
+from backend.heartbeat import Heartbeat
 from backend.settings import Deployment
 from backend.worker_process import configure_logging, run_worker
 
@@ -73,6 +74,7 @@ def configuration(master: str, deployment: Deployment) -> SparkConf:
 
 def run_launcher(master: str, deployment: Deployment) -> None:
     configure_logging(deployment.data_path / "logs" / "launcher.log")
+    sign = Heartbeat(deployment.secret_bytes, "launcher")
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if master.startswith("local"):
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
@@ -104,6 +106,8 @@ def run_launcher(master: str, deployment: Deployment) -> None:
         if gateway is None or gateway.proc.poll() is not None:
             log.error("Spark's JVM is gone")
             os._exit(1)
+        gateway.jvm.System.nanoTime()  # one that does not answer is as good as none
+        sign.beat()
     context.cancelAllJobs()
     context.stop()
 

@@ -36,6 +36,7 @@ class Settings:
     internal_host: str = "127.0.0.1"
     idle_view_s: float = 600.0
     default_authentication: str = DEFAULT_PLUGIN
+    watchdog_s: float = 15.0
 
     @property
     def data_path(self) -> Path:
@@ -44,7 +45,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """`root` is the cluster's znode; `internal_host` is where its processes listen for each other,
+    """`process_names` are those that the supervisor starts; `root` is the cluster's znode; `internal_host` is where its processes listen for each other,
     "auto" for the address of whichever machine each runs on.
     """
 
@@ -59,8 +60,12 @@ class Deployment:
     mysql_port: int
     durability: str
     memory_bytes: int
+    process_names: tuple[str, ...] = ()
+    http_port: int = 0
+    master: str = ""
     idle_view_s: float = 600.0
     default_authentication: str = DEFAULT_PLUGIN
+    watchdog_s: float = 15.0
 
     @property
     def data_path(self) -> Path:

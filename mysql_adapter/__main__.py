@@ -12,6 +12,7 @@ from pathlib import Path
 
 import uvloop
 
+from backend.heartbeat import Heartbeat
 from backend.node import Node
 from backend.session_services import ClusterServices
 from backend.settings import Deployment, write_private
@@ -24,6 +25,7 @@ log = logging.getLogger(__name__)
 
 
 async def main(number: int, deployment: Deployment) -> None:
+    Heartbeat(deployment.secret_bytes, f"adapter-{number}").follow(deployment.watchdog_s)
     node = Node(deployment)
     await node.start()
     certificate = certificate_of(deployment.data_path / "tls")

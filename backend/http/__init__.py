@@ -7,12 +7,8 @@
     answers          answers and errors, with their status codes
     interface        the requests themselves
     description      the OpenAPI document of all this
-    server           listening, in a thread of its own
+    server           listening, in a process of its own (`python -m backend.http`)
 
 Nothing is known here that the client library does not know; privileges are checked by
 `controller.privileges`, as over MySQL.
 """
-
-from backend.http.server import HttpServer
-
-__all__ = ["HttpServer"]

@@ -1,12 +1,6 @@
-"""Listening for HTTP, in a thread of its own: a long statement holds up nobody who watches processes."""
+"""Listening for HTTP."""
 
 from __future__ import annotations
-
-import asyncio
-import logging
-import threading
-from collections.abc import Callable
-from typing import Any
 
 from aiohttp import web
 
@@ -15,9 +9,6 @@ from backend.http.description import description
 from backend.http.interface import Interface
 from backend.http.status import Status, status_routes
 from backend.node import Node
-from backend.settings import Deployment
-
-log = logging.getLogger(__name__)
 
 
 def application(routes: list[web.RouteDef]) -> web.Application:
@@ -34,55 +25,20 @@ def application(routes: list[web.RouteDef]) -> web.Application:
 
 
 class HttpServer:
-    """From `start` to `stop`, both called on the event loop that `status` belongs to."""
+    """From `start` to `stop`."""
 
-    def __init__(self, host: str, port: int, status: Status, deployment: Deployment) -> None:
+    def __init__(self, host: str, port: int, status: Status, node: Node) -> None:
         self._host = host
-        self.port = port
-        self._status = status
-        self._deployment = deployment
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="http", daemon=True)
-        self._node: Node | None = None
-        self._runner: web.AppRunner | None = None
-
-    async def start(self) -> None:
-        """Raises OSError if the port is taken."""
-        self._thread.start()
-        watched = asyncio.get_running_loop()
-
-        async def status() -> dict[str, Any]:
-            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_awaited(self._status), watched))
-
-        await self._there(lambda: self._open(status))
-
-    async def stop(self) -> None:
-        if self._thread.is_alive():
-            await self._there(self._close)
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            await asyncio.to_thread(self._thread.join)
-            self._loop.close()
-
-    async def _there(self, work: Callable[[], Any]) -> None:
-        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), self._loop))
-
-    async def _open(self, status: Status) -> None:
-        node = self._node = Node(self._deployment)
-        await node.start()
+        self._port = port
         interface = Interface(node.database, node.cluster.shared)
-        runner = self._runner = web.AppRunner(
+        self._runner = web.AppRunner(
             application([*status_routes(status), *interface.routes()]), access_log=None, handle_signals=False
         )
-        await runner.setup()
-        await web.TCPSite(runner, self._host, self.port).start()
-        self.port = runner.addresses[0][1]
 
-    async def _close(self) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
-        if self._node is not None:
-            await self._node.stop()
+    async def start(self) -> None:
+        """The supervisor holds the port, so that nobody else gets it between two of these."""
+        await self._runner.setup()
+        await web.TCPSite(self._runner, self._host, self._port, reuse_port=True).start()
 
-
-async def _awaited(status: Status) -> dict[str, Any]:
-    return await status()
+    async def stop(self) -> None:
+        await self._runner.cleanup()

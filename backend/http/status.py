@@ -28,8 +28,10 @@ def status_routes(status: Status) -> list[web.RouteDef]:
         return web.json_response(await status())
 
     async def show_health(request: web.Request) -> web.Response:
-        ready = (await status())["ready"]
-        return web.json_response({"ready": ready}, status=200 if ready else 503)
+        found = await status()
+        if found["ready"]:
+            return web.json_response({"ready": True})
+        return web.json_response({"ready": False, "reason": "; ".join(found["problems"])}, status=503)
 
     async def show_metrics(request: web.Request) -> web.Response:
         return web.Response(text=metrics(await status()), content_type="text/plain")
