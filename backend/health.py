@@ -45,10 +45,8 @@ class Health:
             greets(deployment.host, deployment.mysql_port),
         )
         found = signs(deployment.secret_bytes)
-        problems = [
-            *process_problems(deployment.process_names, found),
-            *(problem for each in shards for problem in shard_problems(each)),
-        ]
+        problems = process_problems(deployment.process_names, found)
+        problems += [f"shard {each['shard']}: {each['error']}" for each in shards if "error" in each]
         if leader is None:
             problems.append("no controller leads")
         listening = 0 if adapters is None else len(adapters)
@@ -56,9 +54,11 @@ class Health:
             problems.append(f"{listening} of {deployment.adapter_count} adapter(s) listen")
         if not port:
             problems.append(f"nobody greets MySQL clients at {deployment.host}:{deployment.mysql_port}")
+        faults = [fault for each in shards for fault in shard_faults(each)]
         return {
-            "ready": not problems,
-            "problems": problems,
+            "ready": not problems and not faults,
+            "problems": problems + faults,
+            "faults": faults,
             "mysql": f"mysql://root@{deployment.host}:{deployment.mysql_port}",
             "data": deployment.data,
             "master": deployment.master,
@@ -98,11 +98,14 @@ def process_problems(names: tuple[str, ...], found: Mapping[str, Sign]) -> list[
     return problems
 
 
-def shard_problems(status: Mapping[str, Any]) -> list[str]:
-    """What is wrong with a shard, from its `ShardStatus` or that there was none."""
-    if "error" in status:
-        return [f"shard {status['shard']}: {status['error']}"]
-    return []
+def shard_faults(status: Mapping[str, Any]) -> list[str]:
+    """What is wrong with a shard that answers, and stays so until somebody does something about it."""
+    faults = []
+    if status.get("damage"):
+        faults.append(f"shard {status['shard']} is damaged: {status['damage']}")
+    if status.get("read_only"):
+        faults.append(f"shard {status['shard']} is read-only: the disk is full")
+    return faults
 
 
 async def greets(host: str, port: int) -> bool:

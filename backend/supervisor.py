@@ -209,12 +209,12 @@ class Supervisor:
     async def _until_ready(self, health: Health) -> None:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + START_TIMEOUT_S
-        while problems := (await health.status())["problems"]:
+        while missing := _missing(status := await health.status()):
             if loop.time() > deadline:
-                raise CannotStart(
-                    f"after {START_TIMEOUT_S:.0f} s: {'; '.join(problems)}; see {self._data / 'logs'}"
-                )
+                raise CannotStart(f"after {START_TIMEOUT_S:.0f} s: {'; '.join(missing)}; see {self._data / 'logs'}")
             await asyncio.sleep(POLL_S)
+        for fault in status["faults"]:
+            self._say(f"warning: {fault}")
 
     async def account_warnings(self) -> list[str]:
         """What is unsafe about the accounts, in words."""
@@ -253,6 +253,11 @@ class Supervisor:
     async def _stop_children(self, prefix: str, timeout_s: float) -> None:
         chosen = [child for name, child in self._children.items() if name.startswith(prefix)]
         await asyncio.gather(*(child.stop(timeout_s) for child in chosen))
+
+
+def _missing(status: dict[str, Any]) -> list[str]:
+    """What is still to come: faults of the data do not go away, and what can be read should be."""
+    return [each for each in status["problems"] if each not in status["faults"]]
 
 
 def _root(settings: Settings, data: Path) -> str:

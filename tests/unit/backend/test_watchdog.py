@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from backend import watchdog
-from backend.health import process_problems
+from backend.health import process_problems, shard_faults
 from backend.heartbeat import LOOP_STARTS, Heartbeat, Sign, birth, read_sign, remove_signs, signs
 from backend.watchdog import Watchdog, is_stuck
 
@@ -105,3 +105,11 @@ def test_problems_name_who_is_missing_starting_or_in_a_crash_loop(secret: bytes)
     [problem] = process_problems(("http",), signs(secret))
     assert problem.startswith("worker-0 ends again and again: 4 starts")
     assert sign_of(secret, "http").starts == 2
+
+
+def test_faults_name_damage_and_a_full_disk() -> None:
+    assert shard_faults({"shard": 1, "damage": "", "read_only": False}) == []
+    assert shard_faults({"shard": 1, "damage": "epoch 7 is missing", "read_only": True}) == [
+        "shard 1 is damaged: epoch 7 is missing",
+        "shard 1 is read-only: the disk is full",
+    ]
