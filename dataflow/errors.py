@@ -51,6 +51,7 @@ class Condition(Enum):
     CANT_DO_DURING_COMMIT = (1180, "HY000", "Got error {} during COMMIT")
     OUTCOME_UNKNOWN = (1180, "HY000", "Got error 'shard {} lost' during COMMIT; it may or may not have happened")
     UNKNOWN_SYSTEM_VARIABLE = (1193, "HY000", "Unknown system variable '{}'")
+    DAMAGED = (1194, "HY000", "Table is marked as crashed and should be repaired ({})")
     TRANSACTION_TOO_LARGE = (1197, "HY000", "Multi-statement transaction required more than 'max_binlog_cache_size' bytes of storage; increase this mysqld variable and try again")
     LOCK_WAIT_TIMEOUT = (1205, "HY000", "Lock wait timeout exceeded; try restarting transaction")
     SHARD_UNREACHABLE = (1205, "HY000", "Lock wait timeout exceeded; try restarting transaction (shard {} does not answer)")
@@ -278,4 +279,4 @@ class CorruptState(MillraceError):
     """Stored bytes do not decode. Nothing is guessed; an operator has to look."""
 
     def __init__(self, detail: object) -> None:
-        super().__init__(Condition.UNKNOWN_ERROR, f"corrupt state: {detail}")
+        super().__init__(Condition.DAMAGED, detail)

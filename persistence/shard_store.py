@@ -24,31 +24,26 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
-import plyvel
 
 from dataflow.epoch_messages import ABSENT, PersistEpoch, PreparedEpoch, Stage, TransactionId
-from dataflow.errors import Condition, CorruptState, Retryable
-from persistence.compaction import compacting_behind
+from dataflow.errors import CorruptState
 from persistence.counters import Counters
-from persistence.free_space import FreeSpace
+from persistence.files.database import WRITE_BUFFER_BYTES, Database
+from persistence.files.free_space import FreeSpace
 from persistence.view import VERSION_BYTES, History, Stored, View, split
 
 Durability = Literal["fsync", "os"]
 
 FORMAT = b"1"
 _FORMAT_KEY = b"\0format"
-_EPOCH_KEY = b"\0epoch"
 _PREPARED_KEY = b"\0prepared"
 _DECISION = b"\0d"
 _TRANSACTION = b"\0t"
 _COUNTER = b"\0c"
 _META = b"\0m"
 
-WRITE_BUFFER_BYTES = 32 << 20
 RESERVE_BYTES = 3 * WRITE_BUFFER_BYTES
 """Two logs become files of their size when LevelDB is opened, while a third is written."""
-BLOCK_CACHE_BYTES = 64 << 20
-BLOOM_BITS_PER_KEY = 10
 HISTORY_EPOCHS = 1024
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -61,15 +56,14 @@ class ShardStore:
 
     def __init__(self, path: Path, durability: Durability = "fsync") -> None:
         self.path = path
-        self.damage = ""
         self.read_only = False
         self._fsync = durability == "fsync"
-        self._database = compacting_behind(lambda: _open(path))
+        self._database = Database(path, self._fsync)
         self._space = FreeSpace(path, RESERVE_BYTES)
-        self._get = self._database.get
+        self._get = self._database.now.get
         self._history = History(HISTORY_EPOCHS)
         self._check_format()
-        self.epoch = int.from_bytes(self._get(_EPOCH_KEY, b""), "big")
+        self.epoch = self._database.stamp[0]
         self._transactions = self._load_transactions()
         self._counters = Counters(self._load_counters(), self._persist_counter)
 
@@ -78,12 +72,19 @@ class ShardStore:
         """Whether what is durable takes as long as the disk; else it is the operating system's, as a rule at once."""
         return self._fsync
 
+    @property
+    def damage(self) -> str:
+        """What was found to be damaged since the store was opened, in words."""
+        return self._database.damage
+
     def close(self) -> None:
         """Stop cleanly: the counters skip no numbers."""
-        with self._database.write_batch(sync=self._fsync) as batch:
-            for name, number in self._counters.exact().items():
-                batch.put(_COUNTER + name, number.to_bytes(8, "big"))
-        self.abort()
+        batch = self._database.last_batch()
+        for name, number in self._counters.exact().items():
+            batch.put(_COUNTER + name, number.to_bytes(8, "big"))
+        self._database.write_stamped(batch)
+        self._history.clear()
+        self._database.close(is_clean=True)
 
     def require_room(self, stage: Stage) -> None:
         """Raises error 1021 if it puts something on a disk that is all but full."""
@@ -93,7 +94,7 @@ class ShardStore:
     def abort(self) -> None:
         """Close as a crash would leave it; for tests, and for a shard that failed."""
         self._history.clear()
-        self._database.close()
+        self._database.close(is_clean=False)
 
     # --- reading ---------------------------------------------------------------------------
 
@@ -124,13 +125,13 @@ class ShardStore:
 
     def approximate_bytes(self, start: bytes, stop: bytes) -> int:
         """Bytes on disk of the keys in the range; what is only in the log does not count."""
-        return int(self._database.approximate_size(start, stop))
+        return self._database.approximate_size(start, stop)
 
     # --- epochs ----------------------------------------------------------------------------
 
     def persist_prepared(self, record: PreparedEpoch) -> None:
         """Write the record down, durably."""
-        self._database.put(_PREPARED_KEY, _encode(record), sync=self._fsync)
+        self._put(_PREPARED_KEY, _encode(record))
 
     def prepared(self) -> PreparedEpoch | None:
         """The epoch that was prepared and neither applied nor discarded, if there is one."""
@@ -144,7 +145,7 @@ class ShardStore:
         """The prepared epoch was not committed."""
         record = self.prepared()
         if record is not None and record.epoch == epoch:
-            self._database.delete(_PREPARED_KEY)
+            self._delete([_PREPARED_KEY])
 
     def persist_epoch(self, epoch: PersistEpoch) -> None:
         """Apply a decided epoch."""
@@ -156,7 +157,7 @@ class ShardStore:
         assert number > self.epoch, f"epoch {number} after epoch {self.epoch}"
         view = self.view()
         version = number.to_bytes(VERSION_BYTES, "big")
-        batch = self._database.write_batch(sync=self._fsync and epoch.durable)
+        batch = self._database.batch(epoch.durable)
         put = batch.put
         for key, value in epoch.writes.items():
             if value is None:
@@ -165,7 +166,6 @@ class ShardStore:
                 put(key, version + value)
         for puts in epoch.new:
             deque(map(put, puts.keys, map((version + puts.start).__add__, puts.values)), 0)
-        put(_EPOCH_KEY, version)
         batch.delete(_PREPARED_KEY)
         for transaction in epoch.transactions:
             put(_transaction_key(transaction), version)
@@ -176,7 +176,7 @@ class ShardStore:
         self._history.add(view, number - 1)
 
         def finish() -> None:
-            batch.write()
+            self._database.write_stamped(batch, number, epoch.durable)
             self._forget(self._settled(epoch.settled))
             for client, sequence in epoch.transactions:
                 self._transactions.setdefault(client, {})[sequence] = number
@@ -193,15 +193,10 @@ class ShardStore:
 
     def decisions(self) -> dict[int, tuple[TransactionId, ...]]:
         """Every decision that is kept, by epoch."""
-        return {
-            int.from_bytes(key, "big"): _decision(value)
-            for key, value in self._database.prefixed_db(_DECISION).iterator()
-        }
+        return {int.from_bytes(key, "big"): _decision(value) for key, value in self._stored(_DECISION)}
 
     def discard_decisions(self, epochs: Iterable[int]) -> None:
-        with self._database.write_batch() as batch:
-            for epoch in epochs:
-                batch.delete(_DECISION + epoch.to_bytes(VERSION_BYTES, "big"))
+        self._delete(_DECISION + epoch.to_bytes(VERSION_BYTES, "big") for epoch in epochs)
 
     # --- outcomes of transactions ------------------------------------------------------------
 
@@ -214,9 +209,7 @@ class ShardStore:
         """Forget the outcomes of clients that committed nothing since epoch `before`: they are gone."""
         idle = [client for client, outcomes in self._transactions.items() if max(outcomes.values()) < before]
         gone = [(client, sequence) for client in idle for sequence in self._transactions[client]]
-        with self._database.write_batch() as batch:
-            for transaction in gone:
-                batch.delete(_transaction_key(transaction))
+        self._delete(map(_transaction_key, gone))
         self._forget(gone)
 
     def _settled(self, settled: Mapping[bytes, int]) -> list[TransactionId]:
@@ -248,59 +241,74 @@ class ShardStore:
 
     def drop_counter(self, counter: bytes) -> None:
         self._counters.forget(counter)
-        self._database.delete(_COUNTER + counter)
+        self._delete([_COUNTER + counter])
 
     def _persist_counter(self, name: bytes, reserve: int) -> None:
-        self._database.put(_COUNTER + name, reserve.to_bytes(8, "big"), sync=self._fsync)
+        self._put(_COUNTER + name, reserve.to_bytes(8, "big"))
 
     # --- other facts -----------------------------------------------------------------------------
 
     def meta(self, name: bytes) -> bytes | None:
         """A fact about the shard that its owner stored with `put_meta`."""
-        value = self._get(_META + name)
-        return None if value is None else bytes(value)
+        return self._get(_META + name)
 
     def put_meta(self, name: bytes, value: bytes) -> None:
-        self._database.put(_META + name, value, sync=self._fsync)
+        self._put(_META + name, value)
 
     def first_key(self, start: bytes, stop: bytes) -> bytes | None:
         """The least stored key in the range."""
-        for key in self._database.iterator(start=start, stop=stop, include_value=False):
-            return bytes(key)
-        return None
+        now = self._database.now
+        with now.reading:
+            return next(now.iterator(start=start, stop=stop, include_value=False), None)
 
     def delete_range(self, start: bytes, stop: bytes, keys_max: int = 10_000) -> bool:
         """Delete up to `keys_max` keys of a range nobody reads any more; True if more are left.
 
         Not part of any epoch, and not durable by itself: deleting again does no harm.
         """
-        keys = self._database.iterator(start=start, stop=stop, include_value=False)
-        with self._database.write_batch() as batch:
-            count = 0
-            for key in islice(keys, keys_max):
-                batch.delete(key)
-                count += 1
-        return count == keys_max
+        now = self._database.now
+        with now.reading:
+            keys = list(islice(now.iterator(start=start, stop=stop, include_value=False), keys_max))
+        self._delete(keys)
+        return len(keys) == keys_max
+
+    def _put(self, key: bytes, value: bytes) -> None:
+        """Durable when it returns."""
+        batch = self._database.batch(is_durable=True)
+        batch.put(key, value)
+        self._database.write_stamped(batch)
+
+    def _delete(self, keys: Iterable[bytes]) -> None:
+        """What is not needed any more; without waiting."""
+        batch = self._database.batch()
+        for key in keys:
+            batch.delete(key)
+        self._database.write(batch)
+
+    def _stored(self, prefix: bytes) -> list[tuple[bytes, bytes]]:
+        """What is stored under the prefix, without it."""
+        now = self._database.now
+        with now.reading:
+            return [(key[len(prefix) :], value) for key, value in now.iterator(prefix=prefix)]
 
     # --- opening -----------------------------------------------------------------------------------
 
     def _check_format(self) -> None:
         found = self._get(_FORMAT_KEY)
         if found is None:
-            self._database.put(_FORMAT_KEY, FORMAT, sync=self._fsync)
+            self._put(_FORMAT_KEY, FORMAT)
         elif found != FORMAT:
             raise CorruptState(f"{self.path} was written in format {found!r}, this version reads {FORMAT!r}")
 
     def _load_transactions(self) -> dict[bytes, dict[int, int]]:
         transactions: dict[bytes, dict[int, int]] = {}
-        for key, value in self._database.prefixed_db(_TRANSACTION).iterator():
+        for key, value in self._stored(_TRANSACTION):
             sequences = transactions.setdefault(key[:-8], {})
             sequences[int.from_bytes(key[-8:], "big")] = int.from_bytes(value, "big")
         return transactions
 
     def _load_counters(self) -> dict[bytes, int]:
-        stored = self._database.prefixed_db(_COUNTER).iterator()
-        return {name: int.from_bytes(value, "big") for name, value in stored}
+        return {name: int.from_bytes(value, "big") for name, value in self._stored(_COUNTER)}
 
 
 def _transaction_key(transaction: TransactionId) -> bytes:
@@ -313,22 +321,3 @@ def _decision(value: bytes) -> tuple[TransactionId, ...]:
         return _decode_decision(value)
     except msgspec.DecodeError as error:
         raise CorruptState(f"decision: {error}") from error
-
-
-def _open(path: Path) -> plyvel.DB:
-    path.mkdir(parents=True, exist_ok=True)
-    try:
-        return plyvel.DB(
-            str(path),
-            create_if_missing=True,
-            write_buffer_size=WRITE_BUFFER_BYTES,
-            lru_cache_size=BLOCK_CACHE_BYTES,
-            bloom_filter_bits=BLOOM_BITS_PER_KEY,
-            compression=None,  # costs as much as all other work on files; old blocks are read as they are
-        )
-    except plyvel.CorruptionError as error:
-        raise CorruptState(f"{path}: {error}") from error
-    except plyvel.IOError as error:
-        if "lock" in str(error).lower():
-            raise Retryable(Condition.UNKNOWN_ERROR, f"{path} is in use by another process") from error
-        raise

@@ -15,9 +15,9 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
 from threading import Lock
-from typing import Any
 
 from dataflow.errors import CorruptState
+from persistence.files.database import Reading, Source
 
 VERSION_BYTES = 8
 FIRST_CHUNK_ROWS = 64
@@ -40,12 +40,13 @@ def split(value: bytes) -> Stored:
 class View:
     """The stored state as of `epoch`, which is the last one applied in it."""
 
-    __slots__ = ("_get", "_iterator", "epoch")
+    __slots__ = ("_get", "_iterator", "_reading", "epoch")
 
-    def __init__(self, source: Any, epoch: int) -> None:
+    def __init__(self, source: Source, epoch: int) -> None:
         self.epoch = epoch
         self._get = source.get
         self._iterator = source.iterator
+        self._reading = source.reading
 
     def get(self, key: bytes) -> Stored | None:
         value = self._get(key)
@@ -70,7 +71,7 @@ class View:
         pairs = takewhile(lambda pair: pair[0] >= start, iterator) if reverse else iterator
         rows_max = FIRST_CHUNK_ROWS
         try:
-            while chunk := _piece(pairs, rows_max):
+            while chunk := _piece(pairs, rows_max, self._reading):
                 if resolve is not None:
                     chunk = self._resolved(chunk, resolve)
                 yield chunk
@@ -87,11 +88,16 @@ class View:
         iterator, get = self._iterator(start=start, stop=stop, include_key=False), self._get
         rows_max = FIRST_CHUNK_ROWS
         try:
-            while values := list(islice(iterator, rows_max)):
+            while True:
+                with self._reading:
+                    values = list(islice(iterator, rows_max))
+                if not values:
+                    return
                 ended = len(values) < rows_max
                 if resolve is not None:
-                    values = [get(resolve + value[VERSION_BYTES:]) for value in values]
-                    if None in values:
+                    found = [get(resolve + value[VERSION_BYTES:]) for value in values]
+                    values = [value for value in found if value is not None]
+                    if len(values) < len(found):
                         raise CorruptState(f"an index entry from {start.hex()} on names a row that is not there")
                 yield [value[VERSION_BYTES:] for value in values]
                 if ended:
@@ -111,15 +117,16 @@ class View:
         return rows
 
 
-def _piece(pairs: Iterator[tuple[bytes, bytes]], rows_max: int) -> list[Entry]:
+def _piece(pairs: Iterator[tuple[bytes, bytes]], rows_max: int, reading: Reading) -> list[Entry]:
     """The next entries, and no more than fit into a message of sensible size."""
     chunk: list[Entry] = []
     size = 0
-    for key, value in islice(pairs, rows_max):
-        chunk.append((key, *split(value)))
-        size += len(value)
-        if size >= CHUNK_BYTES_TARGET:
-            break
+    with reading:
+        for key, value in islice(pairs, rows_max):
+            chunk.append((key, *split(value)))
+            size += len(value)
+            if size >= CHUNK_BYTES_TARGET:
+                break
     return chunk
 
 

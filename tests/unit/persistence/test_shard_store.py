@@ -14,6 +14,7 @@ import pytest
 
 from dataflow.epoch_messages import ABSENT, PersistEpoch, PreparedEpoch, TransactionId
 from dataflow.errors import CorruptState, Retryable
+from persistence.files import acknowledged
 from persistence.shard_store import HISTORY_EPOCHS, ShardStore
 
 CLIENT = b"client-1"
@@ -246,7 +247,7 @@ def test_a_store_in_use_by_another_process_is_refused(store: ShardStore) -> None
 
 
 def test_a_store_of_another_format_is_refused(store: ShardStore) -> None:
-    store._database.put(b"\0format", b"99")
+    store._put(b"\0format", b"99")
     with pytest.raises(CorruptState, match="format"):
         crashed(store)
 
@@ -256,8 +257,9 @@ import sys
 from pathlib import Path
 from dataflow.epoch_messages import PersistEpoch
 from persistence import shard_store
+from persistence.files import database
 
-shard_store.WRITE_BUFFER_BYTES = 64 << 10  # so that kills hit compactions too
+database.WRITE_BUFFER_BYTES = 64 << 10  # so that kills hit compactions too
 store = shard_store.ShardStore(Path(sys.argv[1]))
 while True:
     number = store.epoch + 1
@@ -292,7 +294,10 @@ def test_a_killed_process_loses_nothing_that_it_acknowledged(tmp_path: Path) -> 
     assert numbers == sorted(set(numbers))
 
 
-def test_a_log_that_was_cut_off_gives_a_prefix_of_the_epochs(store: ShardStore, tmp_path: Path) -> None:
+def test_a_log_that_was_cut_off_is_damage_unless_a_power_cut_may_have_done_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = ShardStore(tmp_path / "store", "os")
     for number in range(1, 30):
         store.persist_epoch(epoch(number, {b"a%d" % number: b"x" * 50, b"last": b"%d" % number}))
     store.abort()
@@ -303,7 +308,11 @@ def test_a_log_that_was_cut_off_gives_a_prefix_of_the_epochs(store: ShardStore, 
         shutil.copytree(store.path, copy)
         with (copy / log.name).open("rb+") as file:
             file.truncate(cut)
-        after = ShardStore(copy)
+        with pytest.raises(CorruptState, match="epoch"):
+            ShardStore(copy, "os")
+        with monkeypatch.context() as patch:
+            patch.setattr(acknowledged, "this_boot", lambda: b"after the power ")
+            after = ShardStore(copy, "os")
         assert after.get(b"last") == ((after.epoch, b"%d" % after.epoch) if after.epoch else None)
         found = [number for number in range(1, 30) if after.get(b"a%d" % number)]
         assert found == list(range(1, after.epoch + 1))

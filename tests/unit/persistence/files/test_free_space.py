@@ -9,7 +9,7 @@ import pytest
 from dataflow.epoch_messages import ANY, Puts, Stage
 from dataflow.errors import Condition, MillraceError
 from persistence import shard_store
-from persistence.free_space import FreeSpace
+from persistence.files.free_space import FreeSpace
 from persistence.shard_store import ShardStore
 
 
