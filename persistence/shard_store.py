@@ -62,10 +62,14 @@ class ShardStore:
         self._space = FreeSpace(path, RESERVE_BYTES)
         self._get = self._database.now.get
         self._history = History(HISTORY_EPOCHS)
-        self._check_format()
         self.epoch = self._database.stamp[0]
-        self._transactions = self._load_transactions()
-        self._counters = Counters(self._load_counters(), self._persist_counter)
+        try:
+            self._check_format()
+            self._transactions = self._load_transactions()
+            self._counters = Counters(self._load_counters(), self._persist_counter)
+        except BaseException:
+            self.abort()
+            raise
 
     @property
     def waits_for_disk(self) -> bool:
