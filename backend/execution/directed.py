@@ -1,8 +1,9 @@
 """UPDATE and DELETE of rows that a query finds, in one table or several.
 
 All rows are found before the first is changed, so the query never sees the statement's own
-changes. Each row is changed once, with the values of the first query row that has its key. A
-row that somebody else has changed since the query saw it is a lost race like any other.
+changes. Each row is changed once under each of its table's names, with the values of the first query row that
+has its key. What the statement has already done to a row under another name of its table, or through a foreign
+key, is kept. A row that somebody else has changed since the query saw it is a lost race like any other.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from backend.execution.access import Bound, Path
 from backend.execution.execution import Execution
 from backend.execution.outcome import Done
 from backend.execution.query import CompiledQuery
-from backend.execution.reading import find_bound, row_decoder
+from backend.execution.reading import Found, find_bound, row_decoder
 from backend.execution.transaction import RowsChanged
 from backend.execution.update import CompiledDelete, CompiledUpdate, Victim
 from controller.sql.locking import EXCLUSIVE
@@ -26,12 +27,16 @@ class CompiledDirected:
     def __init__(self, directed: Directed) -> None:
         self._query = CompiledQuery(directed.query)
         self._changes = [_Change(change, start) for change, start in directed.changes]
+        tables = {change.table.id for change, _ in directed.changes}
+        self._overlap = len(tables) < len(self._changes) or any(change.relations for change, _ in directed.changes)
 
     async def run(self, execution: Execution) -> Done:
         selected = (await self._query.run(execution)).rows
         victims = [await change.victims(execution, selected) for change in self._changes]
         affected = matched = 0
-        for change, found in zip(self._changes, victims):
+        for number, (change, found) in enumerate(zip(self._changes, victims)):
+            if number and self._overlap:
+                found = await change.as_changed(execution, found)
             done = await change.compiled.run(execution, found)
             affected += done.affected
             matched += done.matched
@@ -58,20 +63,31 @@ class _Change:
             seen = outputs[self._seen]
             if seen[self._key_columns[0]] is not None:
                 wanted.setdefault(self._key_of(seen), (seen, outputs))
-        if not wanted:
-            return []
-        keys = [tuple([seen[place] for place in self._key_columns]) for seen, _ in wanted.values()]
-        bound = Bound(Path(self._table.primary_key), keys, [])
         found: dict[Any, Victim] = {}
-        locking = EXCLUSIVE if execution.transaction.locking else None
-        async for chunk in find_bound(execution.transaction, self._table, bound, locking=locking):
-            for each in chunk:
-                row = self._decode(each[2])
-                key = self._key_of(row)
-                seen, outputs = wanted[key]
-                if row != seen:
-                    raise RowsChanged
-                found[key] = (each, row, outputs)
+        for each, row in await self._rows(execution, [seen for seen, _ in wanted.values()]):
+            key = self._key_of(row)
+            seen, outputs = wanted[key]
+            if row != seen:
+                raise RowsChanged
+            found[key] = (each, row, outputs)
         if len(found) < len(wanted):
             raise RowsChanged
         return [found[key] for key in wanted]
+
+    async def as_changed(self, execution: Execution, victims: list[Victim]) -> list[Victim]:
+        """The victims that are still there, as the statement has left them so far."""
+        now = {self._key_of(row): (each, row) for each, row in await self._rows(execution, [row for _, row, _ in victims])}
+        keys = [(self._key_of(row), outputs) for _, row, outputs in victims]
+        return [(*now[key], outputs) for key, outputs in keys if key in now]
+
+    async def _rows(self, execution: Execution, rows: list[Row]) -> list[tuple[Found, Row]]:
+        """The rows of the table with the keys of `rows`, as the transaction sees them now."""
+        if not rows:
+            return []
+        keys = [tuple([row[place] for place in self._key_columns]) for row in rows]
+        bound = Bound(Path(self._table.primary_key), keys, [])
+        locking = EXCLUSIVE if execution.transaction.locking else None
+        found: list[tuple[Found, Row]] = []
+        async for chunk in find_bound(execution.transaction, self._table, bound, locking=locking):
+            found += [(each, self._decode(each[2])) for each in chunk]
+        return found

@@ -68,6 +68,7 @@ class DirectedPlanner:
             table = self._table(source, "UPDATE")
             _, _, assigned = targets.setdefault(source.alias, (source, table, []))
             assigned.append((source.fields.index(field), each.expression))
+        self._check_keys(targets)
         items: list[Any] = []
         starts = {alias: self._row(items, source, table) for alias, (source, table, _) in targets.items()}
         planned: dict[str, list[tuple[int, Any, int | None]]] = {}
@@ -93,7 +94,7 @@ class DirectedPlanner:
         source_node = using[0] if using else node.this
         names = self._names(source_node, node)
         self._check_clauses(node, "DELETE", not tables and not using)
-        wanted = [node.this] if using else tables or [node.this]
+        wanted = [node.this, *(each.this for each in node.this.args.get("joins") or [])] if using else tables or [node.this]
         items: list[Any] = []
         changes = []
         for each in wanted:
@@ -119,6 +120,18 @@ class DirectedPlanner:
         for name, words in (("order", "ORDER BY"), ("limit", "LIMIT")):
             if node.args.get(name) is not None and not single:
                 raise InvalidStatement(Condition.WRONG_USAGE, verb, words)
+
+    def _check_keys(self, targets: dict[str, tuple[Source, Table, list[tuple[int, Any]]]]) -> None:
+        """A row that is changed under two names has to keep its primary key."""
+        first: dict[int, str] = {}
+        for alias, (_, table, _) in targets.items():
+            other = first.setdefault(table.id, alias)
+            if other == alias:
+                continue
+            key = {part.column_id for part in table.primary_key.parts}
+            both = (*targets[other][2], *targets[alias][2])
+            if any(table.columns[position].id in key for position, _ in both):
+                raise InvalidStatement(Condition.MULTI_UPDATE_KEY_CONFLICT, other, alias)
 
     def _table(self, source: Source, verb: str) -> Table:
         origin = source.fields[0].output

@@ -53,7 +53,7 @@ def plan(
     from where each parameter stands. Those of one that `is_prepared` are not literals of its text.
     """
     catalog = with_temporary(catalog, settings.owner)
-    tree = parse_statement(sql, "PIPES_AS_CONCAT" in settings.sql_mode)
+    tree = parse_statement(sql, settings.sql_mode)
     count = sum(map(parameter_count, tree.find_all(exp.Placeholder)))
     if types is not None and len(types) != count:
         raise syntax_error(sql, sql.find("?"))  # a `?` in a text statement
@@ -73,12 +73,12 @@ def plan(
         return deeply(planned)
 
 
-def parse_statement(sql: str, pipes_as_concat: bool = False) -> Any:
+def parse_statement(sql: str, modes: frozenset[str] = frozenset()) -> Any:
     """The tree of a statement that is planned; others are a syntax error here."""
     words = sql.split(None, 1)
     if words and words[0].isalpha() and words[0].upper() not in _VERBS:
         raise syntax_error(sql, 0)
-    tree = parse(sql, pipes_as_concat)
+    tree = parse(sql, modes)
     if isinstance(tree, exp.Values):  # VALUES ROW(1), ROW(2)
         tree.set("alias", exp.TableAlias(this=exp.to_identifier("rows")))
         tree = exp.select("*").from_(tree)

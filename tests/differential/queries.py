@@ -116,7 +116,9 @@ class QueryGenerator:
             outputs, tail = self._plain_outputs(depth, columns, outer, wanted), ""
         # MariaDB forgets the OFFSET of a DISTINCT that selects constants only.
         varies = any(each in columns for each in outputs)
-        distinct = not grouped and varies and random.random() < 0.2 and all(each.is_shown for each in outputs)
+        distinct = varies and random.random() < 0.2 and "ROLLUP" not in tail and all(each.is_shown for each in outputs)
+        if distinct and grouped and len(outputs) > 1 and wanted is None:
+            outputs = outputs[1:]  # what is left may be the same for several groups
         named = [f"{each.sql} AS o{number}" for number, each in enumerate(outputs)]
         sql = f"SELECT {'DISTINCT ' if distinct else ''}{', '.join(named)} FROM {source}{where}{tail}"
         ordered = False
@@ -166,6 +168,7 @@ class QueryGenerator:
     def _from(self, depth: int, outer: list[Item]) -> tuple[str, list[Item]]:
         random = self._random
         sql, columns = self._source(depth)
+        before: list[Item] = []  # what is left of a comma, which no ON sees
         for _ in range(random.choice((0, 0, 1, 1, 1, 2, 2, 3))):
             if random.random() < 0.1:
                 inner, right = self._source(depth)
@@ -177,6 +180,8 @@ class QueryGenerator:
             draw = random.random()
             if draw < 0.05:
                 sql = f"{sql} CROSS JOIN {inner}"
+            elif draw < 0.12 and not before:
+                sql, before, columns = f"{sql}, {inner}", columns, []
             else:
                 kind = "JOIN" if draw < 0.5 else "LEFT JOIN" if draw < 0.88 else "RIGHT JOIN"
                 on = self._on(columns, right)
@@ -184,7 +189,7 @@ class QueryGenerator:
                     on += " AND " + self._simple(columns + right, outer if random.random() < 0.3 else [])
                 sql = f"{sql} {kind} {inner} ON {on}"
             columns = columns + right
-        return sql, columns
+        return sql, before + columns
 
     def _on(self, left: list[Item], right: list[Item]) -> str:
         for _ in range(20):

@@ -74,6 +74,8 @@ class _Finish:
             else:
                 product = attach_condition(builder, product, condition, block.subqueries)
         product = builder.with_outputs(block, product)
+        if block.distinct and (block.windows or single or self._filters):
+            return self._plain(product, single, True)
         if block.distinct:
             return self._distinct(product, carried)
         return self._plain(product, single)
@@ -105,8 +107,8 @@ class _Finish:
         block = self._block
         if len(values) == 1 and not block.windows:
             return True
-        if block.grouping is not None:
-            return any(value == column for _, value in block.grouping.keys)
+        if block.grouping is not None and all(value != column for _, value in block.grouping.keys):
+            return False
         return not block.distinct or any(value == column for _, value in block.outputs)
 
     def _may_follow(self, condition: Expression) -> bool:
@@ -122,11 +124,10 @@ class _Finish:
     # -- what is done with the rows
 
     def _distinct(self, product: Product, carried: list[int]) -> Query:
+        """Distinct rows as a node, where nothing is left to be done with its rows but looking them up."""
         block = self._block
         ids = [column.index for column, _ in block.outputs]
         wanted = [*ids, *(each for each in carried if each not in ids)]
-        if block.windows:
-            return self._plain(product, False, True)
         unique = close_exactly(product, wanted)
         relation = Relation(distinct(unique.node), unique.ids)
         order = tuple(OrderItem(relation.bind(each.expression), each.descending) for each in block.order_by)

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from controller.sql.full_text import with_matches
 from controller.sql.output import NOT_NULL, column_flags
-from controller.sql.parse import parse_view, syntax_error
+from controller.sql.parse import is_comma, parse_view, syntax_error
 from controller.sql.plan import OutputColumn
 from controller.sql.query.block import AnyBlock, From, Inner, Leaf, Left, Subquery, own_ids
 from controller.sql.query.conditions import conditions
@@ -52,9 +52,21 @@ class FromClause:
         return found
 
     def _joined(self, item: Item, joins: list[Any]) -> Item:
+        """JOIN binds more tightly than the comma."""
+        items: list[Item] = []
+        before = self._before
         for join in joins:
-            item = self._join(item, join)
-        return item
+            if is_comma(join):
+                items.append(item)
+                self._before = self._before + item[1]
+                item = self._item(join.this)
+            else:
+                item = self._join(item, join)
+        self._before = before
+        if not items:
+            return item
+        items.append(item)
+        return Inner([each for each, _ in items], []), [each for _, visible in items for each in visible]
 
     # -- items
 
@@ -174,7 +186,7 @@ class FromClause:
             conditions, visible = self._using(left[1], right[1], names, side)
         else:
             visible = left[1] + right[1]
-            conditions = self._conditions(node.args.get("on"), visible)
+            conditions = self._conditions(node.args.get("on"), visible, own_ids(left[0]) | own_ids(right[0]))
         if not side:
             return Inner([left[0], right[0]], conditions), visible
         if not conditions and node.args.get("on") is None and names is None:
@@ -182,14 +194,13 @@ class FromClause:
         kept, optional = (left[0], right[0]) if side == "LEFT" else (right[0], left[0])
         return Left(kept, optional, conditions), self._optional(optional, visible)
 
-    def _conditions(self, node: Any, visible: list[Visible]) -> list[Expression]:
+    def _conditions(self, node: Any, visible: list[Visible], ids: set[int]) -> list[Expression]:
+        """An ON sees the tables that it joins, which have the columns `ids`, and no others of the FROM."""
         if node is None:
             return []
-        before, self._names.visible = self._names.visible, visible
-        translator = self._resolver.translator(self._names, ON_CLAUSE, self._subqueries)
-        found = conditions(translator.translate(node))
-        self._names.visible = before
-        return found
+        joined = [each for each in self._names.sources if each.fields[0].id in ids]
+        names = replace(self._names, sources=joined, visible=visible)
+        return conditions(self._resolver.translator(names, ON_CLAUSE, self._subqueries).translate(node))
 
     def _using(
         self, left: list[Visible], right: list[Visible], names: list[str], side: str

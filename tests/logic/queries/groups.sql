@@ -38,3 +38,13 @@ SELECT ABS(SUM(s.points)) FROM stories s JOIN users u ON u.id = s.author WHERE u
 SELECT COUNT(*) AS c FROM users u JOIN stories s ON s.author = u.id WHERE u.id = 1 HAVING c = 0
 SELECT COUNT(*) AS c FROM users u JOIN stories s ON s.author = u.id WHERE u.id = 4 HAVING c = 0
 SELECT COUNT(*) AS c FROM users u JOIN stories s ON s.author = u.id WHERE u.id = 4 HAVING c > 0
+-- DISTINCT and HAVING
+SELECT DISTINCT team FROM users GROUP BY team HAVING COUNT(*) = 1
+SELECT DISTINCT COUNT(*) FROM users GROUP BY team HAVING COUNT(*) > 0
+SELECT DISTINCT s.points FROM stories s JOIN users u ON u.id = s.author GROUP BY s.points, u.team HAVING COUNT(*) = 1 ORDER BY 1
+SELECT DISTINCT COUNT(*) FROM users WHERE team = 1 HAVING COUNT(*) = 1
+SELECT DISTINCT COUNT(*) FROM users WHERE team = 99
+SELECT DISTINCT COUNT(*) FROM users WHERE team IN (1, 2, 3) GROUP BY team
+SELECT DISTINCT COUNT(*) FROM users WHERE team IN (1, 2, 3) GROUP BY team HAVING COUNT(*) < 2
+SELECT COUNT(*) FROM (SELECT DISTINCT points FROM stories GROUP BY points, author HAVING COUNT(*) = 1) d
+SELECT DISTINCT ROW_NUMBER() OVER (ORDER BY team) FROM users GROUP BY team HAVING COUNT(*) = 2

@@ -32,3 +32,12 @@ SELECT u.id, e.id FROM users u JOIN empty_table e ON TRUE
 SELECT u.id FROM users u LEFT JOIN empty_table e ON e.id = u.id WHERE COALESCE(e.x, 5) = 5
 SELECT COUNT(*) FROM users a JOIN users b JOIN users c
 SELECT s.id FROM stories s STRAIGHT_JOIN users u ON u.id = s.author
+-- the comma binds less tightly than JOIN
+SELECT * FROM users u, stories s RIGHT JOIN votes v ON v.story = s.id
+SELECT u.id, s.id, v.vote FROM users u, stories s LEFT JOIN votes v ON v.story = s.id WHERE s.author = u.id
+SELECT * FROM users u, tags t JOIN taggings g ON u.id = g.tag
+SELECT * FROM users u JOIN (tags t JOIN taggings g ON u.id = g.tag) ON TRUE
+SELECT * FROM users u, stories s JOIN tags t USING (id) WHERE u.id = t.id
+SELECT * FROM users u, stories NATURAL JOIN empty_table e
+SELECT * FROM (users u, stories s) JOIN votes v ON v.story = s.id AND v.user = u.id
+SELECT u.id FROM users u LEFT JOIN (stories s, votes v) ON v.story = s.id AND s.author = u.id

@@ -4,3 +4,9 @@ SELECT ABS(0xFF), ROUND(0x10), MOD(0x10, 3), LENGTH(0x4142), x'', IF(0x1 AND 1, 
 SELECT _binary 0x41, 0x4142 LIKE 'A%', 0xFF + 1.5, 0xFFFFFFFFFFFFFFFF + 0
 SELECT id FROM users WHERE id IN (0x01, 0x05)
 SELECT id FROM users WHERE id BETWEEN 0x02 AND b'100' AND name = 0x626F62
+-- operators
+SELECT 2 <> 3 >= 3, 2 = 3 < 3, 1 = 1 IS NULL, NOT 1 = 2, 'a' LIKE 'a' = 1, 3 BETWEEN 1 AND 2 = 0, -2 ^ 3, 2 + 3 COLLATE utf8mb4_bin
+SELECT 'a' COLLATE utf8mb4_bin = 'A', 'A' = 'a' COLLATE utf8mb4_bin, 'Smith' SOUNDS LIKE 'Smyth', 1 + 1 COLLATE utf8mb4_bin = 2
+SELECT HIGH_PRIORITY DISTINCT SQL_NO_CACHE team FROM users
+SELECT SQL_SMALL_RESULT DISTINCTROW team FROM users
+SELECT DISTINCT ALL team FROM users

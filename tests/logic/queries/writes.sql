@@ -43,3 +43,15 @@ SELECT id FROM digits WHERE e = b'1011' OR b = 0x41
 INSERT INTO digits (a) SELECT 10 DIV 0
 INSERT INTO digits (a, c) SELECT id, score / (id - 2) FROM users
 INSERT IGNORE INTO digits (id, a, c) SELECT id + 100, id, score / (id - 2) FROM users
+-- one table under two names
+CREATE TABLE pairs (id INT PRIMARY KEY, x INT, y INT)
+INSERT INTO pairs VALUES (1, 1, 1), (2, 2, 2), (3, 3, 3)
+UPDATE pairs a JOIN pairs b ON a.id = b.id SET a.x = 5, b.y = 6
+SELECT * FROM pairs
+UPDATE pairs a JOIN pairs b ON a.id = b.id + 1 SET a.x = a.id * 10, b.x = b.id * 100, b.y = a.x
+SELECT * FROM pairs
+UPDATE pairs a JOIN pairs b ON a.id = b.id SET a.id = 7, b.y = 6
+DELETE a, b FROM pairs a JOIN pairs b ON a.id = b.id + 1 WHERE a.id = 3
+SELECT * FROM pairs
+DELETE pairs.* FROM pairs, tags RIGHT JOIN taggings g ON tags.id = g.tag
+SELECT * FROM pairs
