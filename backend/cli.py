@@ -103,6 +103,8 @@ def main() -> None:
     help="Queries that nobody asked for so many seconds are not maintained any more, unless they read a named view.",
 )
 @_option("--http-port", type=PORT, default=6033, help="The HTTP interface, its status and metrics; 0 takes any free port.")
+@_option("--tls-cert", default="", help="A certificate (PEM) for both ports, HTTPS then; a new file is noticed.", metavar="FILE")
+@_option("--tls-key", default="", help="The certificate's private key (PEM, without a passphrase).", metavar="FILE")
 @_option(
     "--watchdog-s",
     type=click.FloatRange(min=0),
@@ -168,7 +170,7 @@ async def _serve(settings: Settings) -> int:
                 console.print(f"  warning: {line}", style="yellow", soft_wrap=True)
             click.echo(
                 f"millrace ready  mysql://root@{settings.host}:{deployment.mysql_port}"
-                f"  http://{settings.host}:{deployment.http_port}"
+                f"  {deployment.http_address}"
             )
             name = await signalled
             console.print(f"  {name}: stopping", style="dim")

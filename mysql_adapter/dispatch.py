@@ -126,6 +126,8 @@ def handler_of(words: tuple[str, ...]) -> Handler | None:
         return None
     if words == ("DROP", "PREPARE"):
         return administration.deallocate
+    if words == ("ALTER", "INSTANCE"):
+        return administration.alter_instance
     if words in _ACCOUNT_STATEMENTS:
         return accounts.change_accounts
     if words == ("SET", "ROLE"):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from backend.execution.transaction import SchemaChanged
 from backend.session_services import LocalServices, Services
+from backend.tls import Certificate
 from controller.accounts import Account, find_account
 from controller.catalog import Catalog, View
 from controller.privileges import sees_database
@@ -74,6 +75,7 @@ class Environment:
         self.connections: dict[int, Connection] = {}
         self.started = time.time()
         self.past_counts: Counter[str] = Counter()
+        self.certificate: Certificate | None = None
         self.process = f"{adapter_number}-{secrets.token_hex(4)}"
         """Tells the sessions of this process from those of others, in the names of temporary tables."""
         self._base: Catalog | None = None

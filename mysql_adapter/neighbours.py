@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from backend.tls import BadCertificate
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.types import Row, Value
 from mysql_adapter.counts import process_counts
@@ -67,7 +68,23 @@ def _set_global(environment: Environment, name: str, value: Value) -> None:
     environment.globals.put(name, value)
 
 
-_ANSWERS: dict[str, Any] = {"processes": _processes, "counts": _counts, "kill": _kill, "set_global": _set_global}
+def _reload_tls(environment: Environment) -> str:
+    """Why the certificate that is there now cannot be used, in words."""
+    try:
+        if environment.certificate is not None:
+            environment.certificate.reload()
+    except BadCertificate as error:
+        return str(error)
+    return ""
+
+
+_ANSWERS: dict[str, Any] = {
+    "processes": _processes,
+    "counts": _counts,
+    "kill": _kill,
+    "set_global": _set_global,
+    "reload_tls": _reload_tls,
+}
 
 
 # --- asking
@@ -121,6 +138,12 @@ async def kill(session: Session, number: int, query_only: bool) -> None:
         raise InvalidStatement(Condition.NOT_THREAD_OWNER, number)
     if "done" not in outcomes:
         raise InvalidStatement(Condition.UNKNOWN_THREAD, number)
+
+
+async def reload_tls(session: Session) -> str:
+    """All adapters use the certificate that is there now; why one cannot, in words."""
+    failure = _reload_tls(session.environment)
+    return failure or next(filter(None, map(_decode, await session.environment.services.ask_others(_encode(("reload_tls",))))), "")
 
 
 async def set_global(session: Session, name: str, value: Value) -> None:

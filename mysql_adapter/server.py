@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import ssl
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from backend.session_services import Services
+from backend.tls import Certificate
 from controller.passwords import DEFAULT_PLUGIN
 from controller.sql.planner import PlanCache
 from mysql_adapter.abandoned_tables import drop_abandoned
@@ -48,7 +48,7 @@ class Server:
         self,
         database: Database,
         *,
-        tls: ssl.SSLContext | None = None,
+        tls: Certificate | None = None,
         limits: Limits | None = None,
         adapter_number: int = 0,
         adapter_count: int = 1,
@@ -60,6 +60,10 @@ class Server:
         self.limits = limits or Limits()
         self.tls = tls
         self.environment = Environment(database, services, plans, adapter_number)
+        self.environment.certificate = tls
+        if tls is not None:
+            self.environment.globals.put("ssl_cert", str(tls.files[0]))
+            self.environment.globals.put("ssl_key", str(tls.files[1]))
         self.authenticator = Authenticator(self.environment, password_key)
         self.environment.globals.put("max_connections", self.limits.connections_max)
         self.environment.globals.put("max_allowed_packet", self.limits.packet_bytes_max)

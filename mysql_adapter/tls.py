@@ -1,4 +1,4 @@
-"""TLS over bytes in memory, and the certificate a server makes for itself.
+"""TLS over bytes in memory.
 
 The client starts its TLS handshake right behind the request for it, often in the same
 segment, so the socket cannot simply be handed to a TLS transport: bytes already read would be
@@ -7,14 +7,7 @@ lost. `TlsLayer` takes bytes from wherever they are.
 
 from __future__ import annotations
 
-import datetime
 import ssl
-from pathlib import Path
-
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.x509.oid import NameOID
 
 READ_BYTES = 256 * 1024
 
@@ -57,40 +50,3 @@ class TlsLayer:
     @property
     def version(self) -> str:
         return self._object.version() or ""
-
-
-def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(certificate, key)
-    return context
-
-
-def private_key(path: Path) -> rsa.RSAPrivateKey | None:
-    """The key in a file, if it is one that passwords can be encrypted for."""
-    found = serialization.load_pem_private_key(path.read_bytes(), None)
-    return found if isinstance(found, rsa.RSAPrivateKey) else None
-
-
-def create_certificate(certificate: Path, key: Path) -> None:
-    """Write a self-signed certificate and its key, as MySQL does when it has none."""
-    private = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "millrace server certificate")])
-    now = datetime.datetime.now(datetime.UTC)
-    signed = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(private.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=3650))
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(private, hashes.SHA256())
-    )
-    pem = private.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    key.touch(mode=0o600)
-    key.write_bytes(pem)
-    certificate.write_bytes(signed.public_bytes(serialization.Encoding.PEM))

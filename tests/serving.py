@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pymysql
 
-READY = re.compile(r"millrace ready  mysql://root@([\d.]+):(\d+)  http://[\d.]+:(\d+)")
+READY = re.compile(r"millrace ready  mysql://root@([\d.]+):(\d+)  (https?)://[\d.]+:(\d+)")
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 20.0
 
@@ -50,7 +50,8 @@ class MillraceServer:
         if found is None:
             self.kill()
             raise RuntimeError(f"millrace did not start:\n{''.join(self.output)}\n{self.logs()}")
-        self.host, self.mysql_port, self.http_port = found[1], int(found[2]), int(found[3])
+        self.host, self.mysql_port, self.http_port = found[1], int(found[2]), int(found[4])
+        self.http_address = f"{found[3]}://{self.host}:{self.http_port}"
 
     def _read(self) -> None:
         assert self.process.stdout is not None

@@ -13,6 +13,7 @@ from backend.heartbeat import Heartbeat
 from backend.http.server import HttpServer
 from backend.node import Node
 from backend.settings import Deployment
+from backend.tls import Certificate
 from backend.worker_process import configure_logging
 
 
@@ -23,7 +24,10 @@ async def main(deployment: Deployment) -> None:
     node = Node(deployment)
     await node.start()
     health = Health(deployment, node.registry, node.cluster)
-    server = HttpServer(deployment.host, deployment.http_port, health.status, node)
+    certificate = Certificate(*deployment.tls_files) if deployment.tls_files else None
+    if certificate is not None:
+        certificate.follow()
+    server = HttpServer(deployment.host, deployment.http_port, health.status, node, certificate)
     await server.start()
     sign.follow(deployment.watchdog_s)
     await stop.wait()

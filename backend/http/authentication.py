@@ -1,7 +1,7 @@
 """Who asks over HTTP: Basic authentication with the accounts of MySQL and their passwords.
 
 An account is found by user name and where the connection comes from, as over MySQL; one that
-demands TLS is refused, because there is none here. An account without a password could be used
+demands TLS is refused unless the request came over HTTPS. An account without a password could be used
 by any web page that a browser on this machine shows, under a name that leads here; so the name
 in the request must be an address or localhost.
 

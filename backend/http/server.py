@@ -9,6 +9,7 @@ from backend.http.description import description
 from backend.http.interface import Interface
 from backend.http.status import Status, status_routes
 from backend.node import Node
+from backend.tls import Certificate
 
 
 def application(routes: list[web.RouteDef]) -> web.Application:
@@ -27,8 +28,12 @@ def application(routes: list[web.RouteDef]) -> web.Application:
 class HttpServer:
     """From `start` to `stop`."""
 
-    def __init__(self, host: str, port: int, status: Status, node: Node) -> None:
+    def __init__(
+        self, host: str, port: int, status: Status, node: Node, certificate: Certificate | None = None
+    ) -> None:
+        """HTTPS with a certificate, HTTP without."""
         self._host = host
+        self._tls = certificate.listening_context() if certificate is not None else None
         self._port = port
         interface = Interface(node.database, node.cluster.shared)
         self._runner = web.AppRunner(
@@ -38,7 +43,7 @@ class HttpServer:
     async def start(self) -> None:
         """The supervisor holds the port, so that nobody else gets it between two of these."""
         await self._runner.setup()
-        await web.TCPSite(self._runner, self._host, self._port, reuse_port=True).start()
+        await web.TCPSite(self._runner, self._host, self._port, reuse_port=True, ssl_context=self._tls).start()
 
     async def stop(self) -> None:
         await self._runner.cleanup()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backend.execution.outcome import Answer, Done, Outcome, ResultSet
+from backend.execution.outcome import Answer, Done, Outcome, ResultSet, Warning
+from controller.privileges import check_global
 from controller.sql.lexer import TokenKind
 from controller.sql.plan import OutputColumn
 from dataflow.errors import Condition, InvalidStatement, Unsupported
@@ -36,6 +37,25 @@ async def kill(session: Session, cursor: TokenCursor) -> Done:
         raise InvalidStatement(Condition.UNKNOWN_THREAD, number)
     await neighbours.kill(session, number, query_only=kind == "QUERY")
     return Done()
+
+
+async def alter_instance(session: Session, cursor: TokenCursor) -> Done:
+    """ALTER INSTANCE RELOAD TLS [FOR CHANNEL name] [NO ROLLBACK ON ERROR]"""
+    cursor.expect("ALTER", "INSTANCE")
+    if not cursor.accept("RELOAD", "TLS"):
+        raise Unsupported("ALTER INSTANCE " + cursor.token.upper)
+    if cursor.accept("FOR", "CHANNEL"):
+        cursor.identifier()
+    lenient = cursor.accept("NO", "ROLLBACK", "ON", "ERROR")
+    cursor.expect_end()
+    check_global(session, "CONNECTION_ADMIN", "SUPER")
+    failure = await neighbours.reload_tls(session)
+    if not failure:
+        return Done()
+    error = InvalidStatement(Condition.TLS_NOT_RELOADED, failure)
+    if not lenient:
+        raise error
+    return Done(warnings=(Warning("Warning", error.condition.code, str(error)),))
 
 
 async def do(session: Session, cursor: TokenCursor) -> Done:

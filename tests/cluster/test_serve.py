@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import psutil
 import pytest
 
+from backend.tls import create_certificate
 from tests.serving import MillraceServer
 
 
@@ -65,6 +68,47 @@ def test_ctrl_c_while_starting_ends_every_process_within_ten_seconds(tmp_path: P
         assert time.monotonic() - started < 10
     _, alive = psutil.wait_procs(children, timeout=0.5)
     assert alive == []
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--tls-cert=missing.pem", "--tls-key=missing.pem"), "cannot read"),
+        (("--tls-cert=missing.pem",), "--tls-cert and --tls-key go together"),
+    ],
+)
+def test_a_bad_certificate_is_refused_in_one_line(tmp_path: Path, options: tuple[str, ...], said: str) -> None:
+    refused = run("serve", f"--data={tmp_path}", "--mysql-port=0", "--http-port=0", *options)
+    assert refused.returncode == 1
+    assert refused.stderr.count("\n") == 1 and said in refused.stderr
+
+
+def test_own_certificate_is_shown_on_both_ports_and_a_new_one_when_it_comes(tmp_path: Path) -> None:
+    files = tmp_path / "cert.pem", tmp_path / "key.pem"
+    create_certificate(*files)
+    environment = {"MILLRACE_TLS_CERT": str(files[0]), "MILLRACE_TLS_KEY": str(files[1])}
+    server = MillraceServer(tmp_path / "data", "--controllers=1", environment=environment)
+    try:
+        assert server.http_address.startswith("https:")
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+
+        def shown() -> set[bytes]:
+            """The certificates that a MySQL and an HTTPS client see."""
+            with server.connect(ssl=context) as connection:
+                mysql = connection._sock.getpeercert(True)
+            with socket.create_connection((server.host, server.http_port)) as plain, context.wrap_socket(plain) as http:
+                return {mysql, http.getpeercert(True) or b""}
+
+        assert shown() == {ssl.PEM_cert_to_DER_cert(files[0].read_text())}
+        create_certificate(*files)
+        deadline = time.monotonic() + 60
+        while shown() != {ssl.PEM_cert_to_DER_cert(files[0].read_text())}:
+            assert time.monotonic() < deadline, server.logs()
+        with urllib.request.urlopen(f"{server.http_address}/health", context=context, timeout=20) as answer:
+            assert answer.status == 200
+    finally:
+        server.kill()
 
 
 def test_unusable_data_directory_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -59,11 +59,14 @@ def read(server: MillraceServer) -> int:
     """The number of rows, however often one has to ask."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
-        with contextlib.suppress(pymysql.err.Error):
-            with server.connect("d", read_timeout=60, connect_timeout=20) as connection, connection.cursor() as cursor:
-                cursor.execute("SELECT COUNT(*), SUM(v) FROM t")
-                [count, _] = cursor.fetchone() or (0, 0)
-                return int(count)
+        with (
+            contextlib.suppress(pymysql.err.Error),
+            server.connect("d", read_timeout=60, connect_timeout=20) as connection,
+            connection.cursor() as cursor,
+        ):
+            cursor.execute("SELECT COUNT(*), SUM(v) FROM t")
+            [count, _] = cursor.fetchone() or (0, 0)
+            return int(count)
         assert time.monotonic() < deadline, server.logs()
 
 

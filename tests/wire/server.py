@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 import threading
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ import uvloop
 
 from backend.execution.embedded import open_embedded
 from backend.shared_memory.segment import FOLDER, SegmentNames
+from backend.tls import Certificate
 from mysql_adapter.server import Limits, Server
 
 __all__ = ["Limits", "ServerThread", "sharing_server"]
@@ -29,7 +29,7 @@ class ServerThread:
     def __init__(
         self,
         database: Any,
-        tls: ssl.SSLContext | None = None,
+        tls: Certificate | None = None,
         limits: Limits | None = None,
         **options: Any,
     ) -> None:

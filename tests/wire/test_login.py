@@ -17,9 +17,9 @@ import pymysql
 import pytest
 
 from backend.execution.embedded import open_embedded
+from backend.tls import Certificate, create_certificate
 from controller.accounts import EVERYTHING, Account
 from controller.passwords import NATIVE, SHA2, stored_password
-from mysql_adapter.tls import create_certificate, server_context
 from tests.wire.echo import EchoDatabase
 from tests.wire.raw import RawClient, handshake_response
 from tests.wire.server import Limits, ServerThread
@@ -29,6 +29,7 @@ USERS = (
     Account("native", "%", NATIVE, stored_password(NATIVE, "secret"), (EVERYTHING,)),
     Account("modern", "%", SHA2, stored_password(SHA2, "geheimnis"), (EVERYTHING,)),
     Account("open", "%", SHA2, grants=(EVERYTHING,)),
+    Account("poor", "%", NATIVE),
     Account("faraway", "192.0.2.%", NATIVE),
 )
 
@@ -48,7 +49,7 @@ def plain() -> Iterator[ServerThread]:
 
 @pytest.fixture(scope="module")
 def secure(certificate: tuple[Path, Path]) -> Iterator[ServerThread]:
-    with ServerThread(EchoDatabase(USERS), tls=server_context(*certificate)) as server:
+    with ServerThread(EchoDatabase(USERS), tls=Certificate(*certificate)) as server:
         yield server
 
 
@@ -79,6 +80,44 @@ def test_right_password_gets_in_over_tls(secure: ServerThread, user: str, passwo
     cursor.execute("SHOW STATUS LIKE 'Ssl_cipher'")
     assert cursor.fetchone()[1]
     assert answer(connection) == f"{user}@localhost"
+
+
+def shown_certificate(server: ServerThread) -> bytes:
+    """The certificate that a client is shown, as bytes."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    connection = connect(server, "root", ssl=context)
+    shown: bytes = connection._sock.getpeercert(True)
+    connection.close()
+    return shown
+
+
+def test_alter_instance_reload_tls_shows_the_new_certificate_or_says_what_is_wrong(tmp_path: Path) -> None:
+    files = tmp_path / "cert.pem", tmp_path / "key.pem"
+    create_certificate(*files)
+    with ServerThread(EchoDatabase(USERS), tls=Certificate(*files)) as server:
+        first = shown_certificate(server)
+        assert first == ssl.PEM_cert_to_DER_cert(files[0].read_text())
+        cursor = connect(server, "root").cursor()
+        cursor.execute("SHOW VARIABLES LIKE 'ssl_cert'")
+        assert cursor.fetchone() == ("ssl_cert", str(files[0]))
+        create_certificate(*files)
+        cursor.execute("ALTER INSTANCE RELOAD TLS")
+        second = shown_certificate(server)
+        assert second == ssl.PEM_cert_to_DER_cert(files[0].read_text()) != first
+        files[1].write_text("no key")
+        with pytest.raises(pymysql.err.OperationalError) as raised:
+            cursor.execute("ALTER INSTANCE RELOAD TLS")
+        assert raised.value.args[0] == 3888
+        cursor.execute("ALTER INSTANCE RELOAD TLS NO ROLLBACK ON ERROR")
+        cursor.execute("SHOW WARNINGS")
+        assert cursor.fetchone()[1] == 3888
+        assert shown_certificate(server) == second
+        poor = connect(server, "poor").cursor()
+        with pytest.raises(pymysql.err.OperationalError) as raised:
+            poor.execute("ALTER INSTANCE RELOAD TLS")
+        assert raised.value.args[0] == 1227
 
 
 def test_many_first_logins_at_once_all_get_in(plain: ServerThread) -> None:

@@ -12,7 +12,15 @@ from typing import Any
 import pytest
 
 from backend import handshake
-from backend.handshake import MAGIC, NONCE_BYTES, PROOF_BYTES, UNPROVEN_MAX, UNPROVEN_S, Handshake, WrongSecret
+from backend.handshake import (
+    MAGIC,
+    NONCE_BYTES,
+    PROOF_BYTES,
+    UNPROVEN_MAX,
+    UNPROVEN_S,
+    Handshake,
+    WrongSecret,
+)
 from backend.messages import Done, Get, Values
 from backend.transport import Peer, connect, encode_frame, listen
 
