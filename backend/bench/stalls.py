@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +59,11 @@ def run(advance: Advance, options: Options) -> Iterator[Measurement]:
             other.submit(_fill, server.port, options.rows, str(file)).result()
             for number, heavy in enumerate(statements):
                 advance(heavy.name, (number + 1) / (len(statements) + 1))
-                running = partial(other.submit, _run, server.port, heavy, str(file))
-                figures = _measured(server.port, lambda: running().result())  # noqa: B023
+
+                def run(heavy: Heavy = heavy) -> tuple[float, str]:
+                    return other.submit(_run, server.port, heavy, str(file)).result()
+
+                figures = _measured(server.port, run)
                 found.append({"statement": heavy.name, **figures})
                 for metric in METRICS:
                     yield Measurement("stalls", f"{heavy.name} {metric}", figures[metric], metric.rpartition("_")[2])
