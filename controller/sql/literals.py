@@ -28,11 +28,18 @@ _CONDITION_BEFORE = frozenset({"AND", "OR", "XOR", "GROUP", "ORDER", "LIMIT", "H
 _COMPARISONS = frozenset({"=", "<", ">", "<>", "!=", "<=", ">=", "<=>"})
 
 
+_MOMENTS = frozenset(
+    ["UNIX_TIMESTAMP", "TIMESTAMP", "TIME", "ADDTIME", "SUBTIME", "TIMEDIFF", "STR_TO_DATE", "SEC_TO_TIME", "MAKETIME", "CONVERT_TZ", "FROM_UNIXTIME", "TIMESTAMPADD", "DATE_ADD", "DATE_SUB", "ADDDATE", "SUBDATE"]
+)
+"""Functions whose result has as many digits as their literals say: in a SELECT list those show."""
+
+
 @dataclass(slots=True)
 class _Level:
     """The inside of one pair of parentheses: its clause, and the item of a SELECT list in it."""
 
     numbers_stay: bool
+    values_stay: bool = False
     clause: str = ""
     item: list[int] = field(default_factory=list)
     aliased: bool = False
@@ -70,7 +77,8 @@ def parameters_of(tokens: Sequence[Token], literals: Sequence[int]) -> set[int]:
             continue
         if word == "(":
             before = tokens[position - 1].upper if position else ""
-            stack.append(_Level(before in _NUMBERS_STAY_IN))
+            shown = before in _MOMENTS and any(each.clause == "SELECT" for each in stack)
+            stack.append(_Level(before in _NUMBERS_STAY_IN, shown or level.values_stay))
         elif word == ")":
             end_item(level)
             if len(stack) > 1:
@@ -98,7 +106,7 @@ def _stays(tokens: Sequence[Token], position: int, level: _Level) -> bool:
     after = _word(tokens, position + 1)
     if before in _STAYS_AFTER or after in _STAYS_BEFORE:
         return True
-    if token.kind is TokenKind.NUMBER and level.numbers_stay:
+    if level.values_stay or (token.kind is TokenKind.NUMBER and level.numbers_stay):
         return True
     if level.clause in ("LIMIT", "OFFSET") and not token.text.isdigit():
         return True

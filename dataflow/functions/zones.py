@@ -8,8 +8,9 @@ the column then still serves.
 from __future__ import annotations
 
 from dataflow import temporal
+from dataflow.functions.date_parts import fraction_digits
 from dataflow.functions.registry import Arguments, Domain, function
-from dataflow.types import DATES, Kind, SqlType
+from dataflow.types import Kind, SqlType
 
 
 @function(
@@ -32,5 +33,4 @@ def to_utc(value: int, zone: str) -> int:
 
 def _scaled(kind: Kind, arguments: Arguments) -> SqlType:
     """As many fractional digits as the argument has."""
-    source = arguments[0].type
-    return SqlType(kind, scale=source.scale if source.kind in DATES else 6)
+    return SqlType(kind, scale=fraction_digits(arguments[0]))
