@@ -13,6 +13,7 @@ import signal
 import sys
 from typing import Any
 
+from backend.catalog_floor import note_version
 from backend.execution.alteration import abandon_copies
 from backend.execution.definition import carry_out, take_up, unfinished_builds, unfinished_checks
 from backend.heartbeat import Heartbeat
@@ -55,6 +56,7 @@ class PublishedCatalog:
         if catalog.version != old_version:
             raise Retryable(Condition.DEADLOCK)
         catalog = self._loaded = await asyncio.to_thread(self._node.registry.change_catalog, catalog, change)
+        note_version(self._node.deployment.data_path, catalog.version)
         await self.tell_workers(catalog)
         return catalog
 

@@ -58,7 +58,7 @@ def zookeeper_command(java: Path, data: Path, host: str, port: int) -> list[str]
 dataDir={data}
 clientPort={port}
 clientPortAddress={host}
-maxClientCnxns=0
+maxClientCnxns=4096
 admin.enableServer=false
 autopurge.snapRetainCount=3
 autopurge.purgeInterval=1
@@ -71,6 +71,8 @@ autopurge.purgeInterval=1
         "-Xmx128m",
         "-XX:+UseSerialGC",
         "-XX:TieredStopAtLevel=1",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-XX:-UsePerfData",
         "-Dzookeeper.preAllocSize=1024",
         "-cp",
         f"{jars}/*",

@@ -39,7 +39,7 @@ class Node:
 
     def __init__(self, deployment: Deployment) -> None:
         self.deployment = deployment
-        self.registry = Registry(deployment.zookeeper, deployment.root)
+        self.registry = Registry(deployment.zookeeper, deployment.root, deployment.secret_bytes)
         self.cluster = Cluster(deployment.shard_count, deployment.secret_bytes)
         self.database = Database(self.cluster, Catalog(), self.load_catalog, self._define, self._change_accounts)
         self.program = Program(self.registry)

@@ -18,18 +18,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from backend.catalog_floor import known_version, note_version
 from backend.child import Child
 from backend.cluster import Cluster
 from backend.health import Health, answers_ruok
 from backend.heartbeat import BEAT_S, SUPERVISOR, Heartbeat, remove_signs
 from backend.java import find_java, java_environment, zookeeper_command
-from backend.settings import DEPLOYMENT_FILE, Deployment, Settings, cluster_secret, own_address, write_private
+from backend.settings import (
+    DEPLOYMENT_FILE,
+    SECRET_FILE,
+    Deployment,
+    Settings,
+    cluster_secret,
+    own_address,
+    write_private,
+)
 from backend.shared_memory.segment import prefix_of, remove_orphans, remove_stale
 from backend.tls import BadCertificate, server_context
 from backend.watchdog import Watchdog
 from controller.accounts import shown_name
-from controller.registry import Address, Registry
-from dataflow.errors import MillraceError
+from controller.ownership import take_possession
+from controller.registry import Address, NotOurs, Registry
+from dataflow.errors import CorruptState, MillraceError
 
 START_TIMEOUT_S = 120.0
 POLL_S = 0.05
@@ -74,6 +84,8 @@ class Supervisor:
         mysql_port = self._reserve_port(settings.host, settings.mysql_port)
         http_port = self._reserve_port(settings.host, settings.http_port)
         self._fix_shard_count()
+        if not (self._data / SECRET_FILE).exists():
+            note_version(self._data, 0)
         secret = cluster_secret(self._data)
         remove_signs(bytes.fromhex(secret))
         Heartbeat(bytes.fromhex(secret), SUPERVISOR).follow(0)
@@ -107,16 +119,29 @@ class Supervisor:
             tls_cert=certificate,
             tls_key=key,
         )
+        registry = self._registry = Registry(zookeeper, self.deployment.root, self.deployment.secret_bytes)
+        known = known_version(self._data)
+        if known is None:  # nothing is sealed, and the others would not use it
+            await self._take_possession(registry, known)
         # Everything starts at once; each process waits for what it needs.
         await self._start_processes(str(self.deployment.save()))
         self._watch(self.deployment)
-        registry = self._registry = Registry(zookeeper, self.deployment.root)
-        try:
-            await asyncio.to_thread(registry.start, 60.0)
-        except MillraceError as error:
-            raise CannotStart(f"no answer from ZooKeeper at {zookeeper}") from error
+        if known is not None:
+            await self._take_possession(registry, known)
         cluster = self._connect(registry, self.deployment)
         await self._until_ready(Health(self.deployment, registry, cluster))
+
+    async def _take_possession(self, registry: Registry, known: int | None) -> None:
+        try:
+            await asyncio.to_thread(registry.start, 60.0)
+            version = await asyncio.to_thread(
+                take_possession, registry, known, whole_ensemble=self.settings.zookeeper == "embedded"
+            )
+        except (CorruptState, NotOurs) as error:
+            raise CannotStart(str(error)) from error
+        except MillraceError as error:
+            raise CannotStart(f"no answer from ZooKeeper at {self.settings.zookeeper}") from error
+        note_version(self._data, version)
 
     def _fix_shard_count(self) -> None:
         """The number of shards is a property of the data, set when the directory is made."""

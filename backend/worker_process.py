@@ -85,7 +85,7 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     )
     worker.views.idle_s = deployment.idle_view_s
     server, port = await worker.serve(own_address(deployment.internal_host), deployment.secret_bytes)
-    registry = Registry(deployment.zookeeper, deployment.root)
+    registry = Registry(deployment.zookeeper, deployment.root, deployment.secret_bytes)
     await asyncio.to_thread(registry.start, 60.0)
     address = Address(own_address(deployment.internal_host), port, os.getpid(), deployment.shard_count)
     await asyncio.to_thread(registry.register_worker, shard, address)

@@ -20,6 +20,7 @@ from kazoo.exceptions import NodeExistsError, NoNodeError
 
 from controller.catalog import Catalog
 from controller.registry import Registry, answered
+from controller.seal import Forged
 
 NODE_BYTES_MAX = 512 << 10
 QUERIES_MAX = 5_000
@@ -68,14 +69,15 @@ class Program:
         found = {name: self._loaded[name] for name in heads if name in self._loaded}
         for name, request in requests:
             try:
-                data = request.get()[0]
+                data = self._opened(name, request.get()[0])
                 more = int.from_bytes(data[:4], "big")
                 for number in range(1, more + 1):
-                    data += client.get(f"{self._path}/{name}.{number}")[0]
+                    part = f"{name}.{number}"
+                    data += self._opened(part, client.get(f"{self._path}/{part}")[0])
                 found[name] = _decode_query(data[4:])
             except NoNodeError:  # forgotten meanwhile
                 continue
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, Forged) as error:
                 log.error("query %s of the program cannot be read: %s", name, error)
         self._loaded = found
         return list(found.values())
@@ -93,10 +95,8 @@ class Program:
             return
         parts = [data[start : start + NODE_BYTES_MAX] for start in range(0, len(data), NODE_BYTES_MAX)]
         for number, part in enumerate(parts[1:], 1):
-            with contextlib.suppress(NodeExistsError):
-                client.create(f"{self._path}/{name}.{number}", part)
-        with contextlib.suppress(NodeExistsError):
-            client.create(f"{self._path}/{name}", (len(parts) - 1).to_bytes(4, "big") + parts[0])
+            self._create(f"{name}.{number}", part)
+        self._create(name, (len(parts) - 1).to_bytes(4, "big") + parts[0])
 
     @answered
     def forget(self, names: Iterable[bytes]) -> None:
@@ -105,6 +105,14 @@ class Program:
             if each.partition(".")[0] in gone:
                 with contextlib.suppress(NoNodeError):
                     self._registry.client.delete(f"{self._path}/{each}")
+
+    def _create(self, name: str, content: bytes) -> None:
+        with contextlib.suppress(NodeExistsError):
+            sealed = self._registry.seal.close(f"program/{name}", content)
+            self._registry.client.create(f"{self._path}/{name}", sealed)
+
+    def _opened(self, name: str, stored: bytes) -> bytes:
+        return self._registry.seal.open(f"program/{name}", stored)
 
     def _children(self) -> list[str]:
         try:

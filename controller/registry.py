@@ -11,6 +11,7 @@ Invariants
 - A catalog change happens only on the version it was planned for, so a leader that has been
   replaced without knowing can do no harm.
 - What a process registered is registered again whenever its session had to be replaced.
+- Nodes are closed to everybody else (`controller/ownership.py`), and what does not carry the cluster's seal is not used.
 
 The calls block; asyncio code runs them in threads. Callbacks come on kazoo's threads.
 """
@@ -32,21 +33,32 @@ from kazoo.exceptions import (
     BadVersionError,
     ConnectionClosedError,
     KazooException,
+    NoAuthError,
     NodeExistsError,
     NoNodeError,
     SessionExpiredError,
 )
 from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.security import make_digest_acl
 
 from controller.catalog import Catalog, CatalogChange
-from controller.catalog_nodes import CatalogCopy, StoredHead, decode_head, encode_head
-from dataflow.errors import Condition, InvalidStatement, Retryable
+from controller.catalog_nodes import HEAD, CatalogCopy, StoredHead, decode_head, encode_head
+from controller.derived_keys import derived_key
+from controller.seal import Forged, Seal
+from dataflow.errors import Condition, CorruptState, InvalidStatement, MillraceError, Retryable
 
 SESSION_TIMEOUT_S = 4.0
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 
 log = logging.getLogger(__name__)
+
+
+class NotOurs(MillraceError):
+    """The nodes are closed to who has this secret."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(Condition.UNKNOWN_ERROR, detail)
 
 
 def answered(call: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
@@ -56,6 +68,8 @@ def answered(call: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     def wrapped(*arguments: Arguments.args, **keywords: Arguments.kwargs) -> Result:
         try:
             return call(*arguments, **keywords)
+        except NoAuthError as error:
+            raise NotOurs("ZooKeeper's nodes there belong to somebody else, or the secret is not theirs") from error
         except (KazooException, KazooTimeoutError) as error:
             raise Retryable(
                 Condition.UNKNOWN_ERROR, f"no answer from ZooKeeper ({type(error).__name__})"
@@ -80,13 +94,19 @@ _decode_address = msgspec.json.Decoder(Address).decode
 class Registry:
     """One process's session with ZooKeeper."""
 
-    def __init__(self, hosts: str, root: str = "millrace") -> None:
+    def __init__(self, hosts: str, root: str, secret: bytes) -> None:
+        credential = derived_key(secret, "ZooKeeper's credential").hex()
         # The tick of an ensemble bounds the timeout that it grants from below.
         self._client = KazooClient(
-            hosts=hosts, timeout=SESSION_TIMEOUT_S, connection_retry={"max_tries": -1, "max_delay": 1}
+            hosts=hosts,
+            timeout=SESSION_TIMEOUT_S,
+            connection_retry={"max_tries": -1, "max_delay": 1},
+            auth_data=[("digest", f"millrace:{credential}")],
+            default_acl=[make_digest_acl("millrace", credential, all=True)],
         )
+        self.seal = Seal(secret)
         self._root = "/" + root.strip("/")
-        self._registered: dict[str, bytes] = {}
+        self._registered: dict[str, Address] = {}
         self._lock = threading.Lock()
         self._loading = threading.Lock()
         self._copy: CatalogCopy | None = None
@@ -106,8 +126,6 @@ class Registry:
             if self._is_stopped or time.monotonic() > deadline:
                 self.stop()
                 raise Retryable(Condition.UNKNOWN_ERROR, "no answer from ZooKeeper")
-        for path in ("workers", "adapters", "catalog"):
-            self._client.ensure_path(f"{self._root}/{path}")
 
     def stop(self) -> None:
         self._is_stopped = True
@@ -117,7 +135,7 @@ class Registry:
 
     @property
     def client(self) -> KazooClient:
-        """For what else is kept in ZooKeeper, see `controller.program`."""
+        """For what else is done in ZooKeeper, see `controller.program` and `controller.ownership`."""
         return self._client
 
     def path(self, name: str) -> str:
@@ -132,11 +150,11 @@ class Registry:
     @answered
     def register_worker(self, shard: int, address: Address) -> None:
         """Say where a shard is served, in place of whoever served it before."""
-        self._register(f"{self._root}/workers/{shard}", msgspec.json.encode(address))
+        self._register(f"workers/{shard}", address)
 
     @answered
     def register_adapter(self, name: str, address: Address) -> None:
-        self._register(f"{self._root}/adapters/{name}", msgspec.json.encode(address))
+        self._register(f"adapters/{name}", address)
 
     @answered
     def workers(self) -> dict[int, Address]:
@@ -151,12 +169,15 @@ class Registry:
 
         def changed(_: object = None) -> None:
             try:
+                self._client.ensure_path(f"{self._root}/workers")
                 shards = self._client.get_children(f"{self._root}/workers", watch=changed)
                 found: dict[int, Address] = {}
                 for shard in shards:
                     with contextlib.suppress(NoNodeError):
                         data, _stat = self._client.get(f"{self._root}/workers/{shard}", watch=changed)
-                        found[int(shard)] = _decode_address(data)
+                        address = self._address(f"workers/{shard}", data)
+                        if address is not None:
+                            found[int(shard)] = address
             except (KazooException, KazooTimeoutError) as error:
                 log.info("watch of the workers is broken until the session is back: %s", error)
                 return
@@ -167,20 +188,40 @@ class Registry:
 
     def _members(self, kind: str) -> dict[str, Address]:
         found: dict[str, Address] = {}
-        for name in self._client.get_children(f"{self._root}/{kind}"):
+        for name in self._children(kind):
             with contextlib.suppress(NoNodeError):
-                found[name] = _decode_address(self._client.get(f"{self._root}/{kind}/{name}")[0])
+                address = self._address(f"{kind}/{name}", self._client.get(f"{self._root}/{kind}/{name}")[0])
+                if address is not None:
+                    found[name] = address
         return found
 
-    def _register(self, path: str, data: bytes) -> None:
-        with self._lock:
-            self._registered[path] = data
-        with contextlib.suppress(NoNodeError):
-            self._client.delete(path)
+    def _children(self, kind: str) -> list[str]:
         try:
-            self._client.create(path, data, ephemeral=True)
+            found: list[str] = self._client.get_children(f"{self._root}/{kind}")
+            return found
+        except NoNodeError:
+            return []
+
+    def _address(self, name: str, data: bytes) -> Address | None:
+        try:
+            return _decode_address(self.seal.open(name, data))
+        except Forged as error:
+            log.error("%s", error)
+            return None
+
+    def _register(self, name: str, address: Address) -> None:
+        with self._lock:
+            self._registered[name] = address
+        with contextlib.suppress(NoNodeError):
+            self._client.delete(self.path(name))
+        try:
+            self._create_ephemeral(name, address)
         except NodeExistsError:
-            self._register(path, data)
+            self._register(name, address)
+
+    def _create_ephemeral(self, name: str, address: Address) -> None:
+        sealed = self.seal.close(name, msgspec.json.encode(address))
+        self._client.create(self.path(name), sealed, ephemeral=True, makepath=True)
 
     # --- leadership --------------------------------------------------------------------------
 
@@ -189,7 +230,7 @@ class Registry:
         """Become the leader if there is none; True if this process is it now."""
         path = f"{self._root}/leader"
         try:
-            self._client.create(path, msgspec.json.encode(address), ephemeral=True)
+            self._create_ephemeral("leader", address)
             return True
         except NodeExistsError:
             pass
@@ -208,7 +249,7 @@ class Registry:
     @answered
     def leader(self) -> Address | None:
         try:
-            return _decode_address(self._client.get(f"{self._root}/leader")[0])
+            return self._address("leader", self._client.get(f"{self._root}/leader")[0])
         except NoNodeError:
             return None
 
@@ -220,19 +261,23 @@ class Registry:
 
         Only what has changed since the last time is read, as far as the head still says what that is.
         """
-        path = f"{self._root}/catalog"
+        path = self.path(HEAD)
         with self._loading:
             self._client.sync_async(path)  # a session's requests are answered in order
             while True:
                 data, stat = self._client.get(path)
-                head, copy = decode_head(data), self._copy
+                head, copy = decode_head(data, self.seal), self._copy
+                if copy is not None and head.version < copy.head.version:
+                    raise CorruptState(
+                        f"version {head.version} of the catalog is in ZooKeeper in place of {copy.head.version}, not by this cluster"
+                    )
                 known = None if copy is None else copy.with_head(head, stat.version)
                 if known is not None:
                     self._copy = known
                     return known.catalog
                 names = None if copy is None else head.changed_since(copy.head.version)
                 if copy is None or names is None:
-                    names, copy = set(self._client.get_children(path)), CatalogCopy(head, stat.version, {})
+                    names, copy = set(self._client.get_children(path)), CatalogCopy(self.seal, head, stat.version, {})
                 requests = [(name, self._client.get_async(f"{path}/{name}")) for name in sorted(names)]
                 again = self._client.get_async(path)
                 nodes: dict[str, bytes | None] = {}
@@ -248,7 +293,8 @@ class Registry:
     def learn(self, stored: StoredHead) -> Catalog | None:
         """The catalog that a head was heard of; None if it is not enough to know that."""
         with self._loading:
-            copy = None if self._copy is None else self._copy.with_head(decode_head(stored.data), stored.znode_version)
+            head = decode_head(stored.data, self.seal)
+            copy = None if self._copy is None else self._copy.with_head(head, stored.znode_version)
             if copy is None:
                 return None
             self._copy = copy
@@ -257,12 +303,12 @@ class Registry:
     @answered
     def change_catalog(self, catalog: Catalog, change: CatalogChange) -> Catalog:
         """Make `change` to `catalog`, the last one loaded, durable; Retryable if it is not the newest any more."""
-        path = f"{self._root}/catalog"
+        path = self.path(HEAD)
         copy = self._copy
         if copy is None or copy.head.version != catalog.version:
             raise Retryable(Condition.DEADLOCK)
         head, nodes = copy.changed(change)
-        stored = StoredHead(encode_head(head), copy.znode_version + 1)
+        stored = StoredHead(encode_head(head, self.seal), copy.znode_version + 1)
         transaction = self._client.transaction()
         transaction.set_data(path, stored.data, version=copy.znode_version)
         for name, data in nodes.items():
@@ -287,10 +333,13 @@ class Registry:
 
         def changed(_: object = None) -> None:
             try:
-                data, stat = self._client.get(f"{self._root}/catalog", watch=changed)
+                data, stat = self._client.get(self.path(HEAD), watch=changed)
                 catalog = self.learn(StoredHead(data, stat.version)) or self.load_catalog()
             except (KazooException, KazooTimeoutError, Retryable) as error:
                 log.info("watch of the catalog is broken until the session is back: %s", error)
+                return
+            except CorruptState as error:
+                log.error("the catalog stays as it was: %s", error)
                 return
             callback(catalog)
 
@@ -311,8 +360,8 @@ class Registry:
         with self._lock:
             registered = dict(self._registered)
         try:
-            for path, data in registered.items():
-                self._register(path, data)
+            for name, address in registered.items():
+                self._register(name, address)
             for callback in list(self._on_new_session):
                 callback()
         except (SessionExpiredError, ConnectionClosedError, KazooException) as error:

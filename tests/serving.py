@@ -17,6 +17,8 @@ from typing import Any
 import psutil
 import pymysql
 
+from backend.settings import DEPLOYMENT_FILE, Deployment
+
 READY = re.compile(r"millrace ready  mysql://root@([\d.]+):(\d+)  (https?)://[\d.]+:(\d+)")
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 20.0
@@ -70,6 +72,9 @@ class MillraceServer:
         with urllib.request.urlopen(f"http://{self.host}:{self.http_port}/status", timeout=20) as answer:
             found: dict[str, Any] = json.load(answer)
             return found
+
+    def deployment(self) -> Deployment:
+        return Deployment.load(self.data / DEPLOYMENT_FILE)
 
     def processes(self) -> list[psutil.Process]:
         """Every process of the cluster but the supervisor."""

@@ -16,7 +16,7 @@ from http.client import HTTPException
 from pathlib import Path
 
 from backend.settings import DEPLOYMENT_FILE, Deployment
-from controller.registry import Registry
+from controller.registry import NotOurs, Registry
 from dataflow.errors import Condition, Retryable
 
 SECRET_VARIABLE = "MILLRACE_SECRET"
@@ -69,17 +69,19 @@ def _from_zookeeper(hosts: str, root: str, secret: str | None) -> Deployment:
     if secret is None:
         raise ValueError(f"zk://… needs the cluster's secret: pass secret=… or set {SECRET_VARIABLE}")
     try:
-        bytes.fromhex(secret)
+        secret_bytes = bytes.fromhex(secret)
     except ValueError:
         raise ValueError("the cluster's secret is hexadecimal, as in the file `secret` of its data directory") from None
     try:
-        registry = Registry(hosts, root)
+        registry = Registry(hosts, root, secret_bytes)
     except ValueError as error:
         raise ValueError(f"{hosts!r} is no host:port of ZooKeeper: {error}") from None
     registry.start(TIMEOUT_S)
     try:
         # As each of them says: some may not be there yet, or not again.
         shard_count = max([worker.shard_count for worker in registry.workers().values()], default=0)
+    except NotOurs:
+        raise ValueError("the secret is not that of this cluster") from None
     finally:
         registry.stop()
     if not shard_count:

@@ -311,15 +311,16 @@ def test_zookeeper_leads_to_the_cluster_too(server: MillraceServer) -> None:
 
 
 def test_a_cluster_has_as_many_shards_while_a_worker_is_away(server: MillraceServer) -> None:
-    zookeeper = server.status()["zookeeper"]
-    registry = Registry(zookeeper, "elsewhere")
+    deployment = server.deployment()
+    zookeeper, secret = deployment.zookeeper, deployment.secret
+    registry = Registry(zookeeper, "elsewhere", deployment.secret_bytes)
     registry.start()
     registry.register_worker(2, Address("127.0.0.1", 1, shard_count=3))
-    assert find_deployment(f"zk://{zookeeper}/elsewhere", "00").shard_count == 3
-    assert find_deployment(f"zk://{zookeeper}", "00").shard_count == 1
+    assert find_deployment(f"zk://{zookeeper}/elsewhere", secret).shard_count == 3
+    assert find_deployment(f"zk://{zookeeper}", secret).shard_count == 1
     registry.stop()
     with pytest.raises(Retryable, match="no workers"):
-        find_deployment(f"zk://{zookeeper}/elsewhere", "00")
+        find_deployment(f"zk://{zookeeper}/elsewhere", secret)
 
 
 def test_what_is_no_cluster_is_named(server: MillraceServer) -> None:

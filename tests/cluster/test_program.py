@@ -34,7 +34,7 @@ def maintained(server: MillraceServer, wanted: int) -> dict[str, tuple[Any, ...]
 
 def check_large_queries(server: MillraceServer) -> None:
     """What does not fit into one znode is in several, and leaves none behind."""
-    registry = Registry(server.status()["zookeeper"])
+    registry = Registry(server.deployment().zookeeper, "millrace", server.deployment().secret_bytes)
     registry.start()
     try:
         program = Program(registry)

@@ -178,7 +178,7 @@ def test_temporary_tables_of_a_killed_adapter_are_dropped_by_its_successor(
 def temporary(server: MillraceServer) -> int:
     """How many temporary tables are in the catalog."""
     deployment = Deployment.load(server.data / DEPLOYMENT_FILE)
-    registry = Registry(deployment.zookeeper, deployment.root)
+    registry = Registry(deployment.zookeeper, deployment.root, deployment.secret_bytes)
     registry.start(20.0)
     try:
         return sum(table.name.startswith(PREFIX) for table in registry.load_catalog().tables.values())
