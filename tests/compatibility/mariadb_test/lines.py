@@ -67,6 +67,7 @@ class Line:
             read_timeout=self._timeout_s, write_timeout=self._timeout_s,
         )  # fmt: skip
         connection.decoders = {}
+        connection.encoding = "latin-1"  # of the columns' names: any bytes will do
         for each in self.address.greeting:
             connection.query(each)
         return connection
@@ -129,7 +130,7 @@ class Line:
         result = self._connection._result
         if result.description is None:
             return Answer(affected=result.affected_rows, insert_id=result.insert_id or 0, warnings=result.warning_count)
-        columns = tuple(each[0] if isinstance(each[0], str) else each[0].decode("utf-8", "replace") for each in result.description)
+        columns = tuple(each[0] for each in result.description)
         floats = frozenset(
             index for index, each in enumerate(result.description) if each[1] in (FIELD_TYPE.FLOAT, FIELD_TYPE.DOUBLE)
         )

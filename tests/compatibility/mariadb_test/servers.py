@@ -48,6 +48,7 @@ class Oracle:
         self._server = MariaDB(
             folder, f"--sql-mode={SQL_MODE}", "--local-infile=1", "--lock-wait-timeout=3", "--innodb-lock-wait-timeout=3",
             "--log-bin-trust-function-creators=1", "--max-connections=100",
+            "--transaction-isolation=READ-COMMITTED",  # millrace's default (docs/status.md)
         )  # fmt: skip
         self.address = Address(self._server.host, self._server.port, str(folder / "mariadb.sock"), (NAMES, ROUNDING, MOMENT))
         with contextlib.closing(self._line()) as line:
