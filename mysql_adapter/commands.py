@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+LOGGED_CHARACTERS_MAX = 4_000
 Handler = Callable[["Commands", bytes], Awaitable[None]]
 
 
@@ -72,9 +73,18 @@ class Commands:
         except ConnectionOver:
             raise
         except Exception as error:
-            log.exception("command %d of connection %d failed", command, self._connection.id)
+            log.exception("command %d of connection %d failed: %s", command, self._connection.id, self._text_of(payload))
             self.report(MillraceError(Condition.UNKNOWN_ERROR, f"internal error: {type(error).__name__}"))
         return True
+
+    def _text_of(self, payload: bytes) -> str:
+        """The statement of a command, for the log."""
+        if payload[0] in (COM.COM_QUERY, COM.COM_STMT_PREPARE):
+            return payload[1:].decode(errors="replace")[:LOGGED_CHARACTERS_MAX]
+        if payload[0] == COM.COM_STMT_EXECUTE:
+            statement = self.session.prepared.get(int.from_bytes(payload[1:5], "little"))
+            return "" if statement is None else statement.sql[:LOGGED_CHARACTERS_MAX]
+        return ""
 
     def report(self, error: MillraceError) -> None:
         """Send `error` and keep it for SHOW ERRORS."""

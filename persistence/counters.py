@@ -3,7 +3,7 @@
 A counter's stored *reserve* is a number below which anything may have been handed out. It is
 made durable before a number at or above the old reserve leaves, in steps of many numbers, so
 that most allocations write nothing. A crash skips the rest of a step; a clean close
-stores the exact value and skips nothing.
+stores the exact value and skips nothing. A counter stays at `NUMBER_MAX`, which nobody may use: it is used up then.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 RESERVE_AHEAD = 1_000
+NUMBER_MAX = (1 << 64) - 1
 
 
 class Counters:
@@ -26,10 +27,10 @@ class Counters:
 
         With count = 0 the counter is only raised: numbers below `floor` will not be handed out.
         """
-        first = max(self._next.get(name, 1), floor)
-        after = first + count
+        first = min(max(self._next.get(name, 1), floor), NUMBER_MAX)
+        after = min(first + count, NUMBER_MAX)
         if after > self._reserves.get(name, 1):
-            reserve = after + RESERVE_AHEAD
+            reserve = min(after + RESERVE_AHEAD, NUMBER_MAX)
             self._persist(name, reserve)
             self._reserves[name] = reserve
         self._next[name] = after

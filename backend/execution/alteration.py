@@ -23,7 +23,7 @@ from backend.execution.access import Bound, Path
 from backend.execution.columns import Columns, Target, implicit_default
 from backend.execution.duplicates import duplicate_entry
 from backend.execution.execution import Execution
-from backend.execution.numbers import Numbers
+from backend.execution.numbers import Numbers, whole
 from backend.execution.reading import find_bound, row_decoder
 from backend.execution.transaction import Transaction
 from backend.execution.writing import RowWriter
@@ -33,7 +33,7 @@ from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.modes import Modes
 from dataflow.schema import Table
 from dataflow.temporal import from_datetime, from_utc, to_utc
-from dataflow.types import Kind, Row, SqlType, Value
+from dataflow.types import REALS, Kind, Row, SqlType, Value
 from persistence.layout import auto_increment_counter
 
 BATCH_ROWS = 400
@@ -146,7 +146,7 @@ class _Copier:
                 if before != column.type:
                     value = self._stored(target, value, before)
             if position == self._columns.auto_increment:
-                value = self._number(value)
+                value = self._number(value, column.type, source is not None and self._old.columns[source].auto_increment)
             if value is None and not column.nullable and column.generated is None:
                 value = self._without_null(position, source)
             row.append(value)
@@ -175,11 +175,11 @@ class _Copier:
             return target.default(self._execution, row + (None,) * (len(self._columns.targets) - len(row)))
         return None if column.nullable else implicit_default(column.type)
 
-    def _number(self, value: Value) -> Value:
-        if value is None or (value == 0 and not self._execution.modes.no_auto_value_on_zero):
-            value = self._next_number
-        assert isinstance(value, int)
-        self._next_number = max(self._next_number, value + 1)
+    def _number(self, value: Value, type_: SqlType, keeps_zero: bool) -> Value:
+        """The value of the AUTO_INCREMENT column; a 0 stays where the column was AUTO_INCREMENT before."""
+        if value is None or (value == 0 and not keeps_zero and not self._execution.modes.no_auto_value_on_zero):
+            value = float(self._next_number) if type_.kind in REALS else self._next_number
+        self._next_number = max(self._next_number, whole(value) + 1)
         return value
 
     def _without_null(self, position: int, source: int | None) -> Value:

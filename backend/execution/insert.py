@@ -15,7 +15,7 @@ from backend.execution.columns import Assignments, Columns, Scalar, divides, sca
 from backend.execution.duplicates import duplicate_entry
 from backend.execution.enforcement import Enforcement, is_violation
 from backend.execution.execution import Execution
-from backend.execution.numbers import AutoIncrement, Numbers
+from backend.execution.numbers import AutoIncrement, Numbers, whole
 from backend.execution.outcome import Done
 from backend.execution.query import compile_select
 from backend.execution.references import References
@@ -25,6 +25,7 @@ from controller.sql.plan import Insert, OnDuplicate
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Expression, columns_of
 from dataflow.types import INTEGER_BYTES, NULL, Row, SqlType, Value
+from persistence.counters import NUMBER_MAX
 
 Cell = tuple[int, Scalar | None, SqlType]
 """(column position, its expression or None for DEFAULT, the expression's type)"""
@@ -232,13 +233,12 @@ class _Run:
             value = row[auto]
             if draft.is_numbered:
                 row[auto] = self._number(auto)
-            elif isinstance(value, int):
-                self.numbering.note_explicit(value)
+            else:
+                self.numbering.note_explicit(whole(value))
         is_inserted = await self._write(writer, tuple(row), draft)
         if auto is None:
             return
-        number = row[auto]
-        assert isinstance(number, int)
+        number = whole(row[auto])
         if not is_inserted:  # the next row gets the number that this one did not need
             self.numbering.position = before or (number if draft.is_numbered else 0)
             return
@@ -246,13 +246,14 @@ class _Run:
         if draft.is_numbered and self.generated_id is None:
             self.generated_id = number
 
-    def _number(self, position: int) -> int:
+    def _number(self, position: int) -> int | float:
         number = self.numbering.take()
         type_ = self.columns.table.columns[position].type
         width = INTEGER_BYTES.get(type_.kind)
-        if width is not None and number >= 1 << (8 * width - (0 if type_.unsigned else 1)):
+        end = NUMBER_MAX if width is None else 1 << (8 * width - (0 if type_.unsigned else 1))
+        if number >= min(end, NUMBER_MAX):
             raise InvalidStatement(Condition.AUTO_INCREMENT_EXHAUSTED)
-        return number
+        return number if width is not None else float(number)
 
     async def _write(self, writer: RowWriter, row: Row, draft: _Draft) -> bool:
         """Write the row, or do what is to be done about a duplicate; False if no row was added."""
@@ -305,9 +306,7 @@ class _Run:
 
     def _note_id(self, row: Row) -> None:
         if self.columns.auto_increment is not None:
-            number = row[self.columns.auto_increment]
-            assert isinstance(number, int)
-            self.last_id = number
+            self.last_id = whole(row[self.columns.auto_increment])
 
     @property
     def _may_stay(self) -> bool:

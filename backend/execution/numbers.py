@@ -12,6 +12,8 @@ from backend.execution.reading import find_bound, row_decoder
 from backend.execution.transaction import Transaction
 from backend.store import Store
 from dataflow.schema import Table
+from dataflow.types import Value
+from persistence.counters import NUMBER_MAX
 from persistence.layout import auto_increment_counter, row_id_counter
 
 ROW_ID_BLOCK = 10_000
@@ -40,7 +42,7 @@ class Numbers:
 
     async def reserve(self, table: Table, count: int, floor: int) -> int:
         """The first of `count` consecutive AUTO_INCREMENT values from `floor` up."""
-        floor = max(floor, table.auto_increment_start)
+        floor = min(max(floor, table.auto_increment_start), NUMBER_MAX)
         first = await self._store.allocate(auto_increment_counter(table.id), count, floor)
         self._raised[table.id, table.version] = first + count
         return first
@@ -56,8 +58,15 @@ class Numbers:
     async def raise_above(self, table: Table, value: int) -> None:
         """An explicit value was stored: hand out only larger ones from now on."""
         if not self.is_above(table, value):
-            await self._store.allocate(auto_increment_counter(table.id), 0, value + 1)
-            self._raised[table.id, table.version] = value + 1
+            floor = min(value + 1, NUMBER_MAX)
+            await self._store.allocate(auto_increment_counter(table.id), 0, floor)
+            self._raised[table.id, table.version] = floor
+
+
+def whole(value: Value) -> int:
+    """What a stored value counts for: an AUTO_INCREMENT column may be FLOAT or DOUBLE."""
+    assert value is None or isinstance(value, int | float)
+    return min(round(value or 0), NUMBER_MAX)
 
 
 async def lower_counter(store: Store, table: Table) -> None:
@@ -73,7 +82,7 @@ async def lower_counter(store: Store, table: Table) -> None:
             return
         if await store.lower(counter, expected, wanted) == wanted:
             # for who has stored a number that was handed out before
-            await store.allocate(counter, 0, await _largest(store, table, place) + 1)
+            await store.allocate(counter, 0, min(await _largest(store, table, place) + 1, NUMBER_MAX))
             return
 
 
@@ -83,7 +92,7 @@ async def _largest(store: Store, table: Table, place: int) -> int:
     is_key = first.column_id == table.columns[place].id and not first.descending
     chunks = find_bound(Transaction(store), table, Bound(Path(table.primary_key), [()], []), reverse=is_key)
     async for chunk in chunks:
-        largest = max(largest, *[int(decode(value)[place] or 0) for _, _, value in chunk], 0)
+        largest = max(largest, *[whole(decode(value)[place]) for _, _, value in chunk], 0)
         if is_key:
             break
     await chunks.aclose()  # type: ignore[attr-defined]

@@ -219,7 +219,8 @@ class _Output:
         self._pairs: list[Pair] = []
         self._taken = 0
         self._bytes = 0
-        self._large = [number for number, column in enumerate(select.columns) if is_long(column.type)]
+        # Where the outputs are computed only once the rows are in order, their length is not known before.
+        self._large = [] if select.late else [number for number, column in enumerate(select.columns) if is_long(column.type)]
         self._seen: set[object] = set()
         self._count = 0
         self._buffer_max = SORT_BUFFER_ROWS_MIN + 4 * (self.stop or 0)

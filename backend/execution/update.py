@@ -8,6 +8,7 @@ from backend.execution.columns import Assignments, Columns
 from backend.execution.duplicates import duplicate_entry
 from backend.execution.enforcement import Change, Enforcement, is_violation
 from backend.execution.execution import Execution
+from backend.execution.numbers import whole
 from backend.execution.outcome import Done
 from backend.execution.reading import Found, row_address
 from backend.execution.references import References
@@ -107,7 +108,7 @@ class CompiledUpdate:
                 if duplicate is None:
                     changed += 1
                     if auto is not None and new[auto] != old[auto]:
-                        largest = max(largest, int(new[auto] or 0))
+                        largest = max(largest, whole(new[auto]))
                 elif self.ignore:
                     ignored = duplicate_entry(self._table, duplicate.index, new)
                     execution.warn(Condition.DUPLICATE_ENTRY, *ignored.arguments)

@@ -105,8 +105,7 @@ class CompiledWindow:
         arguments = [self._arguments(row, parameters) for row in rows]
         out: list[Value] = []
         for place, given in enumerate(arguments):
-            offset = given[1]
-            assert isinstance(offset, int)
+            offset = _counted(self._name, given[1])
             other = place - offset if self._name == "lag" else place + offset
             if 0 <= other < len(rows):
                 out.append(arguments[other][0])
@@ -122,9 +121,7 @@ class CompiledWindow:
         for place, (start, end) in enumerate(zip(starts, ends)):
             at = start if self._name == "first_value" else end - 1
             if self._name == "nth_value":
-                number = arguments[place][1]
-                assert isinstance(number, int)
-                at = start + number - 1
+                at = start + _counted(self._name, arguments[place][1]) - 1
             out.append(arguments[at][0] if start <= at < end else None)
         return out
 
@@ -200,8 +197,17 @@ def _percent_rank(keys: list[Any], _: Value) -> list[Value]:
     return [0.0 if len(keys) == 1 else first / (len(keys) - 1) for first in _peers(keys)[0]]
 
 
+def _counted(name: str, number: Value) -> int:
+    """A number of rows: a parameter or a column may be something else."""
+    if not isinstance(number, int):
+        raise InvalidStatement(Condition.WRONG_ARGUMENTS, name)
+    return number
+
+
 def _ntile(keys: list[Any], count: Value) -> list[Value]:
-    assert isinstance(count, int)
+    count = _counted("ntile", count)
+    if count < 1:
+        raise InvalidStatement(Condition.WRONG_ARGUMENTS, "ntile")
     size, larger = divmod(len(keys), count)
     out: list[Value] = []
     for bucket in range(count):

@@ -17,6 +17,7 @@ from controller.sql.query.grouped import GroupedClauses
 from controller.sql.query.names import Names
 from controller.sql.query.sources import FromClause
 from controller.sql.query.windows import WindowClauses
+from controller.sql.query.wrapping import beyond_windows
 from controller.sql.scope import FIELD_LIST, GROUP_CLAUSE, HAVING_CLAUSE, ORDER_CLAUSE, WHERE_CLAUSE
 from controller.sql.select import limits, order_items
 from dataflow.errors import Condition, InvalidStatement, Unsupported
@@ -96,7 +97,7 @@ class SelectResolver:
         if block.distinct:
             self._order_over_outputs(block, strict)
         block.limit, block.offset = limits(node, self._translator(FIELD_LIST))
-        return block
+        return beyond_windows(block, resolver.numbering)
 
     def _translator(self, clause: str, **options: Any) -> QueryTranslator:
         return self._resolver.translator(self._names, clause, self._subqueries, **options)

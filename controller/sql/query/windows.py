@@ -23,6 +23,8 @@ _RANKS = {
     "row_number": BIGINT_UNSIGNED, "rank": BIGINT_UNSIGNED, "dense_rank": BIGINT_UNSIGNED, "ntile": BIGINT_UNSIGNED,
     "percent_rank": DOUBLE, "cume_dist": DOUBLE,
 }  # fmt: skip
+_COUNTED = {"ntile": 0, "lag": 1, "lead": 1, "nth_value": 1}
+"""Which argument is a number of rows."""
 _VALUES = frozenset({"lag", "lead", "first_value", "last_value", "nth_value"})
 
 
@@ -76,6 +78,7 @@ def _function(node: Any, translator: QueryTranslator) -> AggregateFunction:
             raise Unsupported("DISTINCT in a window function")
         return found
     arguments = tuple(translator.translate(each) for each in node.expressions)
+    _check_count(name, arguments)
     if name in _RANKS:
         return AggregateFunction(name, arguments, _RANKS[name])
     if name not in _VALUES:
@@ -89,3 +92,16 @@ def _function(node: Any, translator: QueryTranslator) -> AggregateFunction:
         each if place == 1 or each.type == kind else Call("coalesce", (each,), kind) for place, each in enumerate(arguments)
     )
     return AggregateFunction(name, typed, kind)
+
+
+def _check_count(name: str, arguments: tuple[Expression, ...]) -> None:
+    """What NTILE, LAG, LEAD and NTH_VALUE count by, where it is known already."""
+    place = _COUNTED.get(name)
+    if place is None:
+        return
+    if name == "ntile" and len(arguments) != 1:
+        raise InvalidStatement(Condition.WRONG_ARGUMENT_COUNT, name)
+    if place < len(arguments) and isinstance(given := arguments[place], Literal):
+        least = 1 if name == "ntile" else None
+        if not isinstance(given.value, int) or (least is not None and given.value < least):
+            raise InvalidStatement(Condition.WRONG_ARGUMENTS, name)

@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from controller.sql.query.block import AnyBlock, Block, Inner, Leaf, Window, expressions_of, rewritten
-from controller.sql.query.fields import Numbering, all_columns, computed_output
+from controller.sql.query.block import (
+    AnyBlock,
+    Block,
+    Inner,
+    Leaf,
+    SetBlock,
+    Subquery,
+    Window,
+    expressions_of,
+    leaves,
+    outer_ids,
+    rewritten,
+)
+from controller.sql.query.fields import Numbering, all_columns, computed_output, mapped
 from dataflow.expression import Call, Column, Expression
 from dataflow.node import AggregateFunction
 from dataflow.types import BIGINT_UNSIGNED, SqlType
@@ -53,6 +65,52 @@ def apart(block: Block, numbering: Numbering) -> Block:
     assert isinstance(found, Block)
     found.source = Inner([Leaf((), derived=inner)], [])
     return found
+
+
+def beyond_windows(block: Block, numbering: Numbering) -> Block:
+    """The block; if subqueries read its window functions, that is the only table of a query that has those subqueries."""
+    reading: dict[int, Subquery] = {}
+    seen = {window.id for window in block.windows}
+    while found := {
+        number: each
+        for number, each in block.subqueries.items()
+        if number not in seen and (all_columns(each.operands) | outer_ids(each.block)) & seen
+    }:
+        reading |= found
+        seen |= found.keys()
+    if not reading:
+        return block
+    upper = replace(block, source=Inner([], []), where=[], grouping=None, having=[], windows=[], subqueries=reading)
+    made = {
+        column.index: (numbering.fresh(column.type), column)
+        for column in _columns_read(upper)
+        if column.index in outer_ids(upper)
+    }
+    inner = replace(block, distinct=False, order_by=[], limit=None, offset=None)
+    inner.outputs = list(made.values())
+    inner.columns = [computed_output("", column) for column, _ in inner.outputs]
+    inner.subqueries = {number: each for number, each in block.subqueries.items() if number not in reading}
+    around = rewritten(upper, {number: fresh for number, (fresh, _) in made.items()})
+    assert isinstance(around, Block)
+    around.source = Inner([Leaf((), derived=inner)], [])
+    return around
+
+
+def _columns_read(block: AnyBlock) -> list[Column]:
+    """Every column that is read in the block and in what is inside it."""
+    found: list[Column] = []
+
+    def note(column: Column) -> Column:
+        found.append(column)
+        return column
+
+    if isinstance(block, SetBlock):
+        return [each for branch in block.branches for each in _columns_read(branch)]
+    for expression in expressions_of(block):
+        mapped(expression, note)
+    inside = [each.block for each in block.subqueries.values()]
+    inside += [leaf.derived for leaf in leaves(block.source) if leaf.derived is not None]
+    return found + [each for one in inside for each in _columns_read(one)]
 
 
 def _read_below(block: Block) -> set[int]:

@@ -1,0 +1,97 @@
+"""Values at the edge of what a function or column takes: each has an answer or an error of MySQL's, none is error 1105."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pymysql
+import pytest
+
+from mysql_adapter.session import Session
+from tests.wire.server import ServerThread
+
+
+@pytest.fixture
+def table(run: Any) -> str:
+    run("DROP TABLE IF EXISTS edges")
+    run("CREATE TABLE edges (a INT)")
+    run("INSERT INTO edges VALUES (1), (2), (3)")
+    return "edges"
+
+
+@pytest.mark.parametrize(
+    ("statement", "code"),
+    [
+        ("SELECT NTILE(0) OVER (ORDER BY a) FROM edges", 1210),
+        ("SELECT NTILE(NULL) OVER (ORDER BY a) FROM edges", 1210),
+        ("SELECT NTILE(a - 5) OVER (ORDER BY a) FROM edges", 1210),
+        ("SELECT LAG(a, NULL) OVER (ORDER BY a) FROM edges", 1210),
+        ("SELECT NTH_VALUE(a, NULL) OVER (ORDER BY a) FROM edges", 1210),
+        ("SELECT NOW(7)", 1426),
+        ("SELECT CURTIME(7)", 1426),
+        ("SELECT SYSDATE(7)", 1426),
+    ],
+)
+def test_what_is_out_of_range_has_its_own_error(run: Any, table: str, statement: str, code: int) -> None:
+    with pytest.raises(pymysql.err.MySQLError) as caught:
+        run(statement)
+    assert caught.value.args[0] == code
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("SELECT a, LAG(a) OVER (ORDER BY a) IN (SELECT a + 1 FROM edges) FROM edges", [(1, None), (2, 0), (3, 1)]),
+        ("SELECT a, RANK() OVER (ORDER BY a) > ALL (SELECT a FROM edges WHERE a < 3) x FROM edges", [(1, 0), (2, 0), (3, 1)]),
+        ("SELECT SUM(a), RANK() OVER (ORDER BY SUM(a)) IN (SELECT 1) FROM edges GROUP BY a", [(1, 1), (2, 0), (3, 0)]),
+        ("SELECT DISTINCT LAG(a) OVER (ORDER BY a) NOT IN (SELECT 1) FROM edges", [(None,), (0,), (1,)]),
+        ("SELECT HEX(CONCAT(@edge := 'x')), 1", [("78", 1)]),
+    ],
+)
+def test_subqueries_read_window_functions_and_long_texts_are_assigned(run: Any, table: str, query: str, rows: list[Any]) -> None:
+    assert sorted(run(query), key=repr) == sorted(rows, key=repr)
+
+
+def test_numbers_end_where_a_column_ends(run: Any) -> None:
+    run("DROP TABLE IF EXISTS numbered")
+    run("CREATE TABLE numbered (n BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY)")
+    run("INSERT INTO numbered VALUES (18446744073709551601)")
+    run("INSERT INTO numbered VALUES (NULL)")
+    run("INSERT INTO numbered VALUES (18446744073709551615)")
+    with pytest.raises(pymysql.err.MySQLError) as caught:
+        run("INSERT INTO numbered VALUES (NULL)")
+    assert caught.value.args[0] == 1467
+    assert run("SELECT n FROM numbered ORDER BY n") == [(18446744073709551601,), (18446744073709551602,), (18446744073709551615,)]
+
+
+def test_a_double_counts_up(run: Any) -> None:
+    run("DROP TABLE IF EXISTS numbered")
+    run("CREATE TABLE numbered (n DOUBLE AUTO_INCREMENT PRIMARY KEY)")
+    for value in ("NULL", "1.5", "NULL", "0"):
+        run(f"INSERT INTO numbered VALUES ({value})")
+    run("UPDATE numbered SET n = 10.5 WHERE n = 4")
+    run("INSERT INTO numbered VALUES (NULL)")
+    assert run("SELECT n FROM numbered ORDER BY n") == [(1.0,), (1.5,), (3.0,), (10.5,), (11.0,)]
+
+
+def test_a_zero_stays_in_a_table_that_is_changed(run: Any) -> None:
+    run("DROP TABLE IF EXISTS numbered")
+    run("CREATE TABLE numbered (n INT AUTO_INCREMENT PRIMARY KEY, t CHAR(1))")
+    run("INSERT INTO numbered VALUES (NULL, 'a'), (NULL, 'b')")
+    run("UPDATE numbered SET n = 0 WHERE n = 1")
+    run("ALTER TABLE numbered MODIFY t VARCHAR(9) NOT NULL")
+    run("INSERT INTO numbered VALUES (NULL, 'c')")
+    assert run("SELECT n, t FROM numbered ORDER BY n") == [(0, "a"), (2, "b"), (3, "c")]
+
+
+def test_the_log_has_the_statement_that_failed_within(
+    millrace: ServerThread, run: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(self: Session, sql: str) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Session, "run", fail)
+    with pytest.raises(pymysql.err.MySQLError) as caught:
+        run("SELECT 'this one'")
+    assert caught.value.args[0] == 1105
+    assert "SELECT 'this one'" in caplog.text and "ZeroDivisionError" in caplog.text
