@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import logging
 import os
@@ -151,7 +152,7 @@ async def _serve(settings: Settings) -> int:
     from backend.supervisor import CannotStart, Supervisor
 
     logging.getLogger("kazoo").setLevel(logging.ERROR)  # it complains until ZooKeeper is up
-    supervisor = Supervisor(settings, lambda line: console.print(f"  {line}", style="dim"))
+    supervisor = Supervisor(settings, lambda line: console.print(f"  {line}", style="dim", soft_wrap=True))
     code = 0
     console.print(f"millrace {package_version('millrace')}, data in {settings.data}")
     try:
@@ -266,6 +267,29 @@ def bench(name: str, as_json: bool, options: tuple[str, ...]) -> None:
     from backend.bench import run_benchmarks
 
     sys.exit(run_benchmarks(name, as_json, options))
+
+
+@main.command()
+@click.argument("data", type=click.Path(exists=True, file_okay=False))
+def repair(data: str) -> None:
+    """Go on with what is left of damaged shards in the data directory DATA, and say what is lost.
+
+    What is taken away stays in each shard's folder "lost". A copy of DATA, or a backup, is the better choice.
+    """
+    from persistence.files.repair import repair as repair_shard
+
+    with Path(data, "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise click.ClickException(f"a `millrace serve` is using the data directory {data}") from None
+        found = 0
+        for shard in sorted(Path(data, "shards").glob("*")):
+            for line in repair_shard(shard):
+                click.echo(line)
+                found += 1
+    if not found:
+        click.echo("nothing is damaged")
 
 
 @main.command()

@@ -38,7 +38,7 @@ from backend.view_messages import HostedViews
 from backend.view_range import Range
 from dataflow import epoch_messages
 from dataflow.epoch_messages import Committed, Inquire, Outcome, Stage, StaleSchema, Withdrawn
-from dataflow.errors import Condition, MillraceError, Retryable
+from dataflow.errors import Condition, CorruptState, MillraceError, Retryable
 from persistence.layout import shard_of
 
 EPOCH_TRIES_MAX = 5
@@ -249,6 +249,9 @@ class Cluster(Connections):
         self, parts: Mapping[int, Part], tables: Mapping[int, int], owner: Owner | None = None
     ) -> CommitResult:
         deadline = asyncio.get_running_loop().time() + PATIENCE_S
+        for address in self._addresses.values():
+            if address.damage:  # an epoch is one of all shards
+                raise CorruptState(address.damage)
         while True:
             outcomes = await self._commit_once(parts, list(tables.items()), deadline, owner)
             withdrawn = 0

@@ -73,9 +73,9 @@ from dataflow.epoch_messages import (
 )
 from dataflow.epochs import ShardEpochs
 from dataflow.errors import Condition, InvalidStatement, MillraceError
+from persistence.counters import EPOCH_COUNTER
 from persistence.shard_store import ShardStore
 
-EPOCH_COUNTER = b"\0epoch"
 WAITING_FOR_CERTAINTY = (Get, Scan, HoldEpoch, Lookup, Inquire, LockRows)
 FROM_SHARDS = (*get_args(ToCoordinator), OwnerWaits)
 

@@ -12,9 +12,11 @@ import logging
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import uvloop
 
+from backend.damaged_worker import DamagedWorker
 from backend.heartbeat import Heartbeat
 from backend.messages import SetTables
 from backend.settings import Deployment, own_address
@@ -24,7 +26,7 @@ from backend.transport import Peer, connect
 from backend.worker import Worker
 from controller.catalog import Catalog
 from controller.registry import Address, Registry
-from dataflow.errors import Retryable
+from dataflow.errors import CorruptState, Retryable
 from persistence.shard_store import Durability, ShardStore
 from persistence.sweeping import sweep
 
@@ -73,7 +75,12 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     sign = Heartbeat(deployment.secret_bytes, f"worker-{shard}")
     orphaned = asyncio.ensure_future(_until_orphaned())
     durability: Durability = "os" if deployment.durability == "os" else "fsync"
-    store = await _open(deployment.data_path / "shards" / str(shard), durability)
+    try:
+        store = await _open(deployment.data_path / "shards" / str(shard), durability)
+    except CorruptState as error:
+        sign.follow(deployment.watchdog_s)
+        await _serve_damaged(DamagedWorker(shard, error), deployment, orphaned)
+        return
     sign.follow(deployment.watchdog_s)
     store.prune_transactions(store.epoch - OUTCOME_EPOCHS)
     names = SegmentNames(deployment.data, shard)
@@ -109,6 +116,20 @@ async def _serve(shard: int, deployment: Deployment) -> None:
         following.cancel()
     server.close()
     worker.close()
+    await asyncio.to_thread(registry.stop)
+
+
+async def _serve_damaged(worker: DamagedWorker, deployment: Deployment, orphaned: asyncio.Future[None]) -> None:
+    log.critical("shard %d is damaged and is not served: %s", worker.shard, worker.damage)
+    host = own_address(deployment.internal_host)
+    server, port = await worker.serve(host, deployment.secret_bytes)
+    registry = Registry(deployment.zookeeper, deployment.root)
+    await asyncio.to_thread(registry.start, 60.0)
+    address = Address(host, port, os.getpid(), deployment.shard_count, worker.damage)
+    await asyncio.to_thread(registry.register_worker, worker.shard, address)
+    ends: list[asyncio.Future[Any]] = [asyncio.ensure_future(worker.stopped.wait()), orphaned]
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    server.close()
     await asyncio.to_thread(registry.stop)
 
 

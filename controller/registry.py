@@ -86,6 +86,8 @@ class Address:
     port: int
     process: int = 0
     shard_count: int = 0
+    damage: str = ""
+    """What of the shard's files is damaged, in words: it is not served, and with it nothing can be committed."""
 
 
 _decode_address = msgspec.json.Decoder(Address).decode

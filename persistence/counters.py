@@ -12,6 +12,8 @@ from collections.abc import Callable
 
 RESERVE_AHEAD = 1_000
 NUMBER_MAX = (1 << 64) - 1
+EPOCH_COUNTER = b"\0epoch"
+"""That of the coordinator's epochs, on its shard."""
 
 
 class Counters:

@@ -197,4 +197,4 @@ def open_files(folder: Path, create_if_missing: bool = False) -> plyvel.DB:
     except plyvel.IOError as error:
         if "lock" in str(error).lower():
             raise Retryable(Condition.UNKNOWN_ERROR, f"{folder} is in use by another process") from error
-        raise
+        raise CorruptState(f"{folder} cannot be opened: {shown(error)}") from error

@@ -107,7 +107,7 @@ def cut(broken: Break) -> None:
     tail = broken.path.read_bytes()[broken.offset :]
     (lost / f"{broken.path.name}-from-{broken.offset}").write_bytes(tail)
     os.truncate(broken.path, broken.offset)
-    for path in _logs(broken.path.parent):
+    for path in all_logs(broken.path.parent):
         if path.stem > broken.path.stem:
             path.rename(lost / path.name)
 
@@ -115,17 +115,23 @@ def cut(broken: Break) -> None:
 def find_break(folder: Path, checked: bool) -> Break | None:
     """The first place in the logs where something is wrong; raises CorruptState if it is not in the logs."""
     manifest = read_manifest(folder, checked)
-    logs = [path for path in _logs(folder) if int(path.stem) >= manifest.log_number]
+    logs = [path for path in all_logs(folder) if int(path.stem) >= manifest.log_number]
     if manifest.log_number and (not logs or int(logs[0].stem) != manifest.log_number):
         raise CorruptState(f"{folder / f'{manifest.log_number:06}.log'} is missing, and all writes in it")
-    expected = manifest.last_sequence + 1
+    return break_in(logs, manifest.last_sequence + 1, checked)
+
+
+def break_in(logs: list[Path], expected: int | None, checked: bool) -> Break | None:
+    """The first place where something is wrong in logs that begin with the `expected` write, or an earlier one."""
     is_first = True
     last: Stamp | None = None
     for place, path in enumerate(logs):
         data = path.read_bytes()
         for found in read_records(data, checked):
             batch = None if isinstance(found, Fault) else _batch(found.content)
-            if batch is None or batch.sequence > expected or (batch.sequence < expected and not is_first):
+            if batch is not None and expected is None:
+                expected = batch.sequence
+            if batch is None or expected is None or batch.sequence > expected or (batch.sequence < expected and not is_first):
                 what = str(found) if isinstance(found, Fault) else f"a gap before byte {found.offset:,}"
                 return Break(path, found.offset, what, last, _whole_after(data, found, logs[place + 1 :]))
             is_first = False
@@ -146,7 +152,7 @@ def _whole_after(data: bytes, at: Fault | Record, later: list[Path]) -> tuple[St
     return (next((stamp for stamp in stamps if stamp is not None), None),)
 
 
-def _logs(folder: Path) -> list[Path]:
+def all_logs(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*.log") if path.stem.isdigit())
 
 
