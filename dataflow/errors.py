@@ -119,6 +119,7 @@ class Condition(Enum):
     REGULAR_EXPRESSION_FLAG = (3900, "HY000", "Invalid match mode flag in regular expression.")
     COLUMN_COUNT_IN_VIEW = (1353, "HY000", "In definition of view, derived table or common table expression, SELECT list and column names list have different column counts")
     TOO_MANY_CONNECTIONS = (1040, "08004", "Too many connections")
+    HOST_BLOCKED = (1129, "HY000", "Host '{}' is blocked because of many connection errors; unblock with 'mysqladmin flush-hosts'")
     TLS_NOT_RELOADED = (3888, "HY000", "Failed to set up SSL because of the following SSL library error: {}")
     SERVER_SHUTDOWN = (1053, "08S01", "Server shutdown in progress")
 

@@ -87,11 +87,12 @@ class Connection:
     # What the stream tells
 
     def connected(self) -> None:
-        if not self.server.admit(self):
-            self.stream.send(packets.early_error(Condition.TOO_MANY_CONNECTIONS))
+        refusal = self.server.admit(self)
+        if refusal is not None:
+            self.stream.send(packets.early_error(refusal))
             self.stream.close()
             return
-        self.stream.deadline = self._loop.time() + self.server.limits.login_timeout_s
+        self.stream.deadline = self._loop.time() + self.server.login_timeout_s
         self._task = self._loop.create_task(self._run())
 
     def lost(self) -> None:
@@ -143,6 +144,7 @@ class Connection:
     # The life of a connection
 
     async def _run(self) -> None:
+        broke_off = True
         try:
             await self._login()
             await self._command_loop()
@@ -151,8 +153,10 @@ class Connection:
         except MalformedPacket:
             self._say_condition(Condition.HANDSHAKE_ERROR if self.account is None else Condition.MALFORMED_PACKET)
         except AccessDenied as denied:
+            broke_off = False
             self._deny(denied)
         except MillraceError as error:
+            broke_off = False
             self._say(error.condition.code, error.condition.sqlstate, str(error))
         except asyncio.CancelledError:
             if not self.stream.closed:
@@ -161,6 +165,7 @@ class Connection:
             log.exception("connection %d failed", self.id)
         finally:
             self.stream.close()
+            self.server.admission.leave(self, broke_off)
             self.server.dismiss(self)
             if self.session is not None:
                 self.session.close()
@@ -189,6 +194,7 @@ class Connection:
         collation = collation_by_id(response.collation)
         user = response.user.decode(collation.charset.codec, "replace")
         self.account = await self._authenticate(user, response.authentication, response.plugin)
+        self.server.admission.logged_in(self, user)
         session = self._open_session(user, collation.id)
         if response.database is not None:
             await session.use(response.database.decode(collation.charset.codec, "replace"))
@@ -204,8 +210,9 @@ class Connection:
         user = request.user.decode(collation.charset.codec, "replace")
         old.close()
         self.account = self.session = None
-        self.stream.deadline = self._loop.time() + self.server.limits.login_timeout_s
+        self.stream.deadline = self._loop.time() + self.server.login_timeout_s
         self.account = await self._authenticate(user, request.authentication, request.plugin)
+        self.server.admission.logged_in(self, user)
         session = self._open_session(user, collation.id)
         if request.database:
             await session.use(request.database.decode(collation.charset.codec, "replace"))
@@ -214,15 +221,23 @@ class Connection:
 
     async def _authenticate(self, user: str, response: bytes, plugin: str | None) -> Account:
         self._user_name = user
-        account = await self.server.authenticator.authenticate(
-            self.stream, user, self.stream.host, response, plugin, self._nonce
-        )
-        if account.locked:
-            raise InvalidStatement(Condition.ACCOUNT_LOCKED, account.user, self.host_name)
-        if account.expired and not self.stream.capabilities & CAN.CLIENT_CAN_HANDLE_EXPIRED_PASSWORDS:
-            raise InvalidStatement(Condition.PASSWORD_EXPIRED)
-        if account.needs_tls and not self.stream.secure:
-            raise AccessDenied(bool(account.stored))
+        admission, stream = self.server.admission, self.stream
+        stream.deadline += admission.throttle.delay_s(user, stream.host)
+        try:
+            if not await admission.delay(user, stream.host):
+                raise AccessDenied(True)
+            account = await self.server.authenticator.authenticate(
+                stream, user, stream.host, response, plugin, self._nonce
+            )
+            if account.locked:
+                raise InvalidStatement(Condition.ACCOUNT_LOCKED, account.user, self.host_name)
+            if account.expired and not stream.capabilities & CAN.CLIENT_CAN_HANDLE_EXPIRED_PASSWORDS:
+                raise InvalidStatement(Condition.PASSWORD_EXPIRED)
+            if account.needs_tls and not stream.secure:
+                raise AccessDenied(bool(account.stored))
+        except (AccessDenied, MillraceError) as error:
+            admission.denied(self, user, str(error) or "the password is wrong")
+            raise
         return account
 
     def _open_session(self, user: str, collation_id: int) -> Session:

@@ -33,7 +33,11 @@ def end_counts(session: Session) -> None:
 
 def process_counts(environment: Environment) -> Counter[str]:
     total = Counter(environment.past_counts)
-    total.update(Millrace_shortcuts=environment.shortcuts.answered, Threads_connected=len(environment.connections))
+    total.update(
+        Connection_control_delay_generated=environment.admission.throttle.delayed_count,
+        Millrace_shortcuts=environment.shortcuts.answered,
+        Threads_connected=len(environment.connections),
+    )
     for connection in environment.connections.values():
         if connection.session is not None:
             total.update(session_counts(connection.session))

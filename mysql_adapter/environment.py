@@ -27,6 +27,7 @@ from controller.sql.planner import PlanCache
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.schema import Table
 from dataflow.types import Row
+from mysql_adapter.admission import Admission
 from mysql_adapter.answers import Formats
 from mysql_adapter.database import Database
 from mysql_adapter.information_schema import DATABASE, extended, rows_of
@@ -76,6 +77,7 @@ class Environment:
         self.started = time.time()
         self.past_counts: Counter[str] = Counter()
         self.certificate: Certificate | None = None
+        self.admission = Admission(self)
         self.process = f"{adapter_number}-{secrets.token_hex(4)}"
         """Tells the sessions of this process from those of others, in the names of temporary tables."""
         self._base: Catalog | None = None

@@ -78,7 +78,12 @@ def _reload_tls(environment: Environment) -> str:
     return ""
 
 
+def _flush_hosts(environment: Environment) -> None:
+    environment.admission.forget_hosts()
+
+
 _ANSWERS: dict[str, Any] = {
+    "flush_hosts": _flush_hosts,
     "processes": _processes,
     "counts": _counts,
     "kill": _kill,
@@ -144,6 +149,12 @@ async def reload_tls(session: Session) -> str:
     """All adapters use the certificate that is there now; why one cannot, in words."""
     failure = _reload_tls(session.environment)
     return failure or next(filter(None, map(_decode, await session.environment.services.ask_others(_encode(("reload_tls",))))), "")
+
+
+async def flush_hosts(session: Session) -> None:
+    """No host is blocked by any adapter."""
+    _flush_hosts(session.environment)
+    await session.environment.services.ask_others(_encode(("flush_hosts",)))
 
 
 async def set_global(session: Session, name: str, value: Value) -> None:

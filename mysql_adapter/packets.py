@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from mysql_mimic import types as mimic
 from mysql_mimic.types import Capabilities, ServerStatus
 
-from dataflow.errors import Condition
+from dataflow.errors import MillraceError
 
 CAN = Capabilities
 STATUS = ServerStatus
@@ -200,9 +200,9 @@ def error(code: int, sqlstate: str, message: str, *, codec: str = "utf-8") -> by
     return struct.pack("<BH", 0xFF, code) + b"#" + sqlstate.encode() + message.encode(codec, "replace")[:4096]
 
 
-def early_error(condition: Condition) -> bytes:
+def early_error(error: MillraceError) -> bytes:
     """An error instead of a greeting: it has no SQLSTATE, the client has not said that it knows them."""
-    return struct.pack("<BH", 0xFF, condition.code) + condition.template.encode()
+    return struct.pack("<BH", 0xFF, error.condition.code) + str(error).encode()
 
 
 def prepared(statement_id: int, column_count: int, parameter_count: int, warnings: int = 0) -> bytes:

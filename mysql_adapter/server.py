@@ -20,6 +20,7 @@ from backend.session_services import Services
 from backend.tls import Certificate
 from controller.passwords import DEFAULT_PLUGIN
 from controller.sql.planner import PlanCache
+from dataflow.errors import Condition, MillraceError
 from mysql_adapter.abandoned_tables import drop_abandoned
 from mysql_adapter.authentication import Authenticator
 from mysql_adapter.connection import Connection
@@ -38,7 +39,7 @@ CONNECTION_ID_MAX = 0xFFFF_FFFF
 class Limits:
     connections_max: int = 4096
     packet_bytes_max: int = 64 << 20
-    login_timeout_s: float = 10.0
+    login_timeout_s: float = 10
     write_timeout_s: float = 60.0
     drain_timeout_s: float = 5.0
 
@@ -65,7 +66,9 @@ class Server:
             self.environment.globals.put("ssl_cert", str(tls.files[0]))
             self.environment.globals.put("ssl_key", str(tls.files[1]))
         self.authenticator = Authenticator(self.environment, password_key)
+        self.admission = self.environment.admission
         self.environment.globals.put("max_connections", self.limits.connections_max)
+        self.environment.globals.put("connect_timeout", self.limits.login_timeout_s)
         self.environment.globals.put("max_allowed_packet", self.limits.packet_bytes_max)
         self.environment.globals.put("net_write_timeout", max(1, int(self.limits.write_timeout_s)))
         self.environment.globals.put("default_authentication_plugin", default_authentication)
@@ -99,12 +102,20 @@ class Server:
             self._next_id = self._next_id % self.adapter_count + self.adapter_count
         return Connection(self, number).stream
 
-    def admit(self, connection: Connection) -> bool:
-        if len(self.connections) >= self.limits.connections_max or self.draining:
-            return False
-        self.connections[connection.id] = connection
-        self._empty.clear()
-        return True
+    @property
+    def login_timeout_s(self) -> float:
+        return float(str(self.environment.globals.get("connect_timeout")))
+
+    def admit(self, connection: Connection) -> MillraceError | None:
+        """Why the connection is not greeted, if it is not."""
+        if self.draining:
+            return MillraceError(Condition.SERVER_SHUTDOWN)
+        refusal = self.admission.refuse(connection.stream.host)
+        if refusal is None:
+            self.connections[connection.id] = connection
+            self.admission.enter(connection)
+            self._empty.clear()
+        return refusal
 
     def dismiss(self, connection: Connection) -> None:
         if self.connections.get(connection.id) is connection:

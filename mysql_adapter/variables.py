@@ -101,7 +101,8 @@ table_definition_cache=2000/g table_open_cache=4000/g thread_cache_size=9/g thre
 tmp_table_size=16777216 transaction_alloc_block_size=8192 transaction_prealloc_size=4096 wait_timeout=28800
 max_allowed_packet=67108864 timestamp=0/s insert_id=0/s last_insert_id=0/s identity=0/s pseudo_thread_id=0/s
 rand_seed1=0/s rand_seed2=0/s warning_count=0/sf error_count=0/sf information_schema_stats_expiry=86400
-default_password_lifetime=0/g expire_logs_days=0/g binlog_expire_logs_seconds=2592000/g
+connection_control_failed_connections_threshold=3/g connection_control_min_connection_delay=1000/g
+connection_control_max_connection_delay=8000/g default_password_lifetime=0/g expire_logs_days=0/g binlog_expire_logs_seconds=2592000/g
 net_compression_level=6 query_cache_size=0/g query_cache_limit=1048576/g flush_time=0/g
 gtid_executed_compression_period=0/g sync_binlog=1/g innodb_autoinc_lock_mode=2/f innodb_io_capacity=200/g
 innodb_log_file_size=50331648/f innodb_max_dirty_pages_pct=90/g innodb_thread_concurrency=0/g"""

@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 import hmac
 import ipaddress
+import logging
 import os
 from base64 import b64decode
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from hashlib import sha1, sha256
 from aiohttp import web
 
 from backend.execution.database import Database
+from backend.login_throttle import LoginThrottle
 from controller.accounts import Account, Rights, find_account, is_loopback
 from controller.catalog import Catalog
 from controller.passwords import NATIVE, SHA2, native_digest, sha2_password_matches, stored_password
@@ -32,6 +34,8 @@ from controller.sql.settings import DEFAULT_SETTINGS, Settings
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 
 PASSWORD_BYTES_MAX = 256
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,7 @@ class Callers:
         self._engine = engine
         self._digests: dict[tuple[str, str], tuple[str, bytes]] = {}
         self._one_at_a_time = asyncio.Lock()
+        self._throttle = LoginThrottle()
         self._nobodys = stored_password(SHA2, os.urandom(32).hex())
         self._rights: dict[tuple[str, str], tuple[Account, Rights]] = {}
 
@@ -66,6 +71,21 @@ class Callers:
         if given is None:
             raise InvalidStatement(Condition.ACCESS_DENIED, "", host_name, "NO")
         user, password = given
+        try:
+            account = await self._proven(user, password, host, host_name, request)
+        except InvalidStatement as error:
+            count = self._throttle.failed(user, host)
+            log.warning("login of %.64r from %s over HTTP failed, %d in a row: %s", user, host_name, count, error)
+            raise
+        self._throttle.succeeded(user, host)
+        catalog = self._engine
+        return Caller(
+            account, host_name, self._rights_of(account), database, DEFAULT_SETTINGS, lambda: catalog.catalog
+        )
+
+    async def _proven(self, user: str, password: bytes, host: str, host_name: str, request: web.Request) -> Account:
+        if not await self._throttle.wait(user, host):
+            raise InvalidStatement(Condition.ACCESS_DENIED, user, host_name, "YES" if password else "NO")
         account = self._find(user, host)
         if not await self._is(account, password, request.host):
             with contextlib.suppress(MillraceError):  # it may have been changed elsewhere just now
@@ -81,10 +101,7 @@ class Callers:
             raise InvalidStatement(Condition.PASSWORD_EXPIRED)
         if account.needs_tls and not request.secure:
             raise InvalidStatement(Condition.ACCESS_DENIED, user, host_name, "YES" if password else "NO")
-        catalog = self._engine
-        return Caller(
-            account, host_name, self._rights_of(account), database, DEFAULT_SETTINGS, lambda: catalog.catalog
-        )
+        return account
 
     def _find(self, user: str, host: str) -> Account | None:
         return find_account(self._engine.catalog.known_accounts, user, host)

@@ -10,6 +10,7 @@ from controller.privileges import check_global, check_sees_table
 from controller.sql.plan import OutputColumn
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.types import BIGINT, Row, text
+from mysql_adapter.neighbours import flush_hosts
 from mysql_adapter.planned import run_planned
 from mysql_adapter.statements.cursor import TokenCursor
 
@@ -93,6 +94,8 @@ def _sum(rows: list[Row]) -> int:
 
 
 async def flush(session: Session, cursor: TokenCursor) -> Done:
-    """FLUSH TABLES, STATUS, PRIVILEGES, …: nothing is held back that could be flushed."""
+    """FLUSH HOSTS; TABLES, STATUS, PRIVILEGES, …: nothing is held back that could be flushed."""
     check_global(session, "RELOAD")
+    if "HOSTS" in cursor.rest().upper().split():
+        await flush_hosts(session)
     return Done()

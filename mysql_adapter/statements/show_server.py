@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import ResultSet, Warning
@@ -82,7 +82,7 @@ async def global_variables(session: Session, cursor: TokenCursor, full: bool) ->
 
 
 async def status(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
-    counts = {**process_counts(session.environment), **session_counts(session)}
+    counts = Counter({**process_counts(session.environment), **session_counts(session)})
     return await _status(session, cursor, counts)
 
 
@@ -90,14 +90,16 @@ async def global_status(session: Session, cursor: TokenCursor, full: bool) -> Re
     return await _status(session, cursor, await all_counts(session.environment))
 
 
-async def _status(session: Session, cursor: TokenCursor, counts: Mapping[str, int]) -> ResultSet:
+async def _status(session: Session, cursor: TokenCursor, counts: Counter[str]) -> ResultSet:
     environment = session.environment
     tls = session.connection.stream.tls
     uptime = int(time.time() - environment.started)
     count = counts["Threads_connected"]
     facts = {
-        "Aborted_clients": "0", "Aborted_connects": "0", "Bytes_received": str(counts["Bytes_received"]), "Bytes_sent": str(counts["Bytes_sent"]),
-        "Com_select": str(counts["Com_select"]), "Connections": str(session.connection.id), "Created_tmp_disk_tables": "0",
+        "Aborted_clients": "0", "Aborted_connects": str(counts["Aborted_connects"]), "Bytes_received": str(counts["Bytes_received"]), "Bytes_sent": str(counts["Bytes_sent"]),
+        "Com_select": str(counts["Com_select"]), "Connection_control_delay_generated": str(counts["Connection_control_delay_generated"]),
+        "Connection_errors_max_connections": str(counts["Connection_errors_max_connections"]),
+        "Connections": str(session.connection.id), "Created_tmp_disk_tables": "0",
         "Created_tmp_tables": "0", "Handler_read_rnd_next": "0", "Innodb_page_size": "16384",
         "Innodb_buffer_pool_reads": "0", "Innodb_row_lock_waits": "0", "Key_reads": "0", "Last_query_cost": "0.000000",
         "Max_used_connections": str(count), "Millrace_shortcuts": str(counts["Millrace_shortcuts"]), "Open_tables": "0", "Opened_tables": "0",

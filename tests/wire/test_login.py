@@ -6,6 +6,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +21,7 @@ from backend.execution.embedded import open_embedded
 from backend.tls import Certificate, create_certificate
 from controller.accounts import EVERYTHING, Account
 from controller.passwords import NATIVE, SHA2, stored_password
+from mysql_adapter import admission
 from tests.wire.echo import EchoDatabase
 from tests.wire.raw import RawClient, handshake_response
 from tests.wire.server import Limits, ServerThread
@@ -261,14 +263,99 @@ def test_failed_change_user_ends_the_connection(plain: ServerThread) -> None:
         connection.cmd_query("SELECT 1")
 
 
-def test_more_connections_than_allowed_are_1040() -> None:
+def test_more_connections_than_allowed_are_1040_but_one_of_an_administrator() -> None:
     with ServerThread(EchoDatabase(USERS), limits=Limits(connections_max=2)) as server:
-        kept = [connect(server, "root") for _ in range(2)]
+        kept = [connect(server, "poor") for _ in range(2)]
+        with pytest.raises(pymysql.err.OperationalError) as raised:
+            connect(server, "poor")
+        assert raised.value.args == (1040, "Too many connections")
+        administrator = connect(server, "root")
+        for user in ("root", "poor"):
+            with pytest.raises(pymysql.err.OperationalError) as raised:
+                connect(server, user)
+            assert raised.value.args == (1040, "Too many connections")
+        assert status(administrator, "Connection_errors_max_connections") == 3
+        administrator.cursor().execute("SET GLOBAL max_connections = 4")
+        kept.append(connect(server, "poor"))
+        for connection in kept:
+            connection.ping(reconnect=False)
+
+
+def test_strangers_take_no_place_of_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "ENTERING_MAX", 5)
+    with ServerThread(EchoDatabase(USERS), limits=Limits(connections_max=2)) as server:
+        strangers = [RawClient(server.port, login=False) for _ in range(20)]
+        clients = [connect(server, "poor") for _ in range(2)]
+        ended = 0
+        for stranger in strangers[:15]:
+            with pytest.raises(EOFError):
+                stranger.read()
+            ended += 1
+        assert ended == 15
+        for connection in clients:
+            connection.ping(reconnect=False)
+        for stranger in strangers:
+            stranger.__exit__()
+
+
+def status(connection: Any, name: str) -> int:
+    cursor = connection.cursor()
+    cursor.execute(f"SHOW GLOBAL STATUS LIKE '{name}'")
+    return int(cursor.fetchone()[1])
+
+
+def test_wrong_passwords_are_slowed_down_counted_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with ServerThread(EchoDatabase(USERS)) as server:
+        root = connect(server, "root")
+        root.cursor().execute("SET GLOBAL connection_control_max_connection_delay = 300")
+
+        def guess() -> float:
+            began = time.monotonic()
+            with pytest.raises(pymysql.err.OperationalError) as raised:
+                connect(server, "native", "gue\nssed", ssl_disabled=True)
+            assert raised.value.args[0] == 1045
+            return time.monotonic() - began
+
+        for _ in range(3):
+            guess()
+        assert status(root, "Connection_control_delay_generated") == 0
+        with ThreadPoolExecutor(1) as pool:
+            guessing = pool.submit(guess)
+            while status(root, "Connection_control_delay_generated") == 0:
+                pass
+            assert answer(connect(server, "root")) == "root@localhost", "others need not wait"
+            assert guessing.result() >= 0.3
+        assert answer(connect(server, "native", "secret")) == "native@localhost"
+        assert status(root, "Connection_control_delay_generated") == 2, "the right password had to wait, too"
+        guess()
+        assert status(root, "Connection_control_delay_generated") == 2, "it ended the series"
+        assert status(root, "Aborted_connects") == 5
+    lines = [each.getMessage() for each in caplog.records if each.name == "mysql_adapter.admission"]
+    assert len(lines) == 5 and all(line.startswith("login of 'native' from localhost:") for line in lines)
+    assert "4 in a row" in lines[3] and "1 in a row" in lines[4] and "ssed" not in caplog.text
+
+
+def test_a_host_that_breaks_off_its_logins_is_1129_until_flush_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "is_loopback", lambda host: False)  # this machine is never blocked
+    with ServerThread(EchoDatabase(USERS)) as server:
+        root = connect(server, "root")
+        cursor = root.cursor()
+        cursor.execute("SET GLOBAL max_connect_errors = 3")
+        before = status(root, "Aborted_connects")
+        for _ in range(5):
+            RawClient(server.port, login=False).__exit__()  # somebody looks whether the server is there
+        for _ in range(3):
+            with RawClient(server.port, login=False) as client:
+                client.send_packet(b"no handshake")
+                assert client.read()[:1] == b"\xff"
+        while status(root, "Aborted_connects") < before + 8:
+            pass
         with pytest.raises(pymysql.err.OperationalError) as raised:
             connect(server, "root")
-        assert raised.value.args[0] == 1040
-        kept[0].close()
-        kept[1].ping()
+        assert raised.value.args[0] == 1129
+        assert raised.value.args[1].startswith("Host '127.0.0.1' is blocked because of many connection errors")
+        cursor.execute("FLUSH HOSTS")
+        assert answer(connect(server, "root")) == "root@localhost"
 
 
 def test_login_that_never_ends_is_cut_off() -> None:

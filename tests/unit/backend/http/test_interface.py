@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import ClientSession, web
 from yarl import URL
 
@@ -278,6 +279,28 @@ def test_callers_are_accounts_with_their_privileges(tmp_path: Path) -> None:
             await api.fails("GET", f"{sales}/row?key=1", **denied)
             await api.account(f"DROP USER {name}")
             await api.fails("GET", f"{sales}/row?key=1", account=reader, **refused)
+
+    served(tmp_path, scenario)
+
+
+def test_who_guesses_passwords_waits_and_others_do_not(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario(api: Api) -> None:
+        await api.account("CREATE USER ann IDENTIFIED WITH mysql_native_password BY 'right'")
+        refused = {"status": 401, "code": 1045}
+
+        async def guess() -> float:
+            began = asyncio.get_running_loop().time()
+            await api.fails("GET", "/v1/program", account=("ann", "guessed"), **refused)
+            return asyncio.get_running_loop().time() - began
+
+        for _ in range(3):
+            assert await guess() < 1
+        guessing = asyncio.ensure_future(guess())
+        await api.ask("GET", "/v1/program")
+        assert not guessing.done()
+        assert await guessing >= 1
+        assert "login of 'ann' from localhost over HTTP failed, 4 in a row" in caplog.text
+        assert "guessed" not in caplog.text
 
     served(tmp_path, scenario)
 
