@@ -68,6 +68,8 @@ class Condition(Enum):
     ILLEGAL_COLLATION_MIX = (1267, "HY000", "Illegal mix of collations ({}) and ({}) for operation '{}'")
     UNKNOWN_COLLATION = (1273, "HY000", "Unknown collation: '{}'")
     WRONG_TABLE_NAME = (1103, "42000", "Incorrect table name '{}'")
+    CAPACITY_EXCEEDED = (3170, "HY000", "Memory capacity of {} bytes for '{}' exceeded. {}")
+    QUERY_TIMEOUT = (3024, "HY000", "Query execution was interrupted, maximum statement execution time exceeded")
     QUERY_INTERRUPTED = (1317, "70100", "Query execution was interrupted")
     TRUNCATED_WRONG_VALUE = (1292, "22007", "Incorrect {} value: '{}' for column '{}' at row {}")
     INCORRECT_MOMENT = (1292, "22007", "Incorrect {} value: '{}'")

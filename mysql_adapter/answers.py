@@ -12,6 +12,7 @@ from typing import Protocol
 
 from backend.execution.instant import Cell
 from backend.execution.outcome import Done, ResultSet, RowStream
+from backend.execution.pace import breathe
 from backend.shared_memory.columns import Entries
 from controller.sql.plan import OutputColumn
 from dataflow.types import Row, SqlType
@@ -201,6 +202,7 @@ async def send_rows(wire: Wire, encode: Encoder, rows: list[Row], patience_s: fl
         data, sequence = encode(chunk, wire.next_packet_sequence)
         wire.send_framed(data, sequence)
         start += len(chunk)
+        breathe()
         if wire.wants_drain and not await wire.drain(patience_s if len(rows) - start > SPOOLED_ROWS_MIN else None):
             del rows[:start]
             await send_spooled(wire, encode, rows)

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 from mysql_mimic.charset import CharacterSet
 from mysql_mimic.packets import make_handshake_v10
 
+from backend.execution.memory_account import MemoryAccount
+from backend.execution.pace import paced
 from controller.accounts import Account, is_loopback
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from mysql_adapter import packets
@@ -29,6 +31,7 @@ from mysql_adapter.framing import Disconnected, Packet, SequenceBroken
 from mysql_adapter.packets import CAN, MalformedPacket, TlsRequest
 from mysql_adapter.session import Session
 from mysql_adapter.shortcut_commands import ShortcutCommands
+from mysql_adapter.statement_limits import memory_limit_bytes
 from mysql_adapter.stream import PacketStream
 from mysql_adapter.variables import VERSION
 
@@ -78,7 +81,8 @@ class Connection:
         self._offered = OFFERED | (int(CAN.CLIENT_SSL) if server.tls else 0)
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[None] | None = None
-        self._kill_query = False
+        self._interruption: Condition | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._in_command = False
         self._ends_after_command = False
         self._user_name = ""
@@ -120,11 +124,19 @@ class Connection:
         """No command is running and nothing is uncommitted."""
         return not self._in_command and (self.session is None or not self.session.in_transaction)
 
-    def kill_query(self) -> None:
+    def kill_query(self, reason: Condition = Condition.QUERY_INTERRUPTED) -> None:
         """Interrupt the running statement, if there is one."""
-        if self._in_command and self._task is not None:
-            self._kill_query = True
+        if self._in_command and self._interruption is None and self._task is not None:
+            self._interruption = reason
             self._task.cancel()
+
+    def limit_time(self, seconds: float) -> None:
+        """Interrupt the running statement after that time; 0 for never."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if seconds:
+            self._timer = self._loop.call_later(seconds, self.kill_query, Condition.QUERY_TIMEOUT)
 
     def kill(self) -> None:
         """Interrupt whatever runs and end the connection."""
@@ -291,21 +303,27 @@ class Connection:
     async def _run_command(self, commands: Commands, payload: bytes) -> bool:
         """Handle one command, which KILL QUERY may interrupt; False when the connection is over."""
         self._in_command = True
+        assert self.session is not None
+        watch = self.server.environment.watch
+        watch.begin()
         try:
-            going_on = await commands.handle(payload)
+            going_on = await paced(commands.handle(payload), MemoryAccount(memory_limit_bytes(self.session)))
             self._in_command = False
-            if self._kill_query:
+            if self._interruption is not None:
                 await asyncio.sleep(0)  # the interruption came too late: it is raised here
         except asyncio.CancelledError:
-            if not self._kill_query or self.stream.closed:
+            if self._interruption is None or self.stream.closed:
                 raise
             assert self._task is not None
             self._task.uncancel()
             if self._in_command:
-                commands.report(MillraceError(Condition.QUERY_INTERRUPTED))
+                commands.report(MillraceError(self._interruption))
             going_on = True
         finally:
-            self._in_command = self._kill_query = False
+            watch.end()
+            self._in_command, self._interruption = False, None
+            if self._timer is not None:
+                self.limit_time(0)
         return going_on
 
     def _deny(self, denied: AccessDenied) -> None:

@@ -31,6 +31,10 @@ def end_counts(session: Session) -> None:
     stream.received_bytes = stream.sent_bytes = session.select_count = session.command_count = 0
 
 
+LONGEST = "Millrace_loop_hold_max_ms"
+"""In microseconds here. Of several processes it is the largest, where others are added up."""
+
+
 def process_counts(environment: Environment) -> Counter[str]:
     total = Counter(environment.past_counts)
     total.update(
@@ -38,6 +42,7 @@ def process_counts(environment: Environment) -> Counter[str]:
         Millrace_shortcuts=environment.shortcuts.answered,
         Threads_connected=len(environment.connections),
     )
+    total[LONGEST] = int(environment.watch.longest_s * 1e6)
     for connection in environment.connections.values():
         if connection.session is not None:
             total.update(session_counts(connection.session))

@@ -31,6 +31,7 @@ from mysql_adapter.admission import Admission
 from mysql_adapter.answers import Formats
 from mysql_adapter.database import Database
 from mysql_adapter.information_schema import DATABASE, extended, rows_of
+from mysql_adapter.loop_watch import LoopWatch
 from mysql_adapter.neighbours import answer
 from mysql_adapter.shortcuts import Shortcuts
 from mysql_adapter.variables import Variables
@@ -72,6 +73,7 @@ class Environment:
         self.globals = Variables()
         self.formats = Formats()
         self.shortcuts = Shortcuts(database)
+        self.watch = LoopWatch()
         self.services = services or LocalServices()
         self.connections: dict[int, Connection] = {}
         self.started = time.time()

@@ -15,7 +15,7 @@ import msgspec
 from backend.tls import BadCertificate
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.types import Row, Value
-from mysql_adapter.counts import process_counts
+from mysql_adapter.counts import LONGEST, process_counts
 
 if TYPE_CHECKING:
     from mysql_adapter.environment import Environment
@@ -117,7 +117,10 @@ async def all_counts(environment: Environment) -> Counter[str]:
     """What the clients of all adapters have done."""
     total = process_counts(environment)
     for other in await environment.services.ask_others(_encode(("counts",))):
-        total.update(_decode(other))
+        found = Counter(_decode(other))
+        longest = max(total[LONGEST], found[LONGEST])
+        total.update(found)
+        total[LONGEST] = longest
     return total
 
 

@@ -25,6 +25,7 @@ from mysql_adapter.cells import value_text
 from mysql_adapter.facts import fact
 from mysql_adapter.parameters import Typed
 from mysql_adapter.select_limit import limited
+from mysql_adapter.statement_limits import time_limit_s
 
 if TYPE_CHECKING:
     from mysql_adapter.session import Session
@@ -41,6 +42,8 @@ async def run_planned(session: Session, sql: str, stream: bool = False) -> Answe
             check_text(session, sql)
             raise
         check_plan(session, plan, sql)
+        if stream and isinstance(plan.statement, Select | Query):
+            session.connection.limit_time(time_limit_s(session, sql))
         return await execute_plan(session, plan, values, stream)
 
     return await session.environment.attempt(attempt)

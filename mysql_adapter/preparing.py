@@ -17,6 +17,7 @@ from mysql_adapter import dispatch
 from mysql_adapter.parameters import Typed, type_code
 from mysql_adapter.planned import execute_plan, settings_for
 from mysql_adapter.prepared import Prepared
+from mysql_adapter.statement_limits import time_limit_s
 from mysql_adapter.statements.accounts import check_password
 from mysql_adapter.statements.cursor import TokenCursor
 
@@ -70,6 +71,8 @@ async def _execute(session: Session, prepared: Prepared, values: Sequence[Typed]
         codes = tuple(type_code(typed) for typed in values)
         plan = environment.plans.plan_prepared(prepared.sql, catalog, session.database, settings, codes)
         check_plan(session, plan, prepared.sql)
+        if stream and isinstance(plan.statement, Select | Query):
+            session.connection.limit_time(time_limit_s(session, prepared.sql))
         return await execute_plan(session, plan, [value for value, _ in values], stream)
 
     return session.ran(await environment.attempt(attempt))

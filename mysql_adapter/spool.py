@@ -5,11 +5,11 @@ Only results that had to be computed as a whole need it: other large ones are re
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 from collections.abc import Callable, Sequence
 from typing import IO, Protocol
 
+from backend.execution.pace import breathe
 from dataflow.errors import Condition, MillraceError
 from dataflow.types import Row
 
@@ -56,5 +56,5 @@ async def _written(
         data, sequence = encode(piece, sequence)
         file.write(data)
         count = min(ROWS_PER_PIECE, PIECE_BYTES * len(piece) // len(data) + 1)
-        await asyncio.sleep(0)
+        breathe()
     return sequence

@@ -99,7 +99,7 @@ range_optimizer_max_mem_size=8388608 read_buffer_size=131072 read_rnd_buffer_siz
 sort_buffer_size=262144 sql_select_limit=18446744073709551615 stored_program_cache=256/g
 table_definition_cache=2000/g table_open_cache=4000/g thread_cache_size=9/g thread_stack=1048576/f
 tmp_table_size=16777216 transaction_alloc_block_size=8192 transaction_prealloc_size=4096 wait_timeout=28800
-max_allowed_packet=67108864 timestamp=0/s insert_id=0/s last_insert_id=0/s identity=0/s pseudo_thread_id=0/s
+max_allowed_packet=67108864 statement_memory=536870912 timestamp=0/s insert_id=0/s last_insert_id=0/s identity=0/s pseudo_thread_id=0/s
 rand_seed1=0/s rand_seed2=0/s warning_count=0/sf error_count=0/sf information_schema_stats_expiry=86400
 connection_control_failed_connections_threshold=3/g connection_control_min_connection_delay=1000/g
 connection_control_max_connection_delay=8000/g default_password_lifetime=0/g expire_logs_days=0/g binlog_expire_logs_seconds=2592000/g

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,11 +60,7 @@ def run(advance: Advance, options: Options) -> Iterator[Measurement]:
             other.submit(_fill, server.port, options.rows, str(file)).result()
             for number, heavy in enumerate(statements):
                 advance(heavy.name, (number + 1) / (len(statements) + 1))
-
-                def run(heavy: Heavy = heavy) -> tuple[float, str]:
-                    return other.submit(_run, server.port, heavy, str(file)).result()
-
-                figures = _measured(server.port, run)
+                figures = _measured(server.port, partial(_run_elsewhere, other, server.port, heavy, str(file)))
                 found.append({"statement": heavy.name, **figures})
                 for metric in METRICS:
                     yield Measurement("stalls", f"{heavy.name} {metric}", figures[metric], metric.rpartition("_")[2])
@@ -91,6 +88,10 @@ def _fill(port: int, rows: int, file: str) -> None:
 
 def _quoted(value: object) -> str:
     return f"'{value}'" if isinstance(value, str) else str(value)
+
+
+def _run_elsewhere(other: ProcessPoolExecutor, port: int, heavy: Heavy, file: str) -> tuple[float, str]:
+    return other.submit(_run, port, heavy, file).result()
 
 
 def _run(port: int, heavy: Heavy, file: str) -> tuple[float, str]:

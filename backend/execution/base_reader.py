@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from backend.execution.access import Bound, Path, choose
 from backend.execution.lookup_value import UNUSABLE, lookup_value
-from backend.execution.reader import Conditions, Keys, Run, predicate_of
+from backend.execution.pace import breathe, parts
+from backend.execution.reader import Conditions, Keys, Run, fulfilling, having_keys, predicate_of
 from backend.execution.reading import find, find_bound, lock_rows, row_decoder
+from backend.execution.rows import Rows
 from dataflow.expression import Column
 from dataflow.functions import call
 from dataflow.node import Columns
@@ -51,17 +53,17 @@ class TableReader:
         else:
             chunks = find_bound(transaction, self._table, bound, locking=locking, epoch=epoch)
         decode, predicate, key_of, parameters = self._decode, self._predicate, self._key_of, run.parameters
-        found: list[Row] = []
+        found: Rows[Row] = Rows()
         async for chunk in chunks:
-            rows = [(each, decode(each[2])) for each in chunk]
-            if key_of is not None and keys is not None:
-                rows = [pair for pair in rows if key_of(pair[1]) in keys]
-            if predicate is not None:
-                rows = [pair for pair in rows if predicate(pair[1], parameters)]
-            if locking is not None:
-                rows = await lock_rows(transaction, rows, locking)
-            found += [row for _, row in rows]
-            await run.breathe(len(chunk))
+            for part in parts(chunk):
+                rows = [(each, decode(each[2])) for each in part]
+                if key_of is not None and keys is not None:
+                    rows = [pair for pair in rows if key_of(pair[1]) in keys]
+                if predicate is not None:
+                    rows = [pair for pair in rows if predicate(pair[1], parameters)]
+                if locking is not None:
+                    rows = await lock_rows(transaction, rows, locking)
+                found.add([row for _, row in rows])
         return found
 
     def _bound(self, keys: Keys) -> Bound | None:
@@ -69,6 +71,7 @@ class TableReader:
         assert self._index is not None
         alternatives: dict[tuple[Value, ...], None] = {}
         for values in keys.values():
+            breathe()
             wanted: list[Value] = []
             for place, lookup in zip(self._places, self._lookups):
                 value = UNUSABLE if lookup is None else lookup(values[place])
@@ -92,12 +95,9 @@ class MemoryReader:
 
     async def rows(self, run: Run, keys: Keys | None) -> list[Row]:
         rows = list(run.memory[self._table])
-        await run.breathe(len(rows))
         if self._key_of is not None and keys is not None:
-            key_of = self._key_of
-            rows = [row for row in rows if key_of(row) in keys]
-        predicate, parameters = self._predicate, run.parameters
-        return rows if predicate is None else [row for row in rows if predicate(row, parameters)]
+            rows = having_keys(rows, self._key_of, keys)
+        return fulfilling(rows, self._predicate, run.parameters)
 
 
 def best_index(table: Table, columns: Columns) -> tuple[Index | None, Columns]:

@@ -13,6 +13,7 @@ from typing import Any
 from backend.execution.access import Bound, Path
 from backend.execution.execution import Execution
 from backend.execution.outcome import Done
+from backend.execution.pace import breathe, parts
 from backend.execution.query import CompiledQuery
 from backend.execution.reading import Found, find_bound, row_decoder
 from backend.execution.transaction import RowsChanged
@@ -60,11 +61,13 @@ class _Change:
         """The rows of the table with the keys that were selected, in that order."""
         wanted: dict[Any, tuple[Row, Row]] = {}
         for outputs in selected:
+            breathe()
             seen = outputs[self._seen]
             if seen[self._key_columns[0]] is not None:
                 wanted.setdefault(self._key_of(seen), (seen, outputs))
         found: dict[Any, Victim] = {}
         for each, row in await self._rows(execution, [seen for seen, _ in wanted.values()]):
+            breathe()
             key = self._key_of(row)
             seen, outputs = wanted[key]
             if row != seen:
@@ -76,18 +79,19 @@ class _Change:
 
     async def as_changed(self, execution: Execution, victims: list[Victim]) -> list[Victim]:
         """The victims that are still there, as the statement has left them so far."""
-        now = {self._key_of(row): (each, row) for each, row in await self._rows(execution, [row for _, row, _ in victims])}
-        keys = [(self._key_of(row), outputs) for _, row, outputs in victims]
+        rows = await self._rows(execution, [row for _, row, _ in victims])
+        now = {self._key_of(row): (each, row) for part in parts(rows) for each, row in part}
+        keys = [(self._key_of(row), outputs) for part in parts(victims) for _, row, outputs in part]
         return [(*now[key], outputs) for key, outputs in keys if key in now]
 
     async def _rows(self, execution: Execution, rows: list[Row]) -> list[tuple[Found, Row]]:
         """The rows of the table with the keys of `rows`, as the transaction sees them now."""
         if not rows:
             return []
-        keys = [tuple([row[place] for place in self._key_columns]) for row in rows]
+        keys = [tuple([row[place] for place in self._key_columns]) for part in parts(rows) for row in part]
         bound = Bound(Path(self._table.primary_key), keys, [])
         locking = EXCLUSIVE if execution.transaction.locking else None
         found: list[tuple[Found, Row]] = []
         async for chunk in find_bound(execution.transaction, self._table, bound, locking=locking):
-            found += [(each, self._decode(each[2])) for each in chunk]
+            found += [(each, self._decode(each[2])) for part in parts(chunk) for each in part]
         return found

@@ -13,7 +13,8 @@ from backend.execution.access import Bound, Path
 from backend.execution.columns import Columns
 from backend.execution.duplicates import duplicate_entry
 from backend.execution.execution import Execution
-from backend.execution.reading import Found, find_bound, row_address, row_decoder
+from backend.execution.pace import breathe, parts
+from backend.execution.reading import READ_AT_ONCE, Found, find_bound, row_address, row_decoder
 from backend.execution.references import Reference, References, Values
 from backend.execution.transaction import OWN
 from backend.execution.writing import RowWriter
@@ -56,11 +57,14 @@ class Enforcement:
         rows = list(rows)
         for reference in self._references.of(table):
             if reference.parent_index is not None and reference.names_one_row and not self._assumes(reference):
-                keys = {reference.child_key(row) for row in rows}
-                wanted.update(dict.fromkeys(reference.target(self._store, key) for key in keys if key is not None))
+                keys = {reference.child_key(row) for part in parts(rows) for row in part}
+                named = (reference.target(self._store, key) for part in parts(list(keys)) for key in part if key is not None)
+                wanted.update(dict.fromkeys(named))
         addresses = [address for address in wanted if address not in self._known]
-        if addresses:
-            self._known.update(zip(addresses, await self._store.get(addresses)))
+        for first in range(0, len(addresses), READ_AT_ONCE):
+            some = addresses[first : first + READ_AT_ONCE]
+            self._known.update(zip(some, await self._store.get(some)))
+            breathe()
 
     async def added(self, table: Table, row: Row, old: Row | None = None, through: Reference | None = None) -> None:
         """The row was written (in place of `old`): 1452 if it points at nothing.
@@ -129,6 +133,7 @@ class Enforcement:
         deleted: dict[int, tuple[Table, dict[bytes, Child]]] = {}
         emptied: list[tuple[Reference, Child]] = []
         for victim in victims:
+            breathe()
             current = self._as_pending(victim)
             if current is None:
                 continue  # deleted meanwhile, on another way
@@ -187,7 +192,7 @@ class Enforcement:
         """The rows that point at any of `rows`, found after their guards were read."""
         wanted: list[tuple[Reference, dict[bytes, Values]]] = []
         for reference in references:
-            keys = {reference.parent_key(row): reference.parent_values(row) for row in rows}
+            keys = {reference.parent_key(row): reference.parent_values(row) for part in parts(rows) for row in part}
             wanted.append((reference, {key: values for key, values in keys.items() if key is not None}))
         guards = list({reference.guard(self._store, key): None for reference, named in wanted for key in named})
         found: Children = {}
@@ -197,6 +202,7 @@ class Enforcement:
         epoch = await self._store.hold_epoch()
         try:
             for guard, stored in zip(guards, await self._store.get(guards, epoch)):
+                breathe()
                 self._transaction.check(guard, ABSENT if stored is None else stored[0])
                 if stored is not None or self._transaction.pending(guard) is not None:
                     self._transaction.put(guard, ANY, None)
@@ -223,6 +229,7 @@ class Enforcement:
         for bound in bounds:
             async for chunk in find_bound(self._transaction, child, bound, epoch=epoch):
                 for each in chunk:
+                    breathe()
                     if each[0] in seen:
                         continue
                     row = decode(each[2])

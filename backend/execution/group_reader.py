@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from backend.execution.grouping import GROUP_BYTES
+from backend.execution.pace import parts
 from backend.execution.reader import Conditions, Keys, Run, moved
+from backend.execution.rows import Rows, Weight, drop, held
+from backend.execution.sorting import sort_rows
 from dataflow.expression import columns_of
 from dataflow.functions import is_volatile
 from dataflow.group_code import GroupWriter
@@ -38,22 +42,30 @@ class AggregateReader:
             ordered = [tuple([values[place] for place in self._order]) for values in keys.values()]
             keys = {self._key(values): values for values in ordered}
         rows = await self._input.rows(run, keys)
-        await run.breathe(len(rows))
-        return self._load(rows, run.parameters)
+        return self._load(parts(rows), run.parameters)
 
 
-def _loader(node: Aggregate) -> Callable[[Sequence[Row], Sequence[Value]], list[Row]]:
+def _loader(node: Aggregate) -> Callable[[Iterable[Sequence[Row]], Sequence[Value]], list[Row]]:
     code = Source("groups", "rows, p")
     writer = GroupWriter(code, node)
     code.line("states = {}" if node.group else f"states = {{(): {writer.fresh}}}")
-    with code.block("for row in rows:"):
-        code.line(f"g = {writer.group_key()}")
-        code.line("s = states.get(g)")
-        with code.block("if s is None:"):
-            code.line(f"s = states[g] = {writer.fresh}")
-        writer.absorb("1")
-    code.line(f"return [{writer.output_row('g')} for g, s in states.items()]")
-    found: Callable[[Sequence[Row], Sequence[Value]], list[Row]] = code.build()
+    code.line(f"weight = {code.constant(Weight)}()")
+    with code.block("for part in rows:"):
+        code.line("before = len(states)")
+        with code.block("for row in part:"):
+            code.line(f"g = {writer.group_key()}")
+            code.line("s = states.get(g)")
+            with code.block("if s is None:"):
+                code.line(f"s = states[g] = {writer.fresh}")
+            writer.absorb("1")
+        code.line(f"weight.add((len(states) - before) * {GROUP_BYTES})")
+    code.line("groups = list(states.items())")
+    made = f"[{writer.output_row('g')} for g, s in part]"
+    code.line(f"found = {code.constant(held)}({made} for part in {code.constant(parts)}(groups))")
+    code.line(f"{code.constant(drop)}(states)")
+    code.line(f"{code.constant(drop)}(groups)")
+    code.line("return found")
+    found: Callable[[Iterable[Sequence[Row]], Sequence[Value]], list[Row]] = code.build()
     return found
 
 
@@ -68,16 +80,17 @@ class TopKReader:
 
     async def rows(self, run: Run, keys: Keys | None) -> list[Row]:
         rows = await self._input.rows(run, keys)
-        await run.breathe(len(rows))
         partitions: dict[Any, list[Row]] = {}
-        for row in rows:
-            partitions.setdefault(self._partition(row), []).append(row)
+        for part in parts(rows):
+            for row in part:
+                partitions.setdefault(self._partition(row), []).append(row)
         offset, stop = self._node.offset, self._node.offset + self._node.limit
         sort_key, parameters = self._sort_key, run.parameters
-        out: list[Row] = []
+        out: Rows[Row] = Rows()
         for each in partitions.values():
-            each.sort(key=lambda row: sort_key(row, parameters))
-            out += each[offset:stop]
+            sort_rows(each, lambda row: sort_key(row, parameters))
+            out.add_shared(each[offset:stop])
+        drop(partitions)
         return out
 
 

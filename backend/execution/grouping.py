@@ -6,14 +6,21 @@ one group, also over no rows at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from backend.execution.aggregation import Accumulator, accumulator
+from backend.execution.memory_account import size_of
+from backend.execution.pace import parts
+from backend.execution.rows import Weight, drop, held
 from controller.sql.plan import Aggregate
 from dataflow.comparison import group_key
 from dataflow.compile import compile_row
 from dataflow.expression import Expression
 from dataflow.types import Row, SqlType, Value
+
+GROUP_BYTES = 400
+"""What a group takes besides its values."""
+COLLECTING = frozenset({"group_concat", "json_arrayagg", "json_objectagg"})
 
 
 class Grouping:
@@ -21,9 +28,10 @@ class Grouping:
         self._values = compile_row(tuple(group_by)) if group_by else None
         self._key = row_key([expression.type for expression in group_by])
         self._arguments, self._make = _accumulators(aggregates)
+        self._collects = any(each.distinct or each.function in COLLECTING for each in aggregates)
 
     def groups(self) -> Groups:
-        return Groups(self._values, self._key, self._arguments, self._make)
+        return Groups(self._values, self._key, self._arguments, self._make, self._collects)
 
 
 class Groups:
@@ -35,16 +43,27 @@ class Groups:
         key: Callable[[Row], object],
         arguments: Callable[[Row, Sequence[Value]], Sequence[object]],
         make: Callable[[], list[Accumulator]],
+        collects: bool,
     ) -> None:
         self._values = values
         self._key = key
         self._arguments = arguments
         self._make = make
         self._groups: dict[object, tuple[Row, list[Accumulator]]] = {}
+        self._weight = Weight()
+        self._collects = collects
         if values is None:
             self._groups[()] = ((), make())
 
-    def add(self, rows: Iterable[Row], parameters: Sequence[Value]) -> None:
+    def add(self, rows: Sequence[Row], parameters: Sequence[Value]) -> None:
+        for part in parts(rows):
+            before = len(self._groups)
+            self._add(part, parameters)
+            new = len(self._groups) - before
+            # An accumulator that keeps values keeps no more than its row has.
+            self._weight.add(new * GROUP_BYTES + (size_of(part) if new or self._collects else 0))
+
+    def _add(self, rows: Sequence[Row], parameters: Sequence[Value]) -> None:
         groups, arguments, values, key = self._groups, self._arguments, self._values, self._key
         for row in rows:
             if values is None:
@@ -60,7 +79,13 @@ class Groups:
                 each.add(value)
 
     def rows(self) -> list[Row]:
-        return [values + tuple(each.result() for each in accumulators) for values, accumulators in self._groups.values()]
+        groups = list(self._groups.values())
+        rows = held(
+            [values + tuple(each.result() for each in accumulators) for values, accumulators in part] for part in parts(groups)
+        )
+        drop(self._groups)
+        drop(groups)
+        return rows
 
 
 def _accumulators(

@@ -17,8 +17,10 @@ from backend.execution.enforcement import Enforcement, is_violation
 from backend.execution.execution import Execution
 from backend.execution.numbers import AutoIncrement, Numbers, whole
 from backend.execution.outcome import Done
+from backend.execution.pace import breathe, parts
 from backend.execution.query import compile_select
 from backend.execution.references import References
+from backend.execution.rows import Rows
 from backend.execution.transaction import RowsChanged
 from backend.execution.writing import Duplicate, RowWriter
 from controller.sql.plan import Insert, OnDuplicate
@@ -76,7 +78,7 @@ class CompiledInsert:
         run = _Run(self, execution, numbering)
         if self.select is None:
             rows = self._strict_rows if execution.modes.refuses_division_by_zero else self.rows
-            await run.insert([(cells, vector) for vector in vectors for cells in rows])
+            await run.insert([(cells, vector) for part in parts(vectors) for vector in part for cells in rows])
         else:
             select = self._strict_select if execution.modes.refuses_division_by_zero else self.select
             assert select is not None
@@ -85,7 +87,7 @@ class CompiledInsert:
                 (position, _reader(number), column.type)
                 for number, (position, column) in enumerate(zip(self.insert.columns, selected.columns))
             )
-            await run.insert([(cells, row) for row in selected.rows])
+            await run.insert([(cells, row) for part in parts(selected.rows) for row in part])
         return run.done()
 
 
@@ -133,18 +135,20 @@ class _Run:
         self.row_count = len(sources)
         drafts, failure = await self._drafts(sources)
         auto = self.columns.auto_increment
-        explicit = [draft.row[auto] for draft in drafts if auto is not None and not draft.is_numbered]
-        largest = max((value for value in explicit if isinstance(value, int)), default=0)
+        explicit = [draft.row[auto] for part in parts(drafts) for draft in part if auto is not None and not draft.is_numbered]
+        largest = max((value for part in parts(explicit) for value in part if isinstance(value, int)), default=0)
         known = self.execution.numbers.is_above(self.compiled.table, largest)
         assume_absent = self.execution.assume_absent and failure is None and known
         writer = RowWriter(self.execution.transaction, self.compiled.table, assume_absent)
         if self.enforcement is not None:
             self.enforcement.assume_present = assume_absent
-            await self.enforcement.prefetch_parents(self.compiled.table, [tuple(draft.row) for draft in drafts])
+            rows = [tuple(draft.row) for part in parts(drafts) for draft in part]
+            await self.enforcement.prefetch_parents(self.compiled.table, rows)
         first_numbered = next((n for n, draft in enumerate(drafts) if draft.is_numbered), len(drafts))
         await self._prefetch(writer, drafts[:first_numbered])
         try:
             for position, draft in enumerate(drafts):
+                breathe()
                 self.execution.report.row_number = position + 1
                 before = self.numbering.position
                 if draft.is_numbered and self.numbering.is_used_up:
@@ -161,13 +165,14 @@ class _Run:
         self, sources: list[tuple[tuple[Cell, ...], Sequence[Value]]]
     ) -> tuple[list[_Draft], InvalidStatement | None]:
         """The rows up to one whose values are refused, and the error for that."""
-        drafts: list[_Draft] = []
+        drafts: Rows[_Draft] = Rows()
         columns = self.columns
         single = len(sources) == 1 and self.compiled.select is None
         row_ids: range | None = None
         if columns.row_id is not None:
             row_ids = await self.execution.numbers.row_ids(self.compiled.table.id, len(sources))
         for number, (cells, parameters) in enumerate(sources):
+            breathe()
             self.execution.report.row_number = number + 1
             try:
                 row = self._values(cells, parameters, single)
@@ -220,6 +225,7 @@ class _Run:
         number, auto = self.numbering.position, self.columns.auto_increment
         rows = []
         for draft in drafts:
+            breathe()
             row = list(draft.row)
             if draft.is_numbered and auto is not None:
                 row[auto] = number

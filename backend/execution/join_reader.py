@@ -6,22 +6,28 @@ statistics. Conditions are applied as soon as all that they read is there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backend.execution.matching import Match, pair_of
+from backend.execution.pace import breathe, parts
 from backend.execution.reader import (
     Conditions,
     Keys,
+    Predicate,
     Reader,
     Run,
     composed,
     conditions_of,
+    fulfilling,
+    having_keys,
     moved,
     predicate_of,
+    projected,
     reads_only,
 )
+from backend.execution.rows import Rows, drop
 from dataflow.compile import compile_row
 from dataflow.expression import Call, Column, Expression, columns_of
 from dataflow.functions import is_volatile
@@ -41,7 +47,7 @@ CHUNK_ROWS = 2_000
 class Step:
     reader: Reader
     match: Match
-    predicate: object
+    predicate: Predicate | None
 
 
 class JoinReader:
@@ -175,19 +181,14 @@ class JoinReader:
         rows: list[Row] = [()]
         if self._has_inputs:
             rows = await self._reader.rows(run, self._start_keys(keys))
-            if self._predicate is not None:
-                predicate = self._predicate
-                rows = [row for row in rows if predicate(row, parameters)]
+            rows = fulfilling(rows, self._predicate, parameters)
         for step in self._steps:
             if not rows:
                 return []
             rows = await self._joined(run, step, rows)
-        if self._project is not None:
-            project = self._project
-            rows = [project(row, parameters) for row in rows]
+        rows = projected(rows, self._project, parameters)
         if self._key_of is not None and keys is not None:
-            key_of = self._key_of
-            rows = [row for row in rows if key_of(row) in keys]
+            rows = having_keys(rows, self._key_of, keys)
         return rows
 
     def _start_keys(self, keys: Keys | None) -> Keys | None:
@@ -202,20 +203,42 @@ class JoinReader:
         match, predicate = step.match, step.predicate
         wanted = match.wanted(rows, parameters) if match.columns else None
         found = await step.reader.rows(run, wanted)
-        index = match.index(found, parameters) if match.pairs else {}
-        out: list[Row] = []
-        size = CHUNK_ROWS if match.pairs else max(1, CHUNK_ROWS * 10 // max(1, len(found)))
-        for start in range(0, len(rows), size):
-            some = rows[start : start + size]
-            if match.pairs:
-                joined = [row + other for row, key in zip(some, match.here(some, parameters)) for other in index.get(key, ())]
-            else:
-                joined = [row + other for row in some for other in found]
-            await run.breathe(len(joined) + len(some))
+        index = match.index(found, parameters) if match.pairs else None
+        out: Rows[Row] = Rows()
+        for joined in _joined_parts(rows, found, match, index, parameters):
             if predicate is not None:
-                joined = [row for row in joined if predicate(row, parameters)]  # type: ignore[operator]
-            out += joined
+                for part in parts(joined):
+                    out.add_shared([row for row in part if predicate(row, parameters)])
+            else:
+                out.add_shared(joined)
+        if index is not None:
+            drop(index)
         return out
+
+
+def _joined_parts(
+    rows: Sequence[Row],
+    found: Sequence[Row],
+    match: Match,
+    index: dict[Any, list[Row]] | None,
+    parameters: Sequence[Value],
+) -> Iterator[list[Row]]:
+    """Each row with each that is its match, a few thousand at a time."""
+    joined: list[Row] = []
+    for part in parts(rows):
+        if index is None:
+            matches: list[Sequence[Row]] = [found] * len(part)
+        else:
+            matches = [index.get(key, ()) for key in match.here(part, parameters)]
+        for row, others in zip(part, matches):
+            for start in range(0, len(others), CHUNK_ROWS):
+                some = others if len(others) <= CHUNK_ROWS else others[start : start + CHUNK_ROWS]
+                joined += [row + other for other in some]
+                if len(joined) >= CHUNK_ROWS:
+                    yield joined
+                    breathe()
+                    joined = []
+    yield joined
 
 
 def _own_conditions(shape: JoinShape, number: int, conditions: Sequence[Expression]) -> Conditions:

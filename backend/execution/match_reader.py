@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from backend.execution.matching import Match, Predicate, pair_of
+from backend.execution.matching import Match, pair_of
+from backend.execution.pace import breathe, parts
 from backend.execution.reader import (
     Conditions,
     Keys,
+    Predicate,
     Run,
     composed,
     conditions_of,
+    fulfilling,
+    having_keys,
     moved,
     predicate_of,
+    projected,
     reads_only,
 )
+from backend.execution.rows import Rows, drop, held_shared
 from dataflow.compile import compile_row
 from dataflow.expression import Call, Column, Expression, columns_of
 from dataflow.functions import is_volatile
@@ -56,22 +62,23 @@ class _Matching:
     async def matches(self, run: Run, rows: Sequence[Row]) -> list[Sequence[Row]]:
         """The right rows of each left row, before `both`."""
         parameters, match = run.parameters, self.match
-        if self.before is not None:
-            asked = [row for row in rows if self.before(row, parameters)]
-        else:
-            asked = list(rows)
+        asked = fulfilling(list(rows), self.before, parameters)
         if not asked:
             return [()] * len(rows)
         wanted = match.wanted(asked, parameters) if match.columns else None
         found = await self.right.rows(run, wanted)
         if match.pairs:
             index = match.index(found, parameters)
-            matches: list[Sequence[Row]] = [index.get(key, ()) for key in match.here(rows, parameters)]
+            matches: list[Sequence[Row]] = [
+                index.get(key, ()) for part in parts(rows) for key in match.here(part, parameters)
+            ]
+            drop(index)
         else:
             matches = [found] * len(rows)
         if self.before is not None:
             before: Predicate = self.before
-            matches = [each if before(row, parameters) else () for row, each in zip(rows, matches)]
+            pairs = list(zip(rows, matches))
+            matches = [each if before(row, parameters) else () for part in parts(pairs) for row, each in part]
         return matches
 
 
@@ -103,22 +110,22 @@ class LeftJoinReader:
         parameters, both, after = run.parameters, self._matching.both, self._after
         left = await self._matching.left.rows(run, below)
         nothing = (None,) * self._matching.right_width
-        out: list[Row] = []
-        for row, found in zip(left, await self._matching.matches(run, left)):
-            joined = [row + other for other in found]
-            if both is not None:
-                joined = [each for each in joined if both(each, parameters)]
-                await run.breathe(len(found))
-            out += joined or [row + nothing]
-        await run.breathe(len(out))
-        if after is not None:
-            out = [row for row in out if after(row, parameters)]
-        if self._project is not None:
-            project = self._project
-            out = [project(row, parameters) for row in out]
+        joined: Rows[Row] = Rows()
+        matches = await self._matching.matches(run, left)
+        for row, found in zip(left, matches):
+            before = len(joined)
+            for part in parts(found):
+                if both is None:
+                    joined.add_shared([row + other for other in part])
+                else:
+                    joined.add_shared([each for other in part if both(each := row + other, parameters)])
+            if len(joined) == before:
+                joined.add_shared([row + nothing])
+            breathe()
+        drop(matches)
+        out = projected(fulfilling(joined, after, parameters), self._project, parameters)
         if self._key_of is not None and keys is not None:
-            key_of = self._key_of
-            out = [row for row in out if key_of(row) in keys]
+            out = having_keys(out, self._key_of, keys)
         return out
 
 
@@ -131,11 +138,14 @@ class SemiJoinReader:
         left = await self._matching.left.rows(run, keys)
         parameters, both, negated = run.parameters, self._matching.both, self._negated
         matches = await self._matching.matches(run, left)
+        pairs = list(zip(left, matches))
         if both is None:
-            return [row for row, found in zip(left, matches) if bool(found) is not negated]
-        out: list[Row] = []
-        for row, found in zip(left, matches):
-            if any(both(row + other, parameters) for other in found) is not negated:
-                out.append(row)
-            await run.breathe(len(found))
+            return held_shared([row for row, found in part if bool(found) is not negated] for part in parts(pairs))
+        out: Rows[Row] = Rows()
+        for row, found in pairs:
+            if any(both(row + other, parameters) for part in parts(found) for other in part) is not negated:
+                out.add_shared([row])
+            breathe()
+        drop(matches)
+        drop(pairs)
         return out

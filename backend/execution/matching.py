@@ -6,9 +6,10 @@ values and `<=>`, decide which rows meet.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from backend.execution.pace import parts
 from controller.sql.query.product import is_key_equality
 from dataflow.comparison import equality_key
 from dataflow.compile import compile_row
@@ -47,6 +48,12 @@ class Hash:
 
     def keys(self, rows: Sequence[Row], parameters: Sequence[Value]) -> list[Any]:
         """The key of each row; None for one that matches nothing."""
+        found: list[Any] = []
+        for part in parts(rows):
+            found += self._keys(part, parameters)
+        return found
+
+    def _keys(self, rows: Sequence[Row], parameters: Sequence[Value]) -> list[Any]:
         found: list[Any] = []
         if self._is_single:
             found = [self._values(row, parameters)[0] for row in rows]
@@ -91,28 +98,32 @@ class Match:
         self.columns: Columns = tuple(sorted(looked))
         self._looked = [looked[each] for each in self.columns]
         self._values = compile_row(tuple(self._looked))
-        self._parts: list[Any] = [text_key(each.type) for each in self._looked]
+        self._functions: list[Any] = [text_key(each.type) for each in self._looked]
 
     def wanted(self, rows: Sequence[Row], parameters: Sequence[Value]) -> dict[Any, Row]:
         """The keys of `columns` that any of the rows may find something with."""
         found: dict[Any, Row] = {}
-        values_of, parts = self._values, self._parts
-        if len(parts) == 1 and parts[0] is None:
+        for some in parts(rows):
+            self._add_wanted(found, some, parameters)
+        return found
+
+    def _add_wanted(self, found: dict[Any, Row], rows: Sequence[Row], parameters: Sequence[Value]) -> None:
+        values_of, functions = self._values, self._functions
+        if len(functions) == 1 and functions[0] is None:
             for row in rows:
                 values = values_of(row, parameters)
                 if values[0] is not None:
                     found[values[0]] = values
-            return found
+            return
         for row in rows:
             values = values_of(row, parameters)
             if None in values:
                 continue
             keyed = [
-                value if part is None else part(value)
-                for part, value in zip(parts, values)
+                value if function is None else function(value)
+                for function, value in zip(functions, values)
             ]
             found[keyed[0] if len(keyed) == 1 else tuple(keyed)] = values
-        return found
 
     def here(self, rows: Sequence[Row], parameters: Sequence[Value]) -> list[Any]:
         return self._here.keys(rows, parameters)
@@ -120,9 +131,10 @@ class Match:
     def index(self, rows: Sequence[Row], parameters: Sequence[Value]) -> dict[Any, list[Row]]:
         """The rows found, by key."""
         found: dict[Any, list[Row]] = {}
-        for key, row in zip(self._there.keys(rows, parameters), rows):
-            if key is not None:
-                found.setdefault(key, []).append(row)
+        for part in parts(rows):
+            for key, row in zip(self._there.keys(part, parameters), part):
+                if key is not None:
+                    found.setdefault(key, []).append(row)
         return found
 
 
@@ -134,6 +146,3 @@ def _shifted(expression: Expression, offset: int) -> Expression:
             return Call(function, tuple([_shifted(each, offset) for each in arguments]), found)
         case _:
             return expression
-
-
-Predicate = Callable[[Row, Sequence[Value]], bool]

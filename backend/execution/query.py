@@ -8,17 +8,20 @@ recursive one, uses no views.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from backend.execution.execution import Execution
 from backend.execution.grouping import row_key
+from backend.execution.memory_account import size_of
 from backend.execution.outcome import ResultSet, RowStream
+from backend.execution.pace import PART_ROWS_MIN, parts
 from backend.execution.point import point_query, scanned_query
-from backend.execution.reader import Keys, Run, conditions_of
+from backend.execution.reader import Keys, Run, conditions_of, fulfilling, projected
 from backend.execution.readers import Readers
 from backend.execution.recursion import CompiledRecursion
-from backend.execution.select import CompiledSelect, Sorter, count_of, is_late
+from backend.execution.rows import Rows, Weight, drop, held, held_shared, weighed
+from backend.execution.select import CompiledSelect, Pair, Sorter, count_of, is_late
 from backend.execution.viewing import QueryViews
 from backend.execution.window import CompiledWindow
 from backend.view_definition import ViewDefinition
@@ -163,27 +166,49 @@ class CompiledQuery:
     def finished(self, rows: Sequence[Row], parameters: tuple[Value, ...]) -> tuple[list[Row], int]:
         """The result that the node's rows make, and what FOUND_ROWS() is after it."""
         if self.query.default is not None:
-            rows = rows or [self.query.default]
-            rows = [row for row in rows if self._filter is None or self._filter(row, parameters)]
+            rows = fulfilling(list(rows) or [self.query.default], self._filter, parameters)
         if self._windows:
             columns = [each.values(rows, parameters) for each in self._windows]
-            rows = [row + values for row, values in zip(rows, zip(*columns))]
-        pairs = [(row, row if self._late else self._project(row, parameters)) for row in rows]
+            values = zip(*columns)
+            rows = held_shared([row + next(values) for row in part] for part in parts(rows))
+        pairs = self._pairs(rows, parameters)
         if self._distinct is not None:
-            unique: dict[Any, tuple[Row, Row]] = {}
-            for pair in pairs:
-                unique.setdefault(self._distinct(pair[1]), pair)
-            pairs = list(unique.values())
+            pairs = self._unique(pairs, self._distinct)
         if self._sorter is not None:
             self._sorter.sort(pairs, parameters)
         start = 0 if self._offset is None else count_of(self._offset((), parameters))
         stop = None if self._limit is None else start + count_of(self._limit((), parameters))
-        result = [output for _, output in pairs[start:stop]]
+        wanted = pairs[start:stop]
+        if len(wanted) <= PART_ROWS_MIN:
+            result = [output for _, output in wanted]
+        else:
+            result = held_shared([output for _, output in part] for part in parts(wanted))
         # Those that OFFSET has skipped count, those after LIMIT only if the statement says so.
         count = len(pairs)
         if stop is not None and not self.query.count_found_rows:
             count = min(stop, count) if stop > start else 0
-        return [self._project(row, parameters) for row in result] if self._late else result, count
+        return projected(result, self._project if self._late else None, parameters), count
+
+    def _pairs(self, rows: Sequence[Row], parameters: tuple[Value, ...]) -> list[Pair]:
+        """Each row with its outputs, which may have to wait for the order of the result."""
+        project = self._project
+        if self._late:
+            return held_shared([(row, row) for row in part] for part in parts(rows))
+        if len(rows) <= PART_ROWS_MIN:
+            return weighed([(row, project(row, parameters)) for row in rows])
+        return held([(row, project(row, parameters)) for row in part] for part in parts(rows))
+
+    def _unique(self, pairs: Sequence[Pair], key_of: Callable[[Row], object]) -> Rows[Pair]:
+        unique: dict[object, Pair] = {}
+        weight = Weight()
+        for part in parts(pairs):
+            before = len(unique)
+            for pair in part:
+                unique.setdefault(key_of(pair[1]), pair)
+            weight.add((len(unique) - before) * size_of(part) // len(part) if part else 0)
+        found = held_shared(parts(list(unique.values())))
+        drop(unique)
+        return found
 
     async def _found(self, run: Run) -> list[Row]:
         keys = self.wanted(run.parameters) if self._key_columns else None

@@ -9,12 +9,13 @@ by which they compare, and each is kept with the values that made it.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from backend.execution.execution import Execution
+from backend.execution.pace import PART_ROWS_MIN, parts
+from backend.execution.rows import held, held_shared, weighed
 from controller.sql.locking import Locking
 from dataflow.compile import compile_predicate
 from dataflow.expression import Call, Column, Expression, columns_of
@@ -27,9 +28,7 @@ from dataflow.types import Row, SqlType, Value
 Keys = Mapping[Key, Row]
 """The keys wanted, and the values of the key columns that each stands for."""
 Conditions = tuple[Expression, ...]
-
-BREATH_ROWS = 20_000
-"""After so many rows the event loop gets its turn."""
+Predicate = Callable[[Row, Sequence[Value]], bool]
 
 
 @dataclass(slots=True)
@@ -45,7 +44,6 @@ class Run:
     locks: tuple[Locking, ...] = ()
     alone: bool = False
     kept: dict[int, list[Row]] = field(default_factory=dict)
-    _rows: int = 0
 
     @property
     def parameters(self) -> tuple[Value, ...]:
@@ -56,12 +54,6 @@ class Run:
         if self.locks or (self.alone and not self.execution.transaction.repeatable):
             return 0
         return await self.execution.epoch()
-
-    async def breathe(self, rows: int) -> None:
-        self._rows += rows
-        if self._rows >= BREATH_ROWS:
-            self._rows = 0
-            await asyncio.sleep(0)
 
 
 class Reader(Protocol):
@@ -111,10 +103,28 @@ class Chosen:
                 below = {self._inner_key(values): values for values in shorter}
         rows = await self._inner.rows(run, below)
         if self._key_of is not None and keys is not None:
-            key_of = self._key_of
-            rows = [row for row in rows if key_of(row) in keys]
-        predicate, parameters = self._predicate, run.parameters
-        return rows if predicate is None else [row for row in rows if predicate(row, parameters)]
+            rows = having_keys(rows, self._key_of, keys)
+        return fulfilling(rows, self._predicate, run.parameters)
+
+
+def having_keys(rows: Sequence[Row], key_of: Callable[[Row], Key], keys: Keys) -> list[Row]:
+    return held_shared([row for row in part if key_of(row) in keys] for part in parts(rows))
+
+
+def fulfilling(rows: list[Row], predicate: Predicate | None, parameters: Sequence[Value]) -> list[Row]:
+    if predicate is None:
+        return rows
+    if len(rows) <= PART_ROWS_MIN:
+        return [row for row in rows if predicate(row, parameters)]
+    return held_shared([row for row in part if predicate(row, parameters)] for part in parts(rows))
+
+
+def projected(rows: list[Row], project: Callable[[Row, Sequence[Value]], Row] | None, parameters: Sequence[Value]) -> list[Row]:
+    if project is None:
+        return rows
+    if len(rows) <= PART_ROWS_MIN:
+        return weighed([project(row, parameters) for row in rows])
+    return held([project(row, parameters) for row in part] for part in parts(rows))
 
 
 def predicate_of(conditions: Iterable[Expression]):  # type: ignore[no-untyped-def]

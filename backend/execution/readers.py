@@ -8,6 +8,7 @@ from backend.execution.base_reader import MemoryReader, TableReader, table_rank
 from backend.execution.group_reader import AggregateReader, TopKReader, about
 from backend.execution.join_reader import JoinReader
 from backend.execution.match_reader import LeftJoinReader, SemiJoinReader
+from backend.execution.pace import parts
 from backend.execution.reader import (
     Chosen,
     Conditions,
@@ -19,6 +20,7 @@ from backend.execution.reader import (
     conditions_of,
     moved,
 )
+from backend.execution.rows import Rows
 from dataflow.expression import Expression, columns_of
 from dataflow.join_shape import shape_of
 from dataflow.key_tracing import traced
@@ -35,9 +37,10 @@ class UnionReader:
         self._inputs = [readers.reader(each, columns, conditions) for each in node.inputs]
 
     async def rows(self, run: Run, keys: Keys | None) -> list[Row]:
-        out: list[Row] = []
+        out: Rows[Row] = Rows()
         for each in self._inputs:
-            out += await each.rows(run, keys)
+            for part in parts(await each.rows(run, keys)):
+                out.add_shared(part)
         return out
 
 

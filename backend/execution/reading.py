@@ -15,6 +15,8 @@ from operator import itemgetter
 
 from backend.execution.access import Bound, Path, bind
 from backend.execution.held_locks import LockRefused
+from backend.execution.pace import breathe, parts
+from backend.execution.sorting import sort_rows
 from backend.execution.transaction import OWN, EpochLost, Transaction
 from backend.store import Address, Store
 from controller.sql.locking import Locking
@@ -27,6 +29,8 @@ from persistence.layout import IndexWriter, TableWriter
 Found = tuple[bytes, int, bytes]
 """(row key, version, encoded row)"""
 EPOCH_TRIES_MAX = 5
+READ_AT_ONCE = 2_000
+"""So many keys are asked for in one message."""
 _key = itemgetter(0)
 
 
@@ -137,7 +141,11 @@ def _ranges(ranges: Iterable[KeyRange]) -> list[KeyRange]:
 
 
 def _pending(transaction: Transaction, table: Table) -> list[tuple[bytes, int, bytes | None]]:
-    return [(key, OWN, value) for (_, key), value in transaction.pending_rows(table.id)]
+    found: list[tuple[bytes, int, bytes | None]] = []
+    for (_, key), value in transaction.pending_rows(table.id):
+        breathe()
+        found.append((key, OWN, value))
+    return found
 
 
 # Whole keys
@@ -149,7 +157,8 @@ async def _find_keys(
     index = bound.path.index
     if index is writer.table.primary_key:
         prefixes = (equal_prefix(writer.primary_key, writer.row_prefix, values) for values in bound.alternatives)
-        keys = sorted({key for key in prefixes if key is not None}, reverse=reverse)
+        keys = _distinct(prefixes)
+        sort_rows(keys, _itself, reverse)
         if locking is None:
             return await get_rows(transaction, keys, epoch)
         stored = await transaction.get_locked([row_address(transaction.store, key) for key in keys], locking)
@@ -158,9 +167,10 @@ async def _find_keys(
     prefixes = (
         equal_prefix(index_writer.encoding, index_writer.unique_prefix, values) for values in bound.alternatives
     )
-    keys = sorted({key for key in prefixes if key is not None})
+    keys = _distinct(prefixes)
+    sort_rows(keys, _itself)
     shard_of = transaction.store.shard_of
-    addresses = [(shard_of(key), key) for key in keys]
+    addresses = [(shard_of(key), key) for part in parts(keys) for key in part]
     if not epoch and len(keys) == 1:
         found = await _get_named(transaction, writer, addresses, 0)
         if found is not None:
@@ -173,6 +183,19 @@ async def _find_keys(
     finally:
         if held:
             transaction.store.release_epoch(epoch)
+
+
+def _distinct(keys: Iterable[bytes | None]) -> list[bytes]:
+    found: set[bytes] = set()
+    for key in keys:
+        breathe()
+        if key is not None:
+            found.add(key)
+    return list(found)
+
+
+def _itself(key: bytes) -> bytes:
+    return key
 
 
 async def _get_named(
@@ -188,11 +211,26 @@ async def _get_named(
 async def get_rows(transaction: Transaction, keys: list[bytes], epoch: int = 0) -> list[Found]:
     """The rows stored under `keys`, without those that are gone, all as of one epoch."""
     shard_of = transaction.store.shard_of
-    addresses = [(shard_of(key), key) for key in keys]
-    if not epoch and len({shard for shard, _ in addresses}) > 1:
-        epoch = await transaction.store.read_epoch()
-    stored = await transaction.get(addresses, epoch)
-    return [(key, each[0], each[1]) for key, each in zip(keys, stored) if each is not None]
+    addresses = [(shard_of(key), key) for part in parts(keys) for key in part]
+    if len(addresses) <= READ_AT_ONCE:
+        if not epoch and len({shard for shard, _ in addresses}) > 1:
+            epoch = await transaction.store.read_epoch()
+        stored = await transaction.get(addresses, epoch)
+        return [(key, each[0], each[1]) for key, each in zip(keys, stored) if each is not None]
+    held = not epoch
+    if held:
+        epoch = await transaction.store.hold_epoch()
+    try:
+        found: list[Found] = []
+        for first in range(0, len(addresses), READ_AT_ONCE):
+            stored = await transaction.get(addresses[first : first + READ_AT_ONCE], epoch)
+            wanted = keys[first : first + READ_AT_ONCE]
+            found += [(key, each[0], each[1]) for key, each in zip(wanted, stored) if each is not None]
+            breathe()
+        return found
+    finally:
+        if held:
+            transaction.store.release_epoch(epoch)
 
 
 # Ranges of the primary key
@@ -203,7 +241,8 @@ async def _scan_ranges(
 ) -> AsyncIterator[list[Found]]:
     encoding, base = writer.primary_key, writer.row_prefix
     ranges = _ranges(comparison_range(encoding, base, values, bound.comparisons) for values in bound.alternatives)
-    pending = sorted(_pending(transaction, writer.table))
+    pending = _pending(transaction, writer.table)
+    sort_rows(pending, _key)
     for key_range in reversed(ranges) if reverse else ranges:
         async for chunk in _scan_rows(transaction.store, key_range, pending, reverse, epoch):
             yield chunk
@@ -212,27 +251,28 @@ async def _scan_ranges(
 async def _scan_rows(
     store: Store, key_range: KeyRange, pending: list[tuple[bytes, int, bytes | None]], reverse: bool, epoch: int
 ) -> AsyncIterator[list[Found]]:
-    own = [each for each in pending if key_range[0] <= each[0] < key_range[1]]
+    own = [each for part in parts(pending) for each in part if key_range[0] <= each[0] < key_range[1]]
     if not own:
         async for chunk in _merged(store, key_range, reverse, epoch):
             yield chunk
         return
     touched = {key for key, _, _ in own}
-    live = [(key, version, value) for key, version, value in own if value is not None]
+    live = [(key, version, value) for part in parts(own) for key, version, value in part if value is not None]
     if reverse:
         live.reverse()
+    count = 0
     async for chunk in _merged(store, key_range, reverse, epoch):
         last = chunk[-1][0]
-        count = 0
+        start = count
         while count < len(live) and (live[count][0] >= last if reverse else live[count][0] <= last):
             count += 1
-        chunk = [found for found in chunk if found[0] not in touched] + live[:count]
-        del live[:count]
-        chunk.sort(key=_key, reverse=reverse)
+            breathe()
+        chunk = [found for found in chunk if found[0] not in touched] + live[start:count]
+        sort_rows(chunk, _key, reverse)
         if chunk:
             yield chunk
-    if live:
-        yield live
+    if count < len(live):
+        yield live[count:]
 
 
 async def _merged(store: Store, key_range: KeyRange, reverse: bool, epoch: int) -> AsyncIterator[list[Found]]:
@@ -339,11 +379,12 @@ async def lock_rows(
     transaction: Transaction, rows: list[tuple[Found, Row]], locking: Locking
 ) -> list[tuple[Found, Row]]:
     """Lock the rows and have the commit find them unchanged; those that were skipped are left out."""
-    addresses = [row_address(transaction.store, found[0]) for found, _ in rows]
+    addresses = [row_address(transaction.store, found[0]) for part in parts(rows) for found, _ in part]
     seen = [(address, found[1]) for address, (found, _) in zip(addresses, rows)]
     left_out = await transaction.lock_found(seen, locking)
     kept = []
     for pair, address, (_, version) in zip(rows, addresses, seen):
+        breathe()
         if address not in left_out:
             transaction.check(address, version)
             kept.append(pair)

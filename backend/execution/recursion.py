@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 from backend.execution.execution import Execution
 from backend.execution.grouping import row_key
+from backend.execution.pace import breathe, parts
+from backend.execution.rows import Rows
 from backend.execution.select import count_of
 from controller.sql.plan import OutputColumn, Recursion
 from dataflow.compile import compile_scalar
@@ -36,24 +38,27 @@ class CompiledRecursion:
         start = 0 if self._offset is None else count_of(self._offset((), execution.parameters))
         stop = None if self._limit is None else start + count_of(self._limit((), execution.parameters))
         seen: dict[Any, None] = {}
-        found: list[Row] = []
+        found: Rows[Row] = Rows()
         depth = 0
         new = self._unseen((await self._first.rows(execution, memory))[0], seen)
         while new and (stop is None or len(found) + len(new) < stop):
-            found += new
+            found.add(new)
             depth += 1
             if depth > self._recursion.depth_max:
                 raise InvalidStatement(Condition.CTE_DEPTH, depth)
             rows, _ = await self._following.rows(execution, {**memory, self._recursion.table: new})
-            new = self._unseen([self._fitting(row, number, execution) for number, row in enumerate(rows, 1)], seen)
-        found += new
-        return found[start:stop], len(found)
+            numbered = enumerate(rows, 1)
+            fitting = [self._fitting(row, number, execution) for part in parts(rows) for _, (number, row) in zip(part, numbered)]
+            new = self._unseen(fitting, seen)
+        found.add(new)
+        return found if start == 0 and stop is None else found[start:stop], len(found)
 
     def _unseen(self, rows: list[Row], seen: dict[Any, None]) -> list[Row]:
         if self._key is None:
             return rows
         new: list[Row] = []
         for row in rows:
+            breathe()
             key = self._key(row)
             if key not in seen:
                 seen[key] = None

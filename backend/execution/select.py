@@ -13,8 +13,12 @@ from contextlib import aclosing
 from backend.execution.access import Path, choose
 from backend.execution.execution import Execution
 from backend.execution.grouping import Grouping, row_key
+from backend.execution.memory_account import size_of
 from backend.execution.outcome import ResultSet, RowStream
+from backend.execution.pace import parts
 from backend.execution.reading import Found, find, lock_rows, row_decoder
+from backend.execution.rows import Rows, Weight, drop, held, held_shared
+from backend.execution.sorting import sort_rows
 from controller.sql.chance import SEQUENCE
 from controller.sql.locking import Locking
 from controller.sql.plan import OrderItem, Select
@@ -57,13 +61,13 @@ class Sorter:
     def sort(self, pairs: list[Pair], parameters: Parameters) -> None:
         for (value, key, descending), place in zip(self._passes, self._places):
             if place is None:
-                pairs.sort(key=lambda pair: key(value(pair[0], parameters)), reverse=descending)
+                sort_rows(pairs, lambda pair: key(value(pair[0], parameters)), descending)  # noqa: B023
             else:
-                pairs.sort(key=lambda pair: key(pair[1][place]), reverse=descending)
+                sort_rows(pairs, lambda pair: key(pair[1][place]), descending)  # noqa: B023
 
     def sorted(self, found: list[tuple[Found, Row]], parameters: Parameters) -> list[tuple[Found, Row]]:
         for value, key, descending in self._passes:
-            found.sort(key=lambda pair: key(value(pair[1], parameters)), reverse=descending)
+            sort_rows(found, lambda pair: key(value(pair[1], parameters)), descending)  # noqa: B023
         return found
 
 
@@ -85,8 +89,9 @@ class Filter:
             execution.transaction, self.table, self.path, parameters, reverse=reverse, locking=locking, epoch=epoch
         )
         async for chunk in chunks:
-            decoded = [(found, decode(found[2])) for found in chunk]
-            yield decoded if predicate is None else [pair for pair in decoded if predicate(pair[1], parameters)]
+            for part in parts(chunk):
+                decoded = [(found, decode(found[2])) for found in part]
+                yield decoded if predicate is None else [pair for pair in decoded if predicate(pair[1], parameters)]
 
 
 class CompiledSelect:
@@ -157,7 +162,9 @@ class CompiledSelect:
     def evaluate(self, rows: Sequence[Row], execution: Execution) -> ResultSet:
         """The same over rows that are in memory."""
         where, parameters = self._where, execution.parameters
-        chosen = list(rows) if where is None else [row for row in rows if where(row, parameters)]
+        chosen = list(rows)
+        if where is not None:
+            chosen = [row for part in parts(rows) for row in part if where(row, parameters)]
         if self._grouping is not None:
             groups = self._grouping.groups()
             groups.add(chosen, parameters)
@@ -184,7 +191,9 @@ class CompiledSelect:
     ) -> AsyncIterator[list[tuple[Found, Row]]]:
         source = filter_.rows(execution, self._reverse, locking)
         if self.sorter is not None and stop is not None:
-            everything = [pair async for chunk in source for pair in chunk]
+            everything: Rows[tuple[Found, Row]] = Rows()
+            async for chunk in source:
+                everything.add(chunk)
             source = _once(self.sorter.sorted(everything, execution.parameters))
         count = 0
         async for chunk in source:
@@ -198,7 +207,7 @@ class CompiledSelect:
                 break
         await source.aclose()  # type: ignore[attr-defined]
 
-    def pairs(self, rows: list[Row], parameters: Parameters) -> list[Pair]:
+    def pairs(self, rows: Sequence[Row], parameters: Parameters) -> list[Pair]:
         having, project = self._having, self.project
         if having is not None:
             rows = [row for row in rows if having(row, parameters)]
@@ -216,12 +225,13 @@ class _Output:
         self._offset = 0 if select.offset is None else count_of(select.offset((), parameters))
         limit = None if select.limit is None else count_of(select.limit((), parameters))
         self.stop = None if limit is None else self._offset + limit
-        self._pairs: list[Pair] = []
+        self._pairs: Rows[Pair] = Rows()
         self._taken = 0
         self._bytes = 0
         # Where the outputs are computed only once the rows are in order, their length is not known before.
         self._large = [] if select.late else [number for number, column in enumerate(select.columns) if is_long(column.type)]
         self._seen: set[object] = set()
+        self._seen_weight = Weight()
         self._count = 0
         self._buffer_max = SORT_BUFFER_ROWS_MIN + 4 * (self.stop or 0)
 
@@ -245,22 +255,29 @@ class _Output:
         stop = None if self.stop is None else max(self.stop - self._taken, 0)
         rows = [output for _, output in self._pairs[start:stop]]
         self._taken += len(self._pairs)
-        self._pairs = []
+        self._pairs = Rows()
         return rows
 
     def add(self, rows: list[Row]) -> None:
+        for part in parts(rows):
+            self._add(part)
+
+    def _add(self, rows: Sequence[Row]) -> None:
         pairs = self._select.pairs(rows, self._parameters)
         key = self._select.distinct
         if key is not None:
             pairs = [pair for pair in pairs if self._is_new(key(pair[1]))]
-        self._pairs += pairs
+            self._seen_weight.add(size_of(pairs))
+        self._pairs.add(pairs)
         for place in self._large:
             self._bytes += sum([len(output[place]) for _, output in pairs if output[place] is not None])  # type: ignore[misc, arg-type]
         self._count += len(pairs)
         sorter = self._select.sorter
         if self.stop is not None and len(self._pairs) > self._buffer_max and (sorter is None or sorter.is_fixed):
             self._sort()
-            del self._pairs[self.stop :]
+            first: Rows[Pair] = Rows()
+            first.add(self._pairs[: self.stop])
+            self._pairs = first
 
     def _is_new(self, key: object) -> bool:
         if key in self._seen:
@@ -274,9 +291,13 @@ class _Output:
 
     def result_set(self, execution: Execution) -> ResultSet:
         self._sort()
-        rows = [output for _, output in self._pairs[self._offset : self.stop]]
+        drop(self._seen)
+        wanted = self._pairs[self._offset : self.stop]
         if self._select.late:
-            rows = [self._select.project(row, self._parameters) for row in rows]
+            project, parameters = self._select.project, self._parameters
+            rows = held([project(row, parameters) for _, row in part] for part in parts(wanted))
+        else:
+            rows = held_shared([output for _, output in part] for part in parts(wanted))
         found_rows = self._count if self._select.select.count_found_rows else None
         if self._offset and self.stop is not None and found_rows is None:
             # Those that were skipped count, unless nothing is wanted at all.

@@ -21,6 +21,8 @@ from enum import Enum
 from typing import Any
 
 from backend.execution.held_locks import HeldLocks, LockRefused
+from backend.execution.pace import breathe, parts, undisturbed
+from backend.execution.rows import drop
 from backend.store import (
     ABSENT,
     ANY,
@@ -145,6 +147,7 @@ class Transaction:
         stored = iter(await self.store.get(missing, epoch) if missing else ())
         found: list[Stored | None] = []
         for address in addresses:
+            breathe()
             write = self._writes.get(address)
             if write is None:
                 found.append(next(stored))
@@ -170,7 +173,7 @@ class Transaction:
 
     async def lock_found(self, found: Sequence[tuple[Address, int]], locking: Locking) -> set[Address]:
         """Lock what was read with these versions; what was skipped. `RowsChanged` if a row has another by now."""
-        versions = {address: version for address, version in found if version != OWN}
+        versions = {address: version for part in parts(found) for address, version in part if version != OWN}
         missing = self.locks.missing(versions, locking.shared)
         if not missing:
             return set()
@@ -228,16 +231,18 @@ class Transaction:
         return len(self._undo)
 
     def rollback_to_mark(self, mark: int) -> None:
-        while len(self._undo) > mark:
-            pending, address, before = self._undo.pop()
-            if before is None:
-                pending.pop(address, None)
-            else:
-                pending[address] = before
-        self._size_bytes = sum(
-            len(key) + (len(value) if value is not None else 0) + 32
-            for (_, key), (_, value) in self._writes.items()
-        )
+        with undisturbed():
+            while len(self._undo) > mark:
+                breathe()
+                pending, address, before = self._undo.pop()
+                if before is None:
+                    pending.pop(address, None)
+                else:
+                    pending[address] = before
+            self._size_bytes = 0
+            for (_, key), (_, value) in self._writes.items():
+                breathe()
+                self._size_bytes += len(key) + (len(value) if value is not None else 0) + 32
 
     def savepoint(self, name: str) -> None:
         """Set a savepoint; one of the same name is replaced."""
@@ -285,29 +290,37 @@ class Transaction:
         if self.is_empty:
             self.state = State.COMMITTED
             return Committed(0)
-        parts = {shard: Part([], [], puts) for shard, puts in self._puts.items()}
+        staged = {shard: Part([], [], puts) for shard, puts in self._puts.items()}
         for (shard, key), (expected, value) in self._writes.items():
-            part = parts.get(shard)
+            breathe()
+            part = staged.get(shard)
             if part is None:
-                part = parts[shard] = Part([], [])
+                part = staged[shard] = Part([], [])
             if expected == ANY:
                 expected = self._checks.get((shard, key), ANY)
             part.writes.append((key, expected, value))
         for address, version in self._checks.items():
+            breathe()
             if address not in self._writes:
-                parts.setdefault(address[0], Part([], [])).checks.append((address[1], version))
-        result = await self.store.commit(parts, self._tables, self.locks.owner)
+                staged.setdefault(address[0], Part([], [])).checks.append((address[1], version))
+        result = await self.store.commit(staged, self._tables, self.locks.owner)
         if isinstance(result, Committed):
             self.state = State.COMMITTED
-            self.locks.released(parts)
+            self.locks.released(staged)
+            self._forget()
         return result
 
     def rollback(self) -> None:
         self.state = State.ROLLED_BACK
         self.locks.release()
         self._release_epoch()
-        self._writes.clear()
-        self._puts.clear()
-        self._rows.clear()
-        self._undo.clear()
+        self._forget()
         self._savepoints.clear()
+
+    def _forget(self) -> None:
+        """What was written is not needed any more, however much it was."""
+        for kept in (self._writes, self._checks, self._undo):
+            drop(kept)
+        for rows in self._rows.values():
+            drop(rows)
+        self._writes, self._checks, self._undo, self._rows, self._puts = {}, {}, [], {}, {}

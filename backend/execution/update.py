@@ -10,8 +10,10 @@ from backend.execution.enforcement import Change, Enforcement, is_violation
 from backend.execution.execution import Execution
 from backend.execution.numbers import whole
 from backend.execution.outcome import Done
+from backend.execution.pace import breathe, parts
 from backend.execution.reading import Found, row_address
 from backend.execution.references import References
+from backend.execution.rows import Rows, held_shared
 from backend.execution.select import Filter, Sorter, count_of, key_order
 from backend.execution.writing import Duplicate, RowWriter
 from controller.sql.locking import EXCLUSIVE
@@ -39,11 +41,12 @@ class Victims:
         self._sorter = Sorter(order_by) if order_by and direction is None else None
 
     async def find(self, execution: Execution) -> list[Victim]:
-        return [(found, row, ()) for found, row in await self._find(execution)]
+        return held_shared([(found, row, ()) for found, row in part] for part in parts(await self._find(execution)))
 
     async def _find(self, execution: Execution) -> list[tuple[Found, Row]]:
         limit = None if self._limit is None else count_of(self._limit((), execution.parameters))
-        found: list[tuple[Found, Row]] = []
+        rows: Rows[tuple[Found, Row]] = Rows()
+        found: list[tuple[Found, Row]] = rows
         if limit == 0:
             return found
         transaction = execution.transaction
@@ -51,7 +54,7 @@ class Victims:
         locking = EXCLUSIVE if transaction.locking or by_key else None
         source = self._filter.rows(execution, self._reverse, locking)
         async for chunk in source:
-            found += chunk
+            rows.add(chunk)
             if limit is not None and self._sorter is None and len(found) >= limit:
                 break
         await source.aclose()  # type: ignore[attr-defined]
@@ -60,7 +63,8 @@ class Victims:
         if limit is not None:
             found = found[:limit]
         if transaction.locking:
-            seen = [(row_address(transaction.store, key), version) for (key, version, _), _ in found]
+            store = transaction.store
+            seen = [(row_address(store, key), version) for part in parts(found) for (key, version, _), _ in part]
             await transaction.lock_found(seen, EXCLUSIVE)
         return found
 
@@ -79,9 +83,10 @@ class CompiledUpdate:
         if self.ignore:
             execution.modes = execution.modes.ignoring()
         victims = await self._victims.find(execution) if given is None else given
-        changes: list[tuple[Found, Row, Row]] = []
+        changes: Rows[tuple[Found, Row, Row]] = Rows()
         failure: InvalidStatement | None = None
         for row_number, (found, old, extra) in enumerate(victims, 1):
+            breathe()
             execution.report.row_number = row_number
             try:
                 new = self._assignments.apply(old, extra, execution)
@@ -94,11 +99,12 @@ class CompiledUpdate:
         await writer.prefetch_updates(changes)
         enforcement = None if self._references is None else Enforcement(self._references, execution)
         if enforcement is not None:
-            await enforcement.prefetch_parents(self._table, [new for _, _, new in changes])
+            await enforcement.prefetch_parents(self._table, [new for part in parts(changes) for _, _, new in part])
         changed = 0
         auto, largest = self._columns.auto_increment, 0
         try:
             for found, old, new in changes:
+                breathe()
                 if enforcement is None:
                     duplicate = await writer.update(found, old, new)
                 else:
@@ -164,10 +170,11 @@ class CompiledDelete:
     async def run(self, execution: Execution, given: list[Victim] | None = None) -> Done:
         victims = await self._victims.find(execution) if given is None else given
         if self._references is not None:
-            rows = [(found, row) for found, row, _ in victims]
+            rows = [(found, row) for part in parts(victims) for found, row, _ in part]
             await Enforcement(self._references, execution).delete(self._table, rows)
         else:
             writer = RowWriter(execution.transaction, self._table)
             for found, row, _ in victims:
                 writer.delete(found, row)
+                breathe()
         return Done(len(victims), len(victims), warnings=execution.warnings())

@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from backend.execution.aggregation import accumulator
+from backend.execution.pace import breathe, parts
+from backend.execution.rows import drop, held
+from backend.execution.sorting import order_of
 from controller.sql.plan import Aggregate, Bound, Frame, OrderItem, WindowFunction
 from dataflow.comparison import group_key, sort_key
 from dataflow.compile import compile_row, compile_scalar
@@ -43,17 +46,20 @@ class CompiledWindow:
         """The function's value for each row, in the order of the rows."""
         partitions: dict[Any, list[int]] = {}
         for number, row in enumerate(rows):
+            breathe()
             values = self._partition(row, parameters)
             key = tuple([value if f is None else f(value) for f, value in zip(self._partition_keys, values)])
             partitions.setdefault(key, []).append(number)
         out: list[Value] = [None] * len(rows)
         for numbers in partitions.values():
-            keys = [self._sort_key(rows[number], parameters) for number in numbers]
-            order = sorted(range(len(numbers)), key=keys.__getitem__)
-            ordered = [rows[numbers[place]] for place in order]
-            found = self._over(ordered, [keys[place] for place in order], parameters)
+            keys = held([self._sort_key(rows[number], parameters) for number in part] for part in parts(numbers))
+            order = order_of(keys)
+            ordered = [rows[numbers[place]] for part in parts(order) for place in part]
+            found = self._over(ordered, [keys[place] for part in parts(order) for place in part], parameters)
             for place, value in zip(order, found):
                 out[numbers[place]] = value
+                breathe()
+        drop(partitions)
         return out
 
     def _sort_key(self, row: Row, parameters: Sequence[Value]) -> tuple[Any, ...]:
@@ -73,15 +79,17 @@ class CompiledWindow:
             return self._framed(rows, starts, ends, parameters)
         assert self._aggregate is not None
         values_of, make = self._aggregate
-        values = [values_of(row, parameters) for row in rows]
+        values = held([values_of(row, parameters) for row in part] for part in parts(rows))
         out: list[Value] = []
         last: tuple[int, int] | None = None
         kept: Any = None
         for start, end in zip(starts, ends):
             if last is None or start != last[0] or end < last[1]:
                 kept, last = make(), (start, start)
-            for each in values[last[1] : end]:
-                kept.add(each[0] if len(each) == 1 else each)
+            breathe()
+            for part in parts(values[last[1] : end]):
+                for each in part:
+                    kept.add(each[0] if len(each) == 1 else each)
             last = (start, max(end, start))
             out.append(kept.result())
         return out
@@ -92,8 +100,8 @@ class CompiledWindow:
         unit, *bounds = self._frame or ("range", None, 0 if self._ordered else None)
         start, end = [_row_count(each, parameters) for each in bounds]
         if unit == "rows":
-            starts = [0 if start is None else min(max(place + start, 0), count) for place in range(count)]
-            ends = [count if end is None else min(max(place + end + 1, 0), count) for place in range(count)]
+            starts = [0 if start is None else min(max(place + start, 0), count) for part in parts(range(count)) for place in part]
+            ends = [count if end is None else min(max(place + end + 1, 0), count) for part in parts(range(count)) for place in part]
             return starts, ends
         firsts, lasts = _peers(keys)
         return (
@@ -102,9 +110,10 @@ class CompiledWindow:
         )
 
     def _neighbours(self, rows: list[Row], parameters: Sequence[Value]) -> list[Value]:
-        arguments = [self._arguments(row, parameters) for row in rows]
+        arguments = held([self._arguments(row, parameters) for row in part] for part in parts(rows))
         out: list[Value] = []
         for place, given in enumerate(arguments):
+            breathe()
             offset = _counted(self._name, given[1])
             other = place - offset if self._name == "lag" else place + offset
             if 0 <= other < len(rows):
@@ -116,9 +125,10 @@ class CompiledWindow:
     def _framed(
         self, rows: list[Row], starts: list[int], ends: list[int], parameters: Sequence[Value]
     ) -> list[Value]:
-        arguments = [self._arguments(row, parameters) for row in rows]
+        arguments = held([self._arguments(row, parameters) for row in part] for part in parts(rows))
         out: list[Value] = []
         for place, (start, end) in enumerate(zip(starts, ends)):
+            breathe()
             at = start if self._name == "first_value" else end - 1
             if self._name == "nth_value":
                 at = start + _counted(self._name, arguments[place][1]) - 1
@@ -157,16 +167,15 @@ class _Ranges:
 
     def frames(self, rows: list[Row], parameters: Sequence[Value]) -> tuple[list[int], list[int]]:
         """For each of the rows, which are in order, where its frame starts and ends (exclusive)."""
-        found = [self._computed((self._value(row, parameters),), parameters) for row in rows]
-        keys = [self._key(each[0]) for each in found]
+        found = held([self._computed((self._value(row, parameters),), parameters) for row in part] for part in parts(rows))
+        keys = [self._key(each[0]) for part in parts(found) for each in part]
         firsts, lasts = _peers(keys)
         places: list[list[int]] = []
         at = 0
         for bound, peers, edge, side in zip(self._bounds, (firsts, lasts), (0, len(rows)), (bisect_left, bisect_right)):
             if isinstance(bound, Expression):
                 at += 1
-                column = [self._key(each[at]) for each in found]
-                places.append([side(keys, key) for key in column])
+                places.append([side(keys, self._key(each[at])) for part in parts(found) for each in part])
             else:
                 places.append([edge] * len(rows) if bound is None else peers)
         return places[0], places[1]
@@ -176,9 +185,11 @@ def _peers(keys: list[Any]) -> tuple[list[int], list[int]]:
     """For each row, the first and the end of those that are equal in order."""
     firsts: list[int] = []
     for place, key in enumerate(keys):
+        breathe()
         firsts.append(firsts[-1] if place and keys[place - 1] == key else place)
     lasts = [0] * len(keys)
     for place in range(len(keys) - 1, -1, -1):
+        breathe()
         same = place + 1 < len(keys) and keys[place + 1] == keys[place]
         lasts[place] = lasts[place + 1] if same else place + 1
     return firsts, lasts
@@ -188,6 +199,7 @@ def _dense_rank(keys: list[Any], _: Value) -> list[Value]:
     out: list[Value] = []
     rank = 0
     for place, key in enumerate(keys):
+        breathe()
         rank += not place or keys[place - 1] != key
         out.append(rank)
     return out

@@ -10,10 +10,12 @@ expects no duplicates finds out at the commit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from backend.execution.reading import Found, table_writer
+from backend.execution.pace import breathe, parts
+from backend.execution.reading import READ_AT_ONCE, Found, table_writer
+from backend.execution.sorting import sort_rows
 from backend.execution.transaction import OWN, TableAltering, Transaction
 from backend.store import ABSENT, ANY, Address, Stored
 from controller.sql.locking import EXCLUSIVE
@@ -50,13 +52,15 @@ class RowWriter:
         if self.assume_absent:
             return
         addresses: list[Address] = []
-        for key, row in zip(self._writer.row_keys(rows), rows):
+        for key, row in zip(self._row_keys(rows), rows):
+            breathe()
             addresses.append((self._shard_of(key), key))
             addresses += (self._address(entry) for entry in self._writer.entries(row, key) if entry.unique)
         await self._prefetch(addresses)
         prefix = self._writer.row_prefix
         named = []
         for address in addresses:
+            breathe()
             stored = self._known.get(address)
             if stored is not None and not address[1].startswith(prefix):
                 key = prefix + stored[1]
@@ -66,6 +70,7 @@ class RowWriter:
     async def prefetch_updates(self, changes: Iterable[tuple[Found, Row, Row]]) -> None:
         addresses: list[Address] = []
         for (key, _, _), old, new in changes:
+            breathe()
             new_key = self._writer.row_key(new)
             if new_key != key:
                 addresses.append((self._shard_of(new_key), new_key))
@@ -74,14 +79,25 @@ class RowWriter:
         await self._prefetch(addresses)
 
     async def _prefetch(self, addresses: list[Address]) -> None:
-        unknown = list(dict.fromkeys(each for each in addresses if each not in self._known))
-        unknown = [address for address in unknown if self.transaction.pending(address) is None]
-        if unknown:
-            transaction = self.transaction
+        unknown: dict[Address, None] = {}
+        for address in addresses:
+            breathe()
+            if address not in self._known and self.transaction.pending(address) is None:
+                unknown[address] = None
+        wanted, transaction = list(unknown), self.transaction
+        if transaction.locking:
+            sort_rows(wanted, lambda address: address)  # as everybody locks them
+        for first in range(0, len(wanted), READ_AT_ONCE):
+            some = wanted[first : first + READ_AT_ONCE]
             if transaction.locking:
-                self._known.update(zip(unknown, await transaction.get_locked(unknown, EXCLUSIVE)))
+                self._known.update(zip(some, await transaction.get_locked(some, EXCLUSIVE)))
             else:
-                self._known.update(zip(unknown, await transaction.store.get(unknown)))
+                self._known.update(zip(some, await transaction.store.get(some)))
+            breathe()
+
+    def _row_keys(self, rows: Sequence[Row]) -> Iterator[bytes]:
+        for part in parts(rows):
+            yield from self._writer.row_keys(part)
 
     async def read(self, address: Address) -> Stored | None:
         pending = self.transaction.pending(address)

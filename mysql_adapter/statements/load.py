@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done, Warning
+from backend.execution.pace import breathe, parts
 from controller.privileges import check_needs
 from controller.sql.lexer import TokenKind, tokens
 from controller.sql.plan import Plan
@@ -165,6 +166,7 @@ class _Loading:
     async def add(self, rows: Iterator[Fields]) -> None:
         wanted = len(self._load.targets)
         for fields in rows:
+            breathe()
             width = min(len(fields), wanted)
             number = self._records + len(self._rows) + 1
             if width != self._width:
@@ -191,7 +193,7 @@ class _Loading:
         session, database = self._session, self._session.environment.database
         plan, places = self.plan(self._width)
         modes = session.modes.ignoring()
-        values: list[Value] = [_value(row[place]) for row in rows for place in places]
+        values: list[Value] = [_value(row[place]) for part in parts(rows) for row in part for place in places]
         facts = [fact(session, name) for name in plan.facts]
         runs = [[*values, *facts]] if places else [facts] * len(rows)
         for given in runs:

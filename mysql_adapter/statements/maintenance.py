@@ -94,8 +94,11 @@ def _sum(rows: list[Row]) -> int:
 
 
 async def flush(session: Session, cursor: TokenCursor) -> Done:
-    """FLUSH HOSTS; TABLES, STATUS, PRIVILEGES, …: nothing is held back that could be flushed."""
+    """FLUSH HOSTS and STATUS, of which the longest hold is forgotten; TABLES, PRIVILEGES, …: nothing is held back that could be flushed."""
     check_global(session, "RELOAD")
-    if "HOSTS" in cursor.rest().upper().split():
+    options = cursor.rest().upper().split()
+    if "HOSTS" in options:
         await flush_hosts(session)
+    if "STATUS" in options:
+        session.environment.watch.reset()
     return Done()

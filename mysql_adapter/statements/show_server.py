@@ -10,7 +10,7 @@ from backend.execution.outcome import ResultSet, Warning
 from controller.sql.plan import OutputColumn
 from dataflow.types import BIGINT, Row
 from mysql_adapter import variables as system
-from mysql_adapter.counts import process_counts, session_counts
+from mysql_adapter.counts import LONGEST, process_counts, session_counts
 from mysql_adapter.information_schema import server as tables
 from mysql_adapter.information_schema.virtual import outputs_of
 from mysql_adapter.neighbours import all_counts
@@ -102,7 +102,8 @@ async def _status(session: Session, cursor: TokenCursor, counts: Counter[str]) -
         "Connections": str(session.connection.id), "Created_tmp_disk_tables": "0",
         "Created_tmp_tables": "0", "Handler_read_rnd_next": "0", "Innodb_page_size": "16384",
         "Innodb_buffer_pool_reads": "0", "Innodb_row_lock_waits": "0", "Key_reads": "0", "Last_query_cost": "0.000000",
-        "Max_used_connections": str(count), "Millrace_shortcuts": str(counts["Millrace_shortcuts"]), "Open_tables": "0", "Opened_tables": "0",
+        "Max_used_connections": str(count),
+        LONGEST: f"{counts[LONGEST] / 1000:.1f}", "Millrace_shortcuts": str(counts["Millrace_shortcuts"]), "Open_tables": "0", "Opened_tables": "0",
         "Prepared_stmt_count": str(len(session.prepared)),
         "Queries": str(counts["Questions"]), "Questions": str(counts["Questions"]), "Select_full_join": "0",
         "Slow_queries": "0", "Ssl_cipher": tls.cipher if tls is not None else "",

@@ -1,0 +1,201 @@
+"""Long computations in slices of time, so that nobody waits for a stranger's statement.
+
+`paced` runs a coroutine inside a greenlet. All that it calls, however deep and however synchronous, may then call
+`breathe`: once the statement's slice is used up, the greenlet is left and the event loop gets its turn. Statements
+whose slice is used up wait in one line, and one of them goes on in each turn of the loop; so heavy statements share
+what light ones leave over. A slice is used up by processor work alone: waiting for a worker does not give a new one.
+
+A task that is cancelled (KILL, a lost connection, max_execution_time) is told so where it breathes.
+
+Contract: see `dataflow.breath`. Outside of `paced` all of this does nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import types
+from collections import deque
+from collections.abc import Coroutine, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from math import inf
+from time import perf_counter
+from typing import Any, TypeVar
+
+from greenlet import getcurrent, greenlet
+
+from backend.execution.memory_account import MemoryAccount
+from dataflow.breath import breathe_by
+
+T = TypeVar("T")
+
+SLICE_S = 0.003
+PART_S = 0.0005
+"""How long a part of `parts` should take."""
+PART_ROWS_MIN = 32
+PART_ROWS_MAX = 8192
+
+
+class _Slices(greenlet):  # type: ignore[misc]
+    """A statement that is run in slices. `left_s` is what is left of its slice."""
+
+    def __init__(self, account: MemoryAccount) -> None:
+        super().__init__(_drive)
+        self.account = account
+        self.left_s = SLICE_S
+        self.is_undisturbed = False
+        self.owed: BaseException | None = None
+        self.gr_context = getcurrent().gr_context  # what its task says is heard by who listens to the task
+
+
+class _Clock:
+    """When the slice that runs now is used up."""
+
+    until: float = inf
+
+
+class _Line:
+    """Statements that have used up their slices, and wait for the next one."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    def join(self) -> asyncio.Future[None]:
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[None] = loop.create_future()
+        if not self._waiting:
+            loop.call_soon(self._next)
+        self._waiting.append(turn)
+        return turn
+
+    def _next(self) -> None:
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                break
+        if self._waiting:
+            self._waiting[0].get_loop().call_soon(self._next)
+
+
+_lines: dict[asyncio.AbstractEventLoop, _Line] = {}
+
+
+@types.coroutine
+def paced(work: Coroutine[Any, Any, T], account: MemoryAccount) -> Generator[Any, Any, T]:
+    """Run `work` in slices; what it holds in memory counts for `account`."""
+    slices = _Slices(account)
+    given = _resumed(slices, slices.switch, work)
+    while not slices.dead:
+        try:
+            value = yield given
+        except BaseException as error:
+            given = _resumed(slices, slices.throw, error)
+        else:
+            given = _resumed(slices, slices.switch, value)
+    result: T = given
+    return result
+
+
+def _resumed(slices: _Slices, go_on: Any, argument: Any) -> Any:
+    started = perf_counter()
+    _Clock.until = started + slices.left_s
+    try:
+        return go_on(argument)
+    finally:
+        _Clock.until = inf
+        slices.left_s -= perf_counter() - started
+
+
+def _drive(work: Coroutine[Any, Any, T]) -> T:
+    """Step through the coroutine, handing out what it waits for."""
+    outside = getcurrent().parent
+    assert outside is not None
+    step: Any = work.send
+    argument: Any = None
+    while True:
+        try:
+            awaited = step(argument)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+        try:
+            argument = outside.switch(awaited)
+            step = work.send
+        except BaseException as error:
+            argument = error
+            step = work.throw
+
+
+def breathe() -> None:
+    """Let others have their turn if this statement's slice is used up."""
+    if perf_counter() > _Clock.until:
+        _pause()
+
+
+breathe_by(breathe)
+
+
+def _pause() -> None:
+    slices = getcurrent()
+    if not isinstance(slices, _Slices):
+        return  # another thread, or a callback within somebody's slice
+    loop = asyncio.get_running_loop()
+    line = _lines.get(loop)
+    if line is None:
+        _lines.clear()  # of loops that are over
+        line = _lines[loop] = _Line()
+    turn = line.join()
+    assert slices.parent is not None
+    turn._asyncio_future_blocking = True  # as `await` does; who waits is the task around the greenlet
+    try:
+        slices.parent.switch(turn)
+    except BaseException as error:
+        turn.cancel()
+        if not slices.is_undisturbed:
+            raise
+        slices.owed = error
+    slices.left_s = SLICE_S
+    _Clock.until = perf_counter() + SLICE_S
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """What is done here is done to the end; what would have interrupted it is raised then."""
+    slices = getcurrent()
+    if not isinstance(slices, _Slices) or slices.is_undisturbed:
+        yield
+        return
+    slices.is_undisturbed = True
+    try:
+        yield
+    finally:
+        slices.is_undisturbed = False
+        owed, slices.owed = slices.owed, None
+        if owed is not None:
+            raise owed
+
+
+def account() -> MemoryAccount | None:
+    """What the statement that runs now holds in memory; None outside of `paced`."""
+    slices = getcurrent()
+    return slices.account if isinstance(slices, _Slices) else None
+
+
+def parts(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    """`rows` in parts that take about `PART_S` each, with a breath between them."""
+    count = len(rows)
+    if count <= PART_ROWS_MIN:
+        yield rows
+        return
+    start, size = 0, PART_ROWS_MIN
+    while start < count:
+        began = perf_counter()
+        yield rows[start : start + size]
+        start += size
+        now = perf_counter()
+        if now > _Clock.until:
+            _pause()
+        if now - began < PART_S / 2:
+            size = min(size * 2, PART_ROWS_MAX)
+        elif now - began > PART_S * 2:
+            size = max(size // 2, 1)

@@ -1,0 +1,126 @@
+"""The rows that a statement holds: counted, and let go in slices.
+
+`Rows` is a list. Its memory counts for the statement that made it until nobody refers to the list any more. Freeing a
+million rows takes a tenth of a second, so a long list is then emptied bit by bit in later turns of the event loop; `drop`
+does the same for what is not `Rows`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+from backend.execution.memory_account import MemoryAccount, shallow_size_of, size_of
+from backend.execution.pace import account
+
+T = TypeVar("T")
+
+LONG = 2_000
+FREED_AT_ONCE = 1_000
+
+
+class Weight:
+    """Memory that counts as long as this object is there."""
+
+    __slots__ = ("_account", "_bytes")
+
+    def __init__(self) -> None:
+        self._account: MemoryAccount | None = account()
+        self._bytes = 0
+
+    def add(self, size_bytes: int) -> None:
+        if self._account is not None:
+            self._bytes += size_bytes
+            self._account.take(size_bytes)
+
+    def __del__(self) -> None:
+        if self._account is not None:
+            self._account.give(self._bytes)
+
+
+class Rows(list[T]):
+    __slots__ = ("_account", "_bytes")
+
+    def __init__(self) -> None:
+        self._account: MemoryAccount | None = account()
+        self._bytes = 0
+
+    def add(self, part: Sequence[T]) -> None:
+        """Rows with values of their own."""
+        self += part
+        if self._account is not None:
+            self._take(size_of(part))
+
+    def add_shared(self, part: Sequence[T]) -> None:
+        """Rows whose values are those of others."""
+        self += part
+        if self._account is not None:
+            self._take(shallow_size_of(part))
+
+    def _take(self, size_bytes: int) -> None:
+        assert self._account is not None
+        self._bytes += size_bytes
+        self._account.take(size_bytes)
+
+    def __del__(self) -> None:
+        if self._account is not None:
+            self._account.give(self._bytes)
+        if len(self) > LONG:
+            drop(self)
+
+
+def weighed(rows: list[T]) -> list[T]:
+    """A few rows, which count as long as nobody holds more than them; the quick way for short lists."""
+    mine = account()
+    if mine is not None and rows:
+        size_bytes = size_of(rows)
+        mine.take(size_bytes)
+        mine.give(size_bytes)
+    return rows
+
+
+def held(parts: Iterable[Sequence[T]]) -> Rows[T]:
+    """All rows of the parts, which are made one after the other."""
+    rows: Rows[T] = Rows()
+    for part in parts:
+        rows.add(part)
+    return rows
+
+
+def held_shared(parts: Iterable[Sequence[T]]) -> Rows[T]:
+    """As `held`, of rows whose values are those of others."""
+    rows: Rows[T] = Rows()
+    for part in parts:
+        rows.add_shared(part)
+    return rows
+
+
+_dropped: list[Any] = []
+
+
+def drop(what: list[Any] | dict[Any, Any] | set[Any]) -> None:
+    """Let go of a list, dict or set that nobody uses any more."""
+    if len(what) <= LONG:
+        return
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    if not _dropped:
+        loop.call_soon(_sweep, loop)
+    _dropped.append(what)
+
+
+def _sweep(loop: asyncio.AbstractEventLoop) -> None:
+    last = _dropped[-1]
+    if isinstance(last, list):
+        del last[-FREED_AT_ONCE:]
+    else:
+        take = last.popitem if isinstance(last, dict) else last.pop
+        for _ in range(min(FREED_AT_ONCE, len(last))):
+            take()
+    if not last:
+        _dropped.pop()
+    if _dropped:
+        loop.call_soon(_sweep, loop)

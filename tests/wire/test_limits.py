@@ -1,0 +1,99 @@
+"""Each statement has a limit of time and of memory, and KILL ends it soon, whatever it is doing."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pymysql
+import pytest
+
+from tests.wire.server import ServerThread
+
+LONG = "SELECT COUNT(*) FROM numbers a, numbers b WHERE a.n + b.n < -1"
+"""Some 25 million rows are looked at, and none is kept."""
+
+
+@pytest.fixture
+def digits(run: Any) -> Iterator[None]:
+    run("CREATE TABLE digits (n INT PRIMARY KEY)")
+    run("INSERT INTO digits VALUES " + ",".join(f"({n})" for n in range(10)))
+    run("CREATE TABLE numbers (n INT PRIMARY KEY)")
+    run("INSERT INTO numbers VALUES " + ",".join(f"({n})" for n in range(5_000)))
+    yield
+    run("DROP TABLE digits, numbers")
+
+
+def code_of(call: Any) -> tuple[int, float]:
+    """The error that `call` ends with, and after how many seconds."""
+    started = time.monotonic()
+    with pytest.raises(pymysql.MySQLError) as failure:
+        call()
+    return failure.value.args[0], time.monotonic() - started
+
+
+def test_a_select_ends_at_max_execution_time(run: Any, digits: None) -> None:
+    run("SET max_execution_time = 100")
+    code, took_s = code_of(lambda: run(LONG))
+    assert code == 3024 and took_s < 5
+    assert run("SELECT 1") == [(1,)], "the connection goes on"
+    run("INSERT INTO digits SELECT 100 + a.n * 10 + b.n FROM digits a, digits b")  # only SELECTs are limited
+    run("SET max_execution_time = 0")
+
+
+def test_a_hint_limits_one_select(run: Any, digits: None) -> None:
+    code, _ = code_of(lambda: run("SELECT /*+ NO_ICP(t) MAX_EXECUTION_TIME(50) */ " + LONG[7:]))
+    assert code == 3024
+    run("SET max_execution_time = 50")
+    assert run("SELECT /*+ MAX_EXECUTION_TIME(60000) */ COUNT(*) FROM digits a, digits b, digits c, digits d") == [(10_000,)]
+    run("SET max_execution_time = 0")
+
+
+def test_kill_query_ends_a_computation(millrace: ServerThread, connection: Any, run: Any, digits: None) -> None:
+    other = pymysql.connect(host="127.0.0.1", port=millrace.port, user="root")
+    seen: list[float] = []
+
+    def kill() -> None:
+        seen.append(time.monotonic())
+        other.cursor().execute(f"KILL QUERY {connection.thread_id()}")
+
+    timer = threading.Timer(0.3, kill)
+    timer.start()
+    code, _ = code_of(lambda: run(LONG))
+    ended = time.monotonic()
+    timer.join()
+    other.close()
+    assert code == 1317
+    assert ended - seen[0] < 2
+    assert run("SELECT 1") == [(1,)]
+
+
+def test_a_statement_ends_at_its_memory(run: Any, digits: None) -> None:
+    run("SET statement_memory = 4000000")
+    for sql in (
+        "SELECT * FROM digits a, digits b, digits c, digits d, digits e, digits f, digits g, digits h ORDER BY a.n + h.n",
+        "SELECT DISTINCT a.n + 10 * b.n + 100 * c.n + 1000 * d.n + 10000 * e.n, REPEAT('x', 200) FROM digits a, digits b, digits c, digits d, digits e",
+    ):
+        code, _ = code_of(lambda sql=sql: run(sql))  # type: ignore[misc]
+        assert code == 3170, sql
+    assert run("SELECT COUNT(*) FROM digits a, digits b") == [(100,)]
+    run("SET statement_memory = DEFAULT")
+
+
+def test_a_session_may_not_have_more_memory_than_everybody(run: Any, digits: None) -> None:
+    run("SET GLOBAL statement_memory = 4000000")
+    run("SET statement_memory = 1000000000")
+    try:
+        code, _ = code_of(lambda: run("SELECT * FROM digits a, digits b, digits c, digits d, digits e ORDER BY a.n"))
+    finally:
+        run("SET GLOBAL statement_memory = DEFAULT")
+    assert code == 3170
+
+
+def test_the_longest_hold_of_the_loop_is_told(run: Any) -> None:
+    run("FLUSH STATUS")
+    run("SELECT 1")
+    [(name, value)] = run("SHOW STATUS LIKE 'Millrace_loop_hold%'")
+    assert name == "Millrace_loop_hold_max_ms" and 0 <= float(value) < 1000
