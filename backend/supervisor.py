@@ -21,6 +21,7 @@ from typing import Any
 from backend.catalog_floor import known_version, note_version
 from backend.child import Child
 from backend.cluster import Cluster
+from backend.data_directory import NotPrivate, make_private
 from backend.health import Health, answers_ruok
 from backend.heartbeat import BEAT_S, SUPERVISOR, Heartbeat, remove_signs
 from backend.java import find_java, java_environment, zookeeper_command
@@ -170,6 +171,12 @@ class Supervisor:
             raise CannotStart(
                 f"another `millrace serve` is using the data directory {self.settings.data}"
             ) from None
+        try:
+            make_private(self._data)
+        except NotPrivate as error:
+            raise CannotStart(str(error)) from error
+        except OSError as error:
+            raise CannotStart(f"cannot close {error.filename} to others: {error.strerror}") from error
 
     def _zookeeper_port(self, host: str) -> int:
         """That of the last time, where clients that have stayed look for the cluster; else any."""

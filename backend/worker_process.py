@@ -17,6 +17,7 @@ from typing import Any
 import uvloop
 
 from backend.damaged_worker import DamagedWorker
+from backend.data_directory import close_umask
 from backend.heartbeat import Heartbeat
 from backend.messages import SetTables
 from backend.settings import Deployment, own_address
@@ -44,6 +45,7 @@ log = logging.getLogger(__name__)
 
 def run_worker(shard: int, deployment: Deployment) -> None:
     """Serve the shard until it is stopped; what a Spark task runs."""
+    close_umask()  # Spark's executors may have another
     logs = deployment.data_path / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     configure_logging(logs / f"worker-{shard}.log")
