@@ -125,7 +125,7 @@ async def _serve_damaged(worker: DamagedWorker, deployment: Deployment, orphaned
     log.critical("shard %d is damaged and is not served: %s", worker.shard, worker.damage)
     host = own_address(deployment.internal_host)
     server, port = await worker.serve(host, deployment.secret_bytes)
-    registry = Registry(deployment.zookeeper, deployment.root)
+    registry = Registry(deployment.zookeeper, deployment.root, deployment.secret_bytes)
     await asyncio.to_thread(registry.start, 60.0)
     address = Address(host, port, os.getpid(), deployment.shard_count, worker.damage)
     await asyncio.to_thread(registry.register_worker, worker.shard, address)
