@@ -78,6 +78,10 @@ class Database(Protocol):
         """The number that the table's next row gets, if nothing comes in between."""
         ...
 
+    async def check_table(self, table: Table) -> list[str]:
+        """What is wrong with what is stored of the table, in words; everything is read."""
+        ...
+
     async def define(self, sql: str, database: str | None, settings: Settings) -> Done:
         """Run a definition statement; afterwards `catalog` shows it."""
         ...

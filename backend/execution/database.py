@@ -27,6 +27,7 @@ from backend.execution.outcome import Answer, Done, Outcome, ResultSet, RowStrea
 from backend.execution.query import CompiledQuery, compile_scan, compile_select
 from backend.execution.select import CompiledSelect
 from backend.execution.statement_run import Compiled, StatementRun, utc_now
+from backend.execution.table_check import check_table
 from backend.execution.transaction import SchemaChanged, TableAltering, Transaction
 from backend.execution.update import CompiledDelete, CompiledUpdate
 from backend.store import Address, Committed, Locked, StaleSchema, Store
@@ -130,6 +131,10 @@ class Database:
     async def next_auto_increment(self, table: Table) -> int:
         """The number that the table's next row gets, if nothing comes in between."""
         return await self._numbers.next_auto_increment(table)
+
+    async def check_table(self, table: Table) -> list[str]:
+        """What is wrong with what is stored of the table, in words; everything is read."""
+        return await check_table(self.store, table)
 
     async def execute(
         self,
