@@ -8,16 +8,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from controller.accounts import shown_names
-from controller.sql.facts import NUMERIC_VARIABLES
+from controller.system_variables import type_of
 from dataflow import temporal
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.types import Value
+from dataflow.types import INTEGERS, Kind, Value
 from dataflow.user_variables import UserVariables
 from mysql_adapter import variables
-from mysql_adapter.variables import VERSION, Shape
+from mysql_adapter.variables import VERSION
 
 if TYPE_CHECKING:
     from mysql_adapter.session import Session
@@ -69,10 +70,11 @@ def _system_variable(session: Session, path: str) -> Value:
     session.refresh_volatile_variables()
     source = session.environment.globals if scope == "global" else session.variables
     value = source.get(name)
-    if name in NUMERIC_VARIABLES:
+    kind = type_of(name).kind
+    if kind is Kind.DECIMAL:
+        return Decimal(str(value or 0))
+    if kind in INTEGERS:
         return int(value) if isinstance(value, int | float | str) and str(value) else 0
-    if variable.shape is Shape.FLAG:
-        return "1" if value else "0"
     return None if value is None else str(value)
 
 

@@ -23,7 +23,7 @@ from dataflow.types import TEMPORALS, Row, Value
 from dataflow.user_variables import LAST_INSERT_ID, UserVariables
 from mysql_adapter.cells import value_text
 from mysql_adapter.facts import fact
-from mysql_adapter.parameters import Typed
+from mysql_adapter.parameters import Typed, type_code
 from mysql_adapter.select_limit import limited
 from mysql_adapter.statement_limits import time_limit_s
 
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from mysql_adapter.session import Session
 
 
-async def run_planned(session: Session, sql: str, stream: bool = False) -> Answer:
+async def run_planned(session: Session, sql: str, stream: bool = False, unborn: str = "") -> Answer:
+    """`unborn` is the stored name of a temporary table that only what is inserted into may mean."""
     plans = session.environment.plans
-    settings = settings_for(session, sql)
+    settings = replace(settings_for(session, sql), unborn=unborn)
 
     async def attempt(catalog: Catalog) -> Answer:
         try:
@@ -47,6 +48,40 @@ async def run_planned(session: Session, sql: str, stream: bool = False) -> Answe
         return await execute_plan(session, plan, values, stream)
 
     return await session.environment.attempt(attempt)
+
+
+async def run_prepared(
+    session: Session, sql: str, values: Sequence[Typed], stream: bool = False, unborn: str = ""
+) -> Answer:
+    """As `run_planned`, with `values` for the `?` of the statement."""
+    environment, settings = session.environment, replace(settings_for(session, sql), unborn=unborn)
+    codes = tuple([type_code(typed) for typed in values])
+
+    async def attempt(catalog: Catalog) -> Answer:
+        plan = environment.plans.plan_prepared(sql, catalog, session.database, settings, codes)
+        check_plan(session, plan, sql)
+        if stream and isinstance(plan.statement, Select | Query):
+            session.connection.limit_time(time_limit_s(session, sql))
+        return await execute_plan(session, plan, [value for value, _ in values], stream)
+
+    return await environment.attempt(attempt)
+
+
+async def plan_prepared(session: Session, sql: str, values: Sequence[Typed] | None = None) -> Plan:
+    """The plan of a statement with `?`, for such values if they are known."""
+    plans, settings = session.environment.plans, settings_for(session, sql)
+    codes = None if values is None else tuple([type_code(typed) for typed in values])
+
+    def planned(catalog: Catalog) -> Plan:
+        try:
+            plan = plans.plan_prepared(sql, catalog, session.database, settings, codes)
+        except InvalidStatement:
+            check_text(session, sql)
+            raise
+        check_plan(session, plan, sql)
+        return plan
+
+    return await session.environment.with_catalog(planned)
 
 
 async def execute_plan(session: Session, plan: Plan, values: Sequence[Value], stream: bool = False) -> Answer:
@@ -111,8 +146,11 @@ def evaluate_plan(session: Session, plan: Plan, values: Sequence[Value], rows: l
     return session.environment.database.evaluate(plan, values, rows, session.modes)
 
 
-async def run_insert(session: Session, sql: str) -> Done:
-    outcome = await run_planned(session, sql)
+async def run_insert(session: Session, sql: str, values: Sequence[Typed] = (), unborn: str = "") -> Done:
+    if values:
+        outcome = await run_prepared(session, sql, values, unborn=unborn)
+    else:
+        outcome = await run_planned(session, sql, unborn=unborn)
     assert isinstance(outcome, Done)
     return outcome
 

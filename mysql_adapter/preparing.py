@@ -7,19 +7,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Answer, ResultSet
-from controller.catalog import Catalog
-from controller.privileges import check_plan, check_text
 from controller.sql.lexer import leading_words
-from controller.sql.plan import OutputColumn, Plan, Query, Select
+from controller.sql.plan import OutputColumn, Query, Select
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.types import SqlType
 from mysql_adapter import dispatch
-from mysql_adapter.parameters import Typed, type_code
-from mysql_adapter.planned import execute_plan, settings_for
+from mysql_adapter.parameters import Typed
+from mysql_adapter.planned import plan_prepared, run_prepared
 from mysql_adapter.prepared import Prepared
-from mysql_adapter.statement_limits import time_limit_s
 from mysql_adapter.statements.accounts import check_password
+from mysql_adapter.statements.create_select import create_select
 from mysql_adapter.statements.cursor import TokenCursor
+from mysql_adapter.statements.definition import define
 
 if TYPE_CHECKING:
     from mysql_adapter.session import Session
@@ -44,6 +43,8 @@ async def prepare(session: Session, sql: str) -> Prepared:
         plan = await plan_prepared(session, statement)
         parameter_types = plan.parameter_types
         columns = plan.statement.columns if isinstance(plan.statement, Select | Query) else ()
+    elif words[:1] == ("CREATE",) and (parts := create_select(TokenCursor(statement, session.settings))) is not None:
+        parameter_types = (await plan_prepared(session, parts.query)).parameter_types
     elif dispatch.only_reads(words):
         outcome = await handler(session, TokenCursor(statement, session.settings))
         columns = outcome.columns if isinstance(outcome, ResultSet) else ()
@@ -61,33 +62,10 @@ async def execute(session: Session, prepared: Prepared, values: Sequence[Typed],
 
 
 async def _execute(session: Session, prepared: Prepared, values: Sequence[Typed], stream: bool) -> Answer:
-    if not prepared.planned:
+    if not prepared.planned and not values:
         return await session.run(prepared.sql)
     session.statement, session.statement_started = prepared.sql, time.time()
     session.warnings = ()
-    environment, settings = session.environment, settings_for(session, prepared.sql)
-
-    async def attempt(catalog: Catalog) -> Answer:
-        codes = tuple(type_code(typed) for typed in values)
-        plan = environment.plans.plan_prepared(prepared.sql, catalog, session.database, settings, codes)
-        check_plan(session, plan, prepared.sql)
-        if stream and isinstance(plan.statement, Select | Query):
-            session.connection.limit_time(time_limit_s(session, prepared.sql))
-        return await execute_plan(session, plan, [value for value, _ in values], stream)
-
-    return session.ran(await environment.attempt(attempt))
-
-
-async def plan_prepared(session: Session, sql: str) -> Plan:
-    plans, settings = session.environment.plans, settings_for(session, sql)
-
-    def planned(catalog: Catalog) -> Plan:
-        try:
-            plan = plans.plan_prepared(sql, catalog, session.database, settings)
-        except InvalidStatement:
-            check_text(session, sql)
-            raise
-        check_plan(session, plan, sql)
-        return plan
-
-    return await session.environment.with_catalog(planned)
+    if not prepared.planned:
+        return session.ran(await define(session, TokenCursor(prepared.sql, session.settings), values))
+    return session.ran(await run_prepared(session, prepared.sql, values, stream))

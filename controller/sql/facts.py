@@ -13,11 +13,12 @@ plan gives its value. The clock stands still within a statement, as in MySQL.
 | connection_id, last_insert_id, found_rows, row_count | int                                |
 | user_variable:NAME            | a value of the class that `Settings.variables` says, or None |
 | user_variables                | `UserVariables`, for statements that assign to some, or have a RAND(seed) |
-| system_variable:SCOPE.NAME    | int for those in `NUMERIC_VARIABLES`, else str; SCOPE is session or global |
+| system_variable:SCOPE.NAME    | a value of the type in `controller.system_variables`; SCOPE is session or global |
 """
 
 from __future__ import annotations
 
+from controller import system_variables
 from controller.sql import chance as chance  # so that its functions are known
 from controller.sql.parameter_types import type_of
 from controller.sql.settings import Settings
@@ -70,18 +71,6 @@ WITHOUT_PARENTHESES = frozenset(
     }
 )
 
-NUMERIC_VARIABLES = frozenset(
-    """auto_increment_increment auto_increment_offset autocommit big_tables connect_timeout foreign_key_checks
-    group_concat_max_len hostname_cache_size innodb_lock_wait_timeout interactive_timeout last_insert_id
-    lock_wait_timeout lower_case_table_names max_allowed_packet max_connections max_heap_table_size max_sp_recursion_depth
-    net_buffer_length net_read_timeout net_write_timeout performance_schema port protocol_version pseudo_thread_id
-    query_cache_size read_only server_id sql_auto_is_null sql_big_selects sql_log_bin sql_notes sql_quote_show_create
-    sql_safe_updates sql_select_limit super_read_only tmp_table_size transaction_read_only tx_read_only unique_checks
-    wait_timeout thread_cache_size table_open_cache max_join_size max_execution_time warning_count error_count
-    innodb_file_per_table local_infile offline_mode query_cache_limit net_retry_count max_user_connections""".split()  # noqa: SIM905
-)
-
-
 def fact_of(function: str, digits: int | None, argument_count: int) -> tuple[str, SqlType] | None:
     """The fact that a call of `function` stands for; `digits` is a literal argument."""
     if function in _CLOCKS and (argument_count == 0 or digits is not None):
@@ -107,4 +96,4 @@ def user_variable(name: str, settings: Settings) -> tuple[str, SqlType]:
 def system_variable(scope: str, name: str) -> tuple[str, SqlType]:
     scope = "global" if scope.lower() == "global" else "session"
     lowered = name.lower()
-    return f"system_variable:{scope}.{lowered}", BIGINT if lowered in NUMERIC_VARIABLES else text(1024)
+    return f"system_variable:{scope}.{lowered}", system_variables.type_of(lowered)

@@ -52,7 +52,7 @@ def plan(
     `types` are those of the values, one for each `?`; without them (PREPARE) they are inferred
     from where each parameter stands. Those of one that `is_prepared` are not literals of its text.
     """
-    catalog = with_temporary(catalog, settings.owner)
+    catalog = with_temporary(catalog, settings.owner, settings.unborn)
     tree = parse_statement(sql, settings.sql_mode)
     count = sum(map(parameter_count, tree.find_all(exp.Placeholder)))
     if types is not None and len(types) != count:

@@ -22,7 +22,8 @@ DEFAULT_SQL_MODE = frozenset(
 class Settings:
     """`collation` is collation_connection: what string literals have.
 
-    `owner` names the session if it has temporary tables (see `controller.sql.temporary`).
+    `owner` names the session if it has temporary tables, `unborn` the one that is being made (see
+    `controller.sql.temporary`).
     `variables` are the user variables that the statement may read, with the codes of their types (see
     `controller.sql.parameter_types`).
     """
@@ -34,6 +35,7 @@ class Settings:
     owner: str = ""
     recursion_depth_max: int = 1000
     variables: tuple[tuple[str, str], ...] = ()
+    unborn: str = ""
 
     @property
     def ansi_quotes(self) -> bool:

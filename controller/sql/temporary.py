@@ -3,6 +3,8 @@
 The table t of the session `owner` is stored as `#sql-temp-owner-t`. `with_temporary` is the
 catalog as that session sees it, with t in its place before any other table of the name; views
 do not see t, whoever reads them.
+While its rows are being selected a new table is `unborn`: the SELECT of CREATE TEMPORARY TABLE t … SELECT … FROM t reads
+what was called t before. The INSERT names it as it is stored.
 `stored_names` gives what a definition changed its stored names again.
 """
 
@@ -31,11 +33,12 @@ def temporary_tables(catalog: Catalog, owner: str) -> dict[int, Table]:
     }
 
 
-def with_temporary(catalog: Catalog, owner: str) -> Catalog:
+def with_temporary(catalog: Catalog, owner: str, unborn: str = "") -> Catalog:
     found = temporary_tables(catalog, owner) if owner else {}
     if not found:
         return catalog
     names = {(table.database, table.name): table.id for table in found.values()}
+    names = {name: number for name, number in names.items() if catalog.tables[number].name != unborn}
     return replace(
         catalog,
         tables=MappingProxyType({**catalog.tables, **found}),

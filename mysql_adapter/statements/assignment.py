@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Change = Callable[[], Awaitable[None] | None]
 _SCOPES = {"GLOBAL": "global", "PERSIST": "global", "PERSIST_ONLY": "global", "SESSION": "session", "LOCAL": "session"}
 
-_SIMPLE = frozenset({TokenKind.WORD, TokenKind.NUMBER, TokenKind.STRING})
+_SIMPLE = frozenset({TokenKind.WORD, TokenKind.QUOTED, TokenKind.NUMBER, TokenKind.STRING})
 
 
 async def set_statement(session: Session, cursor: TokenCursor) -> Done:
@@ -99,6 +99,8 @@ async def _value(session: Session, cursor: TokenCursor, name: str, scope: str) -
         if cursor.at_end or cursor.at(","):
             if token.kind is TokenKind.WORD:
                 return token.text
+            if token.kind is TokenKind.QUOTED:
+                return token.text[1:-1]
             return literal_value(token.text, cursor.settings.backslash_escapes)
         cursor.back_to(mark)
     return await evaluate(session, cursor.expression(","))

@@ -1,11 +1,12 @@
 """CREATE TABLE … SELECT: a definition made from the query's columns, then an INSERT of its rows.
 
-If the rows cannot be inserted the table goes again. Columns that are declared come first, then
+The query never reads the new table, whatever its name. If the rows cannot be inserted the table goes again. Columns that are declared come first, then
 those of the query that are not among them, as in MySQL.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,11 @@ from controller.sql.lexer import TokenKind
 from controller.sql.plan import OutputColumn, Query, Select
 from controller.sql.show_create import comment_clause, default_clauses, type_text
 from controller.sql.stored_expressions import quoted
+from controller.sql.temporary import stored_name
 from dataflow.errors import MillraceError
 from dataflow.types import TEXTS, Kind, SqlType
-from mysql_adapter import preparing
-from mysql_adapter.planned import run_insert
+from mysql_adapter.parameters import Typed
+from mysql_adapter.planned import plan_prepared, run_insert
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ class CreateSelect:
 
     head: str
     name: str
+    database: str | None
+    table: str
     elements: str
     options: str
     insert: str
@@ -58,7 +62,7 @@ def _read(cursor: TokenCursor) -> CreateSelect | None:
         return None
     optional = cursor.accept("IF", "NOT", "EXISTS")
     start = cursor.token.start
-    cursor.qualified_name()
+    database, table = cursor.qualified_name()
     head = cursor.sql[: cursor.token.start] if not cursor.at_end else cursor.sql
     name = head[start:].strip()
     elements = ""
@@ -73,14 +77,14 @@ def _read(cursor: TokenCursor) -> CreateSelect | None:
         if cursor.at_any(*_QUERIES) or (cursor.at("(") and cursor.ahead(1).upper in _QUERIES):
             assert first is not None
             options = cursor.sql[first:at].strip()
-            return CreateSelect(head, name, elements, options, insert, cursor.rest(), temporary, optional)
+            return CreateSelect(head, name, database, table, elements, options, insert, cursor.rest(), temporary, optional)
         if not cursor.at_end:
             cursor.next()
     return None
 
 
-async def run_create_select(session: Session, parts: CreateSelect) -> Done:
-    query = (await preparing.plan_prepared(session, parts.query)).statement
+async def run_create_select(session: Session, parts: CreateSelect, values: Sequence[Typed] = ()) -> Done:
+    query = (await plan_prepared(session, parts.query, values or None)).statement
     columns = query.columns if isinstance(query, Select | Query) else ()
     declared = _declared(TokenCursor(parts.elements, session.settings))
     catalog = session.own(session.catalog)
@@ -90,8 +94,12 @@ async def run_create_select(session: Session, parts: CreateSelect) -> Done:
     if done.warnings and parts.optional:
         return done  # it was there before
     names = ", ".join(quoted(column.name) for column in columns)
+    name, unborn = parts.name, ""
+    if parts.temporary:
+        unborn = stored_name(session.settings.owner, parts.table)
+        name = ".".join(quoted(each) for each in (parts.database, unborn) if each)
     try:
-        return await run_insert(session, f"{parts.insert} INTO {parts.name} ({names}) {parts.query}")
+        return await run_insert(session, f"{parts.insert} INTO {name} ({names}) {parts.query}", values, unborn)
     except MillraceError:
         await session.define(f"DROP {'TEMPORARY ' if parts.temporary else ''}TABLE {parts.name}")
         raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done
@@ -9,6 +10,7 @@ from controller.privileges import check_definition, check_global
 from controller.sql.lexer import tokens
 from controller.sql.view_definition import at_view, with_definer
 from dataflow.errors import Unsupported
+from mysql_adapter.parameters import Typed
 from mysql_adapter.statements.create_select import create_select, run_create_select
 from mysql_adapter.statements.cursor import TokenCursor
 
@@ -20,7 +22,8 @@ _UNSUPPORTED = frozenset(
 )
 
 
-async def define(session: Session, cursor: TokenCursor) -> Done:
+async def define(session: Session, cursor: TokenCursor, values: Sequence[Typed] = ()) -> Done:
+    """`values` are those of the parameters that the SELECT of CREATE TABLE … SELECT has."""
     await session.environment.with_catalog(lambda _: check_definition(session, cursor))
     verb = cursor.next().upper
     if cursor.token.upper in _UNSUPPORTED:
@@ -29,7 +32,7 @@ async def define(session: Session, cursor: TokenCursor) -> Done:
         raise Unsupported("|| for CONCAT in what is stored")  # others would read it as OR
     parts = create_select(cursor) if verb == "CREATE" else None
     if parts is not None:
-        return await run_create_select(session, parts)
+        return await run_create_select(session, parts, values)
     sql = cursor.sql
     if verb in ("CREATE", "ALTER") and at_view(cursor):
         sql, definer = with_definer(cursor, session.account.name)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from backend.execution.outcome import ResultSet, Warning
 from controller.sql.plan import OutputColumn
+from controller.system_variables import VARIABLES
 from dataflow.types import BIGINT, Row
-from mysql_adapter import variables as system
 from mysql_adapter.counts import LONGEST, process_counts, session_counts
 from mysql_adapter.information_schema import server as tables
 from mysql_adapter.information_schema.virtual import outputs_of
@@ -76,7 +76,7 @@ async def variables(session: Session, cursor: TokenCursor, full: bool) -> Result
 
 async def global_variables(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
     rows: list[Row] = [
-        pair for pair in session.environment.globals.items() if system.VARIABLES[pair[0]].scope != "session"
+        pair for pair in session.environment.globals.items() if VARIABLES[pair[0]].scope != "session"
     ]
     return await filtered(session, cursor, outputs_of(_NAMED), rows)
 

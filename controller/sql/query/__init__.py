@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from sqlglot import exp
+
 from controller.catalog import Catalog
 from controller.sql.locking import locking_of
 from controller.sql.plan import Query
@@ -36,7 +38,10 @@ def plan_query(
     block = resolver.query(tree, Names(None, database, hidden=hidden))
     keep_order(block, resolver.numbering)
     found = finish(block, resolver.numbering, tuple(resolver.tables.values()))
-    modifiers = [str(each.name).upper() for each in tree.args.get("operation_modifiers") or []]
+    first = tree
+    while isinstance(first, exp.SetOperation | exp.Subquery):
+        first = first.this
+    modifiers = [str(each.name).upper() for each in first.args.get("operation_modifiers") or []]
     views = tuple(dict.fromkeys(resolver.views))
     locking = locking_of(tree, catalog, database)
     recursions = tuple((rows.table, recursion) for _, rows, recursion in resolver.recursions.found.values())

@@ -1,11 +1,12 @@
 """A condition as the parts that all have to hold, those that all its alternatives share among them.
 
 `(a AND b) OR (a AND c)` is `a AND (b OR c)`, also where NULLs are involved; only then can `a` join
-tables or be looked up in an index.
+tables or be looked up in an index. It does not matter on which side of it something is written.
 """
 
 from __future__ import annotations
 
+from controller.sql.query.canonical import normalised
 from dataflow.expression import Call, Expression
 from dataflow.functions import call, is_deterministic
 from dataflow.join_shape import conjuncts
@@ -21,7 +22,7 @@ def conditions(expression: Expression) -> list[Expression]:
 def _factored(condition: Expression) -> list[Expression]:
     if not isinstance(condition, Call) or condition.function != "or":
         return [condition]
-    branches = [conditions(each) for each in _alternatives(condition)]
+    branches = [[normalised(one) for one in conditions(each)] for each in _alternatives(condition)]
     shared = [
         each
         for each in dict.fromkeys(branches[0])

@@ -73,7 +73,8 @@ class GroupedClauses:
         return column
 
     def add_key(self, expression: Expression) -> None:
-        if any(known == expression for _, known in self.found.keys):
+        """A key that is repeated makes another level of a ROLLUP, and no difference otherwise."""
+        if not self.found.rollup and any(known == expression for _, known in self.found.keys):
             return
         nullable = self._numbering.may_be_null(expression)
         plain = isinstance(expression, Column) and not self.found.rollup
@@ -83,7 +84,7 @@ class GroupedClauses:
 
     def level(self, expression: Expression) -> Expression:
         """GROUPING(expression): 1 in the rows that ROLLUP adds over it."""
-        for column, known in self.found.keys:
+        for column, known in reversed(self.found.keys):
             if known == expression:
                 if not self.found.rollup:
                     break
@@ -96,7 +97,7 @@ class GroupedClauses:
 
     def over(self, expression: Expression, place: tuple[int, str]) -> Expression:
         """`expression` reading the group's row. `place` is for the error: (number, clause)."""
-        for column, known in self.found.keys:
+        for column, known in reversed(self.found.keys):
             if known == expression:
                 return column
         match expression:

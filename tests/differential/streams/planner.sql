@@ -1,0 +1,43 @@
+-- What the planner once got wrong: each statement here was answered otherwise than by MariaDB, or refused.
+CREATE TABLE t1 (i INT);
+INSERT INTO t1 VALUES (1), (2), (3), (4);
+CREATE TABLE t2 (i INT);
+-- a temporary table hides another only after its own rows were read
+CREATE TEMPORARY TABLE t1 SELECT i FROM t1 UNION ALL SELECT i + 10 FROM t1;
+SELECT i + 0 FROM t1;
+DROP TEMPORARY TABLE t1;
+CREATE TEMPORARY TABLE t1 SELECT i FROM t1 WHERE i > 2;
+SELECT * FROM t1;
+CREATE TEMPORARY TABLE t2 AS SELECT * FROM t1;
+SELECT * FROM t2;
+DROP TEMPORARY TABLE t1, t2;
+INSERT INTO t2 SELECT * FROM t1 AS t2;
+SELECT * FROM t2;
+-- parameters in CREATE TABLE … SELECT
+PREPARE s FROM 'CREATE TABLE c3 SELECT i FROM t1 WHERE i > ?';
+SET @b = 2;
+EXECUTE s USING @b;
+SELECT * FROM c3;
+-- SQL_CALC_FOUND_ROWS of a UNION is in its first SELECT
+SELECT SQL_CALC_FOUND_ROWS i FROM t1 UNION SELECT i + 10 FROM t1 LIMIT 2;
+SELECT FOUND_ROWS();
+(SELECT SQL_CALC_FOUND_ROWS i FROM t1 LIMIT 1) UNION ALL (SELECT i FROM t1 LIMIT 1) LIMIT 1;
+SELECT FOUND_ROWS();
+SELECT SQL_CALC_FOUND_ROWS DISTINCT i FROM t1 LIMIT 1;
+SELECT FOUND_ROWS();
+-- a key that is repeated is another level
+SELECT i, COUNT(*) FROM t1 GROUP BY i, i WITH ROLLUP;
+-- system variables that are saved and put back
+SET @saved = @@sql_select_limit;
+SET sql_select_limit = 1;
+SET sql_select_limit = @saved;
+SELECT * FROM t1;
+SET @saved = @@sort_buffer_size;
+SET sort_buffer_size = @saved;
+SET sort_buffer_size = @undefined;
+SET sql_mode = 'ANSI_QUOTES';
+SET sql_mode = "";
+SELECT @@sql_mode;
+SET sql_mode = DEFAULT;
+-- what all alternatives of an OR share, on whichever side it is written
+SELECT a.i, b.i FROM t1 a, t2 b WHERE a.i = b.i AND a.i = 1 OR b.i = a.i AND b.i = 2;
