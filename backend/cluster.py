@@ -31,13 +31,14 @@ from backend.messages import (
 from backend.recorded_views import RecordedViews
 from backend.sharded_views import ShardedViews
 from backend.shared_view import SharedViews
+from backend.staged_parts import is_large, send_parts
 from backend.store import CommitResult, Conflict, Locked, Owner, Part, Stored
 from backend.transport import Peer
 from backend.view_definition import ViewDefinition
 from backend.view_messages import HostedViews
 from backend.view_range import Range
 from dataflow import epoch_messages
-from dataflow.epoch_messages import Committed, Inquire, Outcome, Stage, StaleSchema, Withdrawn
+from dataflow.epoch_messages import Committed, Inquire, Outcome, Stage, StaleSchema, TransactionId, Withdrawn
 from dataflow.errors import Condition, CorruptState, MillraceError, Retryable
 from persistence.layout import shard_of
 
@@ -280,9 +281,14 @@ class Cluster(Connections):
         self._outstanding.add(sequence)
         participants = tuple(sorted(parts))
         try:
+            counts, refusals = await self._send_parts(peers, transaction, parts, owner)
+            if refusals:
+                return {shard: refusals.get(shard, Withdrawn()) for shard in parts}
             settled = min(self._outstanding)
             stages = {
-                shard: Stage(transaction, settled, participants, part.writes, part.checks, tables, owner, tuple(part.puts))
+                shard: Stage(transaction, settled, participants, [], [], tables, owner, parts=counts[shard])
+                if shard in counts
+                else Stage(transaction, settled, participants, part.writes, part.checks, tables, owner, tuple(part.puts))
                 for shard, part in parts.items()
             }
             if len(stages) == 1:
@@ -317,6 +323,37 @@ class Cluster(Connections):
             return outcomes
         finally:
             self._outstanding.discard(sequence)
+
+    async def _send_parts(
+        self, peers: Mapping[int, Peer], transaction: TransactionId, parts: Mapping[int, Part], owner: Owner | None
+    ) -> tuple[dict[int, int], dict[int, Outcome | RowLocked]]:
+        """Send what is large in advance: how many parts it took on each shard, and why it was refused on others.
+
+        If any shard refuses, or is lost, nothing of it stays anywhere.
+        """
+        large = {shard: part for shard, part in parts.items() if is_large(part)}
+        if not large:
+            return {}, {}
+        sending = [send_parts(peers[shard], transaction, owner, part) for shard, part in large.items()]
+        found: list[int | Outcome | RowLocked | BaseException] = []
+        try:
+            found += await asyncio.gather(*sending, return_exceptions=True)
+        finally:
+            if not found or not all(isinstance(each, int) for each in found):
+                for shard in large:
+                    peers[shard].send(Inquire(transaction))
+        counts: dict[int, int] = {}
+        refusals: dict[int, Outcome | RowLocked] = {}
+        for shard, each in zip(large, found):
+            if isinstance(each, int):
+                counts[shard] = each
+            elif isinstance(each, ConnectionError):
+                refusals[shard] = Withdrawn()
+            elif isinstance(each, BaseException):
+                raise each
+            else:
+                refusals[shard] = each
+        return counts, refusals
 
     async def _commit_alone(self, peer: Peer, shard: int, stage: Stage) -> Outcome | RowLocked:
         """The outcome of a transaction of one shard."""

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from dataflow.epoch_messages import PersistEpoch, PreparedEpoch
+from dataflow.epoch_effects import PersistEpoch, PreparedEpoch
 
 Record = TypeVar("Record", PersistEpoch, PreparedEpoch)
+Result = TypeVar("Result")
 Begin = Callable[[PersistEpoch], Callable[[], None]]
 Wait = Callable[[], None]
 
@@ -31,10 +32,22 @@ class Disk:
         """Unless the disk `is_waited_for`, a write takes less time than to have it done by a thread."""
         self.is_waited_for = is_waited_for
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="disk")
+        self._aside = 0
+
+    def aside(self, write: Callable[[], Result], then: Callable[[Result], None] | None = None) -> None:
+        """Do what nobody waits for in the order of all writes, and say when it is done."""
+        self._aside += 1
+        future = asyncio.get_running_loop().run_in_executor(self._thread, write)
+
+        def done(done: asyncio.Future[Result]) -> None:
+            self._aside -= 1
+            _go_on(done.exception(), lambda: None if then is None else then(done.result()))
+
+        future.add_done_callback(done)
 
     def write(self, write: Callable[[Record], None], record: Record, then: Callable[[], None]) -> None:
         """Write the record, and go on with `then`."""
-        if self.is_waited_for or record.write_count > AT_ONCE_WRITES_MAX:
+        if self.is_waited_for or self._aside or record.write_count > AT_ONCE_WRITES_MAX:
             future = asyncio.get_running_loop().run_in_executor(self._thread, write, record)
             future.add_done_callback(lambda done: _go_on(done.exception(), then))
             return

@@ -38,6 +38,7 @@ from dataflow.epoch_messages import (
     ShardJoined,
     ShardWelcomed,
     Stage,
+    StagePart,
     StaleSchema,
     Stored,
     TransactionWithdrawn,
@@ -210,6 +211,8 @@ class ShardStatus:
     """What of the shard's files is damaged or missing, in words; such a shard answers no reads or writes."""
     read_only: bool = False
     """The disk is too full to write anything: rows can be read, not changed."""
+    longest_hold_ms: float = 0.0
+    """The longest time for which the worker has computed without answering anybody, see `loop_holds`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +326,7 @@ Message = (
     | ViewsUsed
     | FoundAt
     | BundleSent
+    | StagePart
 )
 
 MESSAGES: tuple[type[Message], ...] = (
@@ -388,4 +392,5 @@ MESSAGES: tuple[type[Message], ...] = (
     ViewsUsed,
     FoundAt,
     BundleSent,
+    StagePart,
 )

@@ -8,13 +8,13 @@ worker 0, which sees circles over several shards and has one of those who wait g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 
 from backend.lock_messages import BreakWait, EndLocks, LockedRows, LockRows, OwnerWaits
 from backend.messages import Message
 from backend.row_locks import KeyRequest, Owner, RowLocks, WaitGraph
 from backend.transport import Peer, failure
-from dataflow.epoch_messages import Committed, Outcome, Stage, TransactionId
+from dataflow.epoch_messages import Committed, Outcome, Stage, StagePart, TransactionId
 from dataflow.errors import Condition, Retryable
 from persistence.shard_store import ShardStore
 
@@ -29,8 +29,8 @@ class RowLockService:
         self._locks = RowLocks(self._waits, self._under_way)
         self._graph = WaitGraph()
         self._owners: dict[Owner, Peer] = {}
-        self._staged: dict[TransactionId, Stage] = {}
-        self._written: dict[TransactionId, frozenset[bytes]] = {}
+        self._staged: dict[TransactionId, Stage | StagePart] = {}
+        self._written: dict[TransactionId, Container[bytes]] = {}
 
     # --- clients
 
@@ -64,12 +64,17 @@ class RowLockService:
 
     # --- commits
 
-    def blocker(self, stage: Stage) -> bytes | None:
+    def blocker(self, stage: Stage | StagePart) -> bytes | None:
         """A key that another has locked, which the commit must wait for."""
         return self._locks.blocker(stage.owner or stage.transaction, stage.writes, stage.checks, stage.puts)
 
     def staged(self, stage: Stage) -> None:
         self._staged[stage.transaction] = stage
+
+    def staged_part(self, part: StagePart, written: Container[bytes]) -> None:
+        """A part of a large commit, which has `written` until now."""
+        self._staged[part.transaction] = part
+        self._written[part.transaction] = written
 
     def answered(self, transaction: TransactionId, outcome: Outcome | None) -> None:
         """The commit is decided, or given up; with it go the locks of one that has happened."""
@@ -87,6 +92,7 @@ class RowLockService:
         for transaction, stage in self._staged.items():
             written = self._written.get(transaction)
             if written is None:
+                assert isinstance(stage, Stage)
                 writes: dict[bytes, bytes | None] = {}
                 stage.write_into(writes)
                 written = self._written[transaction] = frozenset(writes)

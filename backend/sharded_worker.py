@@ -16,16 +16,8 @@ from backend.shared_memory.segment import SegmentNames
 from backend.transport import Peer
 from backend.view_shard import ViewShard
 from backend.worker import Worker
-from dataflow.epoch_messages import (
-    ApplyEpoch,
-    EpochLanded,
-    PersistEpoch,
-    Report,
-    Send,
-    ShardEffect,
-    StartViews,
-    ViewsFailed,
-)
+from dataflow.epoch_effects import ApplyEpoch, PersistEpoch, Report, Send, ShardEffect, StartViews
+from dataflow.epoch_messages import EpochLanded, ViewsFailed
 from dataflow.epochs import ShardEpochs
 from persistence.shard_store import ShardStore
 
@@ -107,6 +99,7 @@ class ShardedWorker(Worker):
 
     def enforce_limit(self) -> None:
         self._shard_views.enforce_limit()
+        self._large.check()
         if self.coordinator is not None:
             self._shard_views.retire(self.views.idle_s)
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from dataflow.delta import Delta
-from dataflow.epoch_messages import PersistEpoch, Puts
+from dataflow.epoch_effects import PersistEpoch
+from dataflow.epoch_messages import Puts
 from dataflow.node import Columns
 from persistence.layout import ROW_PREFIX_BYTES, row_prefix
 from persistence.shard_store import ShardStore
@@ -79,7 +80,8 @@ class TableUse:
             return changes
         absent, get, prefixes = epoch.absent, self._store.get, self._prefixes
         tables: dict[int, tuple[list[bytes], list[bytes]]] = {}
-        for key, value in epoch.writes.items():
+        writes = epoch.writes if epoch.large is None else epoch.writes | epoch.large[1].values
+        for key, value in writes.items():
             table_id = prefixes.get(key[:ROW_PREFIX_BYTES])
             if table_id is None:
                 continue

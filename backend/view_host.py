@@ -32,7 +32,7 @@ from dataflow.arrangement import Hit
 from dataflow.clock import MemoryReport
 from dataflow.delta import Delta
 from dataflow.engine import Engine, View
-from dataflow.epoch_messages import PersistEpoch
+from dataflow.epoch_effects import PersistEpoch
 from dataflow.loading import Budget, OverBudget
 from dataflow.node import Columns, Node, tables_of
 from dataflow.schema import Table

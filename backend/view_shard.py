@@ -36,7 +36,7 @@ from dataflow.arrangement import Hit
 from dataflow.clock import MemoryReport
 from dataflow.delta import Delta
 from dataflow.engine import View
-from dataflow.epoch_messages import ApplyEpoch, PersistEpoch, PreparedEpoch
+from dataflow.epoch_effects import ApplyEpoch, PersistEpoch, PreparedEpoch
 from dataflow.node import tables_of
 from dataflow.shard_messages import (
     EpochApplied,
@@ -150,6 +150,7 @@ class ViewShard:
             self._use.is_touched(record.writes)
             or self._use.is_touched(puts.keys[0] for puts in record.new)
             or any(self._use.is_touched(each) for _, each in record.spanning)
+            or (record.large is not None and bool(self._use))
         )
 
     def collect(self, epoch: PersistEpoch) -> None:

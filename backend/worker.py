@@ -16,8 +16,11 @@ from collections.abc import Callable
 from typing import Any, get_args
 
 from backend.disk import Disk
+from backend.epoch_questions import EpochQuestions
 from backend.garbage import Garbage
+from backend.large_commits import LargeCommits
 from backend.lock_messages import BreakWait, EndLocks, LockRows, OwnerWaits, RowLocked
+from backend.loop_holds import LoopHolds
 from backend.messages import (
     AddView,
     Allocate,
@@ -32,7 +35,6 @@ from backend.messages import (
     HoldEpoch,
     Lookup,
     Message,
-    ReadableEpoch,
     ReleaseEpoch,
     Scan,
     SetTables,
@@ -50,25 +52,25 @@ from backend.view_filling import StillFilling, ThreadRunner
 from backend.view_host import ViewHost
 from backend.worker_status import shard_status
 from dataflow.coordinator import Coordinator
-from dataflow.epoch_messages import (
-    CloseEpoch,
+from dataflow.epoch_effects import (
     DiscardDecisions,
+    DiscardParts,
     DiscardPrepared,
-    EpochLanded,
-    ForgetDecisions,
-    Inquire,
-    OpenEpoch,
     PersistEpoch,
+    PersistPart,
     PersistPrepared,
     Reply,
     Report,
-    ResetViews,
     Send,
     ShardEffect,
+)
+from dataflow.epoch_messages import (
+    Inquire,
     ShardJoined,
-    ShardWelcomed,
     Stage,
+    StagePart,
     ToCoordinator,
+    ToShard,
     TransactionId,
 )
 from dataflow.epochs import ShardEpochs
@@ -77,6 +79,7 @@ from persistence.counters import EPOCH_COUNTER
 from persistence.shard_store import ShardStore
 
 WAITING_FOR_CERTAINTY = (Get, Scan, HoldEpoch, Lookup, Inquire, LockRows)
+FROM_COORDINATOR = get_args(ToShard)
 FROM_SHARDS = (*get_args(ToCoordinator), OwnerWaits)
 
 log = logging.getLogger(__name__)
@@ -86,12 +89,7 @@ class Worker:
     """One shard, served. `stopped` is set when a peer asked the process to end."""
 
     def __init__(
-        self,
-        shard: int,
-        shard_count: int,
-        store: ShardStore,
-        memory_bytes: int,
-        names: SegmentNames | None = None,
+        self, shard: int, shard_count: int, store: ShardStore, memory_bytes: int, names: SegmentNames | None = None
     ) -> None:
         self.shard = shard
         self.store = store
@@ -114,6 +112,7 @@ class Worker:
         self._effects: deque[ShardEffect | Send] = deque()
         self._carrying_out = False
         self._waiting: dict[TransactionId, list[tuple[Peer, int]]] = {}
+        self._large = LargeCommits(store, self._disk, self._waiting)
         self._shard_of_peer: dict[Peer, int] = {}
         self._peer_of_shard: dict[int, Peer] = {}
         self._coordinator_peer: Peer | None = None
@@ -121,11 +120,13 @@ class Worker:
         self._tables_waiting: list[tuple[Peer, int]] = []
         self._views_waiting: list[tuple[Peer, int, AddView]] = []
         self._persisting = False
-        self._epoch_waiting: list[tuple[Peer, int]] = []
+        self._questions = EpochQuestions(self.coordinator)
+        self.holds = LoopHolds()
         self._transactions = 0
         self._reads = ShardReads(store)
         self._handlers: dict[type, Callable[[Peer, int, Any], None]] = {
             Stage: self._stage,
+            StagePart: self._stage_part,
             Inquire: self._inquire,
             Get: self._reads.get,
             Scan: self._reads.scan,
@@ -138,19 +139,18 @@ class Worker:
             SetTables: self._set_tables,
             AddView: self._add_view,
             Lookup: self._lookup,
-            AskEpoch: self._ask_epoch,
+            AskEpoch: self._questions.ask,
             AskStatus: self._status,
             AskViews: self._ask_views,
             Stop: self._stop,
         }
         if shard == 0:
-            for service in (LockRequest, AdapterJoined, AskAdapters):
-                self._handlers[service] = self._services.handle
-        for message in FROM_SHARDS:
-            self._handlers[message] = self._from_shard
+            self._handlers |= dict.fromkeys((LockRequest, AdapterJoined, AskAdapters), self._services.handle)
+        self._handlers |= dict.fromkeys(FROM_SHARDS, self._from_shard)
 
     async def serve(self, host: str, secret: bytes) -> tuple[asyncio.Server, int]:
         server, port = await listen(host, 0, secret, self._handle, on_lost=self._peer_lost)
+        self._large.move()
         if self.coordinator is not None:
             self._run(self.epochs.coordinator_found())
         return server, port
@@ -176,9 +176,7 @@ class Worker:
     def from_coordinator(self, peer: Peer, request: int, message: Any) -> None:
         if isinstance(message, BreakWait):
             self._locks.break_wait(message)
-        elif peer is self._coordinator_peer and isinstance(
-            message, ShardWelcomed | OpenEpoch | CloseEpoch | EpochLanded | ResetViews | ForgetDecisions
-        ):
+        elif peer is self._coordinator_peer and isinstance(message, FROM_COORDINATOR):
             self._run(self.epochs.handle(message))
 
     # --- requests -------------------------------------------------------------------------------
@@ -214,6 +212,17 @@ class Worker:
             self._run(self.epochs.stage(message))
         else:  # the epoch is over at once: what others have sent by now comes with it
             asyncio.get_running_loop().call_soon(self._run, self.epochs.stage(message))
+
+    def _stage_part(self, peer: Peer, request: int, message: StagePart) -> None:
+        self.store.require_room(message)
+        locked = self._locks.blocker(message)
+        if locked is not None:
+            peer.send(RowLocked(locked), request)
+            return
+        self._large.begun(message.transaction, peer, request)
+        effects = self.epochs.stage_part(message)
+        self._locks.staged_part(message, self.epochs.large_values(message.transaction))
+        self._run(effects)
 
     def _inquire(self, peer: Peer, request: int, message: Inquire) -> None:
         self._waiting.setdefault(message.transaction, []).append((peer, request))
@@ -260,20 +269,9 @@ class Worker:
         found = self.views.lookup_shared(message.view, message.keys, message.part)
         peer.send(UnknownView() if found is None else Found(*found), request)
 
-    def _ask_epoch(self, peer: Peer, request: int, message: AskEpoch) -> None:
-        self._epoch_waiting.append((peer, request))
-        self._tell_epoch()
-
-    def _tell_epoch(self) -> None:
-        epoch = self.coordinator.readable_epoch if self.coordinator is not None else None
-        if epoch is not None:
-            waiting, self._epoch_waiting = self._epoch_waiting, []
-            for peer, request in waiting:
-                peer.send(ReadableEpoch(epoch), request)
-
     def _status(self, peer: Peer, request: int, message: AskStatus) -> None:
         counts = self._transactions, self._reads, self.catalog_version
-        peer.send(shard_status(self.store, self.epochs, *counts, self._view_facts), request)
+        peer.send(shard_status(self.store, self.epochs, *counts, self._view_facts, self.holds.longest_ms), request)
 
     @property
     def _view_facts(self) -> tuple[int, int, bool]:
@@ -283,6 +281,7 @@ class Worker:
     def enforce_limit(self) -> None:
         """Keep the views within their memory."""
         self.views.enforce_limit()
+        self._large.check()
 
     def _ask_views(self, peer: Peer, request: int, message: AskViews) -> None:
         peer.send(self.views.status(), request)
@@ -313,9 +312,7 @@ class Worker:
         self._services.peer_lost(peer)
         self._locks.peer_lost(peer)
         self._reads.peer_lost(peer)
-        gone = [t for t, waiters in self._waiting.items() if all(waiter is peer for waiter, _ in waiters)]
-        for transaction in gone:
-            del self._waiting[transaction]
+        for transaction in self._large.lost(peer):
             self._run(self.epochs.abandon(transaction))
             self._locks.answered(transaction, None)
         shard = self._shard_of_peer.pop(peer, None)
@@ -339,8 +336,7 @@ class Worker:
         finally:
             self._carrying_out = False
         self._answer_tables()
-        if self._epoch_waiting:
-            self._tell_epoch()
+        self._questions.answer()
         if self._held and not self.epochs.in_doubt:
             held, self._held = self._held, []
             for peer, request, message in held:
@@ -353,6 +349,11 @@ class Worker:
                 for peer, request in self._waiting.pop(transaction, ()):
                     peer.send(outcome, request)
                 self._locks.answered(transaction, outcome)
+                self._large.answered(transaction)
+            case PersistPart(part):
+                self._large.persist(part)
+            case DiscardParts(transaction):
+                self._large.discard(transaction)
             case Report(message):
                 if self.coordinator is not None:
                     self._effects.extend(self.coordinator.handle(message))
@@ -394,5 +395,6 @@ class Worker:
         for peer, request, message in waiting:
             self._handle(peer, request, message)
         self._run(self.epochs.persisted())
+        self._large.move()
         self.garbage.rows_changed(changed)
 

@@ -102,6 +102,7 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     catalog = await asyncio.to_thread(registry.load_catalog)
     worker.learn_tables(catalog_tables(catalog))
     worker.garbage.begin()
+    worker.holds.begin()
     log.info("shard %d serves on port %d at epoch %d", shard, port, store.epoch)
     limiting = asyncio.ensure_future(_limit_memory(worker))
     sweeping = asyncio.ensure_future(_sweep(worker))

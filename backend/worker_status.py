@@ -21,6 +21,7 @@ def shard_status(
     reads: ShardReads,
     catalog_version: int,
     views: tuple[int, int, bool],
+    longest_hold_ms: float,
 ) -> ShardStatus:
     """`views` are how many there are, their bytes, and whether only full ones are left."""
     return ShardStatus(
@@ -37,4 +38,5 @@ def shard_status(
         *views,
         damage=store.damage,
         read_only=store.read_only,
+        longest_hold_ms=round(longest_hold_ms, 1),
     )

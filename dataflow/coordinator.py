@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
+from dataflow.epoch_effects import Send
 from dataflow.epoch_messages import (
     CloseEpoch,
     EpochClosed,
@@ -36,7 +37,6 @@ from dataflow.epoch_messages import (
     ForgetDecisions,
     OpenEpoch,
     ResetViews,
-    Send,
     ShardJoined,
     ShardWelcomed,
     ToCoordinator,

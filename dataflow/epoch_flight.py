@@ -6,23 +6,27 @@ epoch write; `dataflow.epochs` says which are earlier.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from dataflow.epoch_effects import PersistEpoch, PreparedEpoch
 from dataflow.epoch_messages import (
     ABSENT,
     ANY,
+    Check,
     CloseEpoch,
     Conflict,
     Outcome,
-    PreparedEpoch,
     Stage,
+    StagePart,
     StaleSchema,
     Stored,
     TransactionId,
+    Write,
     is_met,
 )
+from dataflow.large_writes import LargeWrites
 
 
 class CommittedState(Protocol):
@@ -36,6 +40,10 @@ class CommittedState(Protocol):
 
     def epoch_of_transaction(self, transaction: TransactionId) -> int | None:
         """The epoch in which it committed here, if it did."""
+        ...
+
+    def parts_of(self, transaction: TransactionId) -> LargeWrites:
+        """What the stored parts of a large transaction write, which was prepared before a restart."""
         ...
 
 
@@ -55,10 +63,13 @@ class Flight:
     verdicts: dict[TransactionId, Outcome] = field(default_factory=dict)
     deferred: list[TransactionId] = field(default_factory=list)
     settled: dict[bytes, int] = field(default_factory=dict)
+    large: LargeWrites | None = None
+    """What the large transaction of `record.large` writes."""
     absent: set[bytes] = field(default_factory=set)
     """Keys that transactions of this shard alone write, and that are not in the stored state."""
     prepared: bool = False
     closing: CloseEpoch | None = None
+    storing: PersistEpoch | None = None
     applying: bool = False
     alone: bool = False
     """The coordinator was lost: the views will be forgotten, so nobody waits for them."""
@@ -75,8 +86,24 @@ def refusal_of(
     for table_id, version in stage.tables:
         if tables.get(table_id) != version:
             return StaleSchema(table_id)
+    return conflict_of(stage, state, pending, epoch)
+
+
+def conflict_of(
+    part: Stage | StagePart, state: CommittedState, pending: Mapping[bytes, bytes | None], epoch: int
+) -> Conflict | None:
+    """A key that does not have the version expected, seen from after the epoch's earlier writes."""
+    return check_conflict((part.checks, part.writes), state, pending, epoch) or _puts_conflict(part, state, pending, epoch)
+
+
+def check_conflict(
+    parts: Iterable[Iterable[Check | Write]],
+    state: CommittedState,
+    pending: Mapping[bytes, bytes | None],
+    epoch: int,
+) -> Conflict | None:
     version_of = state.version_of
-    for expectations in (stage.checks, stage.writes):
+    for expectations in parts:
         for expectation in expectations:
             expected = expectation[1]
             if expected == ANY:
@@ -88,7 +115,14 @@ def refusal_of(
                     return Conflict(key, None if value is None else (epoch, value))
             elif not is_met(expected, version_of(key)):
                 return Conflict(key, state.get(key))
-    for puts in stage.puts:
+    return None
+
+
+def _puts_conflict(
+    part: Stage | StagePart, state: CommittedState, pending: Mapping[bytes, bytes | None], epoch: int
+) -> Conflict | None:
+    version_of = state.version_of
+    for puts in part.puts:
         if puts.expected != ABSENT:
             continue
         for key in puts.keys:

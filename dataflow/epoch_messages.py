@@ -6,8 +6,8 @@ say when each is sent. A transaction is named by its client and that client's ow
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 ABSENT = -1
 """Expect that the key is not there."""
@@ -72,6 +72,8 @@ class Stage:
     tables: list[tuple[int, int]]
     owner: TransactionId | None = None
     puts: tuple[Puts, ...] = ()
+    parts: int = 0
+    """How many `StagePart` have come before, if the transaction is large; there is nothing else in it then but `tables`."""
 
     def write_into(self, writes: dict[bytes, bytes | None], new: list[Puts] | None = None) -> None:
         """Every key that is written gets its new value; what is NEW goes to `new` as it is, if that is given."""
@@ -97,6 +99,34 @@ class Stage:
         for puts in self.puts:
             if puts.expected == ABSENT:
                 yield from puts.keys
+
+
+@dataclass(frozen=True, slots=True)
+class StagePart:
+    """One of the parts of a large transaction on this shard, numbered from 0; a `Stage` follows the last.
+
+    What it expects must hold when it comes, and still when the transaction commits.
+    """
+
+    transaction: TransactionId
+    number: int
+    writes: list[Write]
+    checks: list[Check]
+    owner: TransactionId | None = None
+    puts: tuple[Puts, ...] = ()
+
+    def pairs(self) -> Iterator[tuple[bytes, bytes | None]]:
+        """Every key that is written, and its new value."""
+        for key, _, value in self.writes:
+            yield key, value
+        for puts in self.puts:
+            yield from puts.items()
+
+    def expectations(self) -> Iterator[Check]:
+        yield from self.checks
+        yield from [(key, expected) for key, expected, _ in self.writes]
+        for puts in self.puts:
+            yield from [(key, puts.expected) for key in puts.keys]
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,115 +314,3 @@ ToCoordinator = (
     ShardJoined | EpochWanted | TransactionWithdrawn | EpochPrepared | EpochDecided | EpochClosed | ViewsFailed
 )
 ToShard = ShardWelcomed | OpenEpoch | CloseEpoch | EpochLanded | ResetViews | ForgetDecisions
-
-
-# --- effects: what the machines want done ---------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Send:
-    """To the shard with that number, or to the coordinator."""
-
-    shard: int
-    message: ToShard
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """To the coordinator."""
-
-    message: ToCoordinator
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """To whoever staged the transaction or inquired about it."""
-
-    transaction: TransactionId
-    outcome: Outcome
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedEpoch:
-    """What a shard writes down before it says EpochPrepared: enough to commit without asking.
-
-    `writes` and `new` belong to transactions of this shard alone; `spanning` ones apply if decided so.
-    Nobody else can know the keys in `new`, so what order they are written in does not matter.
-    """
-
-    epoch: int
-    writes: dict[bytes, bytes | None]
-    transactions: list[TransactionId]
-    spanning: list[tuple[TransactionId, dict[bytes, bytes | None]]]
-    new: list[Puts] = field(default_factory=list)
-
-    @property
-    def write_count(self) -> int:
-        """How many keys the shard's own transactions write."""
-        return len(self.writes) + sum([len(puts.keys) for puts in self.new])
-
-
-@dataclass(frozen=True, slots=True)
-class PersistPrepared:
-    """Write the record down, durably, then say `persisted`."""
-
-    record: PreparedEpoch
-
-
-@dataclass(frozen=True, slots=True)
-class PersistEpoch:
-    """Apply the epoch in one atomic write and remove its prepared record, then say `persisted`.
-
-    `decision`, if any, is the coordinator's record for shards that ask.
-    """
-
-    epoch: int
-    writes: dict[bytes, bytes | None]
-    transactions: list[TransactionId]
-    settled: dict[bytes, int]
-    decision: tuple[TransactionId, ...] | None
-    durable: bool
-    absent: set[bytes] | frozenset[bytes] = frozenset()
-    """Keys of `writes` that are known not to be there before the epoch."""
-    new: Sequence[Puts] = ()
-    """Keys besides `writes`, none of which was there before."""
-
-    @property
-    def write_count(self) -> int:
-        return len(self.writes) + sum([len(puts.keys) for puts in self.new])
-
-
-@dataclass(frozen=True, slots=True)
-class ApplyEpoch:
-    """Bring the views of this generation up to the epoch, which is stored, then say `applied`.
-
-    If the shard's views are of another generation by now, say so at once.
-    """
-
-    epoch: int
-    generation: int
-    transitions: tuple[bytes, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StartViews:
-    """Forget all views; those to come are of this generation."""
-
-    generation: int
-
-
-@dataclass(frozen=True, slots=True)
-class DiscardPrepared:
-    """The prepared epoch was not committed; its record can go (no need to wait)."""
-
-    epoch: int
-
-
-@dataclass(frozen=True, slots=True)
-class DiscardDecisions:
-    epochs: tuple[int, ...]
-
-
-ShardEffect = (
-    Report | Reply | PersistPrepared | PersistEpoch | ApplyEpoch | StartViews | DiscardPrepared | DiscardDecisions
-)

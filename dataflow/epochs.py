@@ -3,9 +3,8 @@
 A transaction is a set of writes, each with the version it expects of its key. Transactions
 wait here until the coordinator opens an epoch; then the shard decides each in order of
 arrival against its stored state plus the epoch's earlier writes, so transactions of one
-epoch are as if run one after the other. Those that span shards come last, and one that
-expects something of a key never shares an epoch with an earlier one that writes it: whether
-that one commits depends on other shards, and nothing may be built on it before that is known.
+epoch are as if run one after the other (`dataflow.epoch_opening`). A large transaction comes in
+parts before it is staged, which are checked and written down while other epochs go on (`dataflow.large_stage`).
 
 The life of an epoch, on a shard that is not the coordinator's:
 
@@ -33,14 +32,26 @@ No sockets, disk, clock: events come in as method calls, effects go out as value
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 
-from dataflow.epoch_flight import CommittedState, DueViews, Flight, refusal_of
-from dataflow.epoch_messages import (
+from dataflow.epoch_effects import (
     ApplyEpoch,
+    DiscardDecisions,
+    DiscardParts,
+    DiscardPrepared,
+    PersistEpoch,
+    PersistPart,
+    PersistPrepared,
+    PreparedEpoch,
+    Reply,
+    Report,
+    ShardEffect,
+    StartViews,
+)
+from dataflow.epoch_flight import CommittedState, DueViews, Flight
+from dataflow.epoch_messages import (
     CloseEpoch,
     Committed,
-    DiscardDecisions,
-    DiscardPrepared,
     EpochClosed,
     EpochDecided,
     EpochLanded,
@@ -49,26 +60,19 @@ from dataflow.epoch_messages import (
     ForgetDecisions,
     Inquire,
     OpenEpoch,
-    Outcome,
-    PersistEpoch,
-    PersistPrepared,
-    PreparedEpoch,
-    Reply,
-    Report,
     ResetViews,
-    ShardEffect,
     ShardJoined,
     ShardWelcomed,
     Stage,
-    StartViews,
+    StagePart,
     ToShard,
     TransactionId,
     TransactionWithdrawn,
     Withdrawn,
 )
+from dataflow.epoch_opening import open_epoch
+from dataflow.large_stage import LargeStages
 
-EPOCH_WRITES_MAX = 50_000
-"""An epoch takes no further transactions of its own shard beyond this many writes."""
 WITHDRAWN_MAX = 100_000
 """How many withdrawn transactions are remembered, in case their stage is still under way."""
 
@@ -88,9 +92,10 @@ class ShardEpochs:
         self._views = views
         self.tables: dict[int, int] = {}
         self._staged: dict[TransactionId, Stage] = {}
+        self._large = LargeStages(state)
         self._inquired: set[TransactionId] = set()
         self._withdrawn: OrderedDict[TransactionId, None] = OrderedDict()
-        self._flight = Flight(prepared, prepared=True) if prepared else None
+        self._flight = _resumed(prepared, state) if prepared else None
         self._restarted = prepared is not None
         self._welcome = False
         self._asked = False
@@ -108,9 +113,22 @@ class ShardEpochs:
 
     # --- clients ---------------------------------------------------------------------------
 
+    def stage_part(self, part: StagePart) -> list[ShardEffect]:
+        withdrawn = part.transaction in self._withdrawn
+        refusal = Withdrawn() if withdrawn else self._large.add(part)
+        if refusal is None:
+            return [PersistPart(part)]
+        return [DiscardParts(part.transaction), Reply(part.transaction, refusal)]
+
+    def large_values(self, transaction: TransactionId) -> Mapping[bytes, bytes | None]:
+        """What the parts of a large transaction that waits write until now."""
+        return self._large.values_of(transaction)
+
     def stage(self, stage: Stage) -> list[ShardEffect]:
         if stage.transaction in self._withdrawn:
             return [Reply(stage.transaction, Withdrawn())]
+        if stage.parts and not self._large.is_whole(stage):
+            return [*self._withdraw(stage.transaction), Reply(stage.transaction, Withdrawn())]
         self._staged[stage.transaction] = stage
         if not self._welcome:
             return []
@@ -154,9 +172,10 @@ class ShardEpochs:
         self._withdrawn[transaction] = None
         if len(self._withdrawn) > WITHDRAWN_MAX:
             self._withdrawn.popitem(last=False)
+        effects: list[ShardEffect] = [DiscardParts(transaction)] if self._large.forget(transaction) else []
         if stage is None or len(stage.participants) == 1 or not self._welcome:
-            return []
-        return [Report(TransactionWithdrawn(self.shard, transaction))]
+            return effects
+        return [*effects, Report(TransactionWithdrawn(self.shard, transaction))]
 
     def _concerns_flight(self, transaction: TransactionId) -> bool:
         assert self._flight is not None
@@ -233,39 +252,9 @@ class ShardEpochs:
     def _open(self, message: OpenEpoch) -> list[ShardEffect]:
         assert self._flight is None, "an epoch is open already"
         self._asked = False
-        record = PreparedEpoch(message.epoch, {}, [], [])
-        flight = self._flight = Flight(record)
-        for transaction, stage in self._staged.items():
-            if record.write_count > EPOCH_WRITES_MAX:
-                break
-            if len(stage.participants) == 1:
-                refusal = self._refusal(stage, record)
-                if refusal is None:
-                    record.transactions.append(transaction)
-                    absent = set(stage.absent())
-                    flight.absent |= absent.difference(record.writes) if record.writes else absent
-                    stage.write_into(record.writes, record.new)
-                flight.verdicts[transaction] = refusal or Committed(message.epoch)
-                self._settle(flight, stage)
-        written: set[bytes] = set()
-        for transaction in message.spanning:
-            spanning = self._staged.get(transaction)
-            if spanning is None:
-                continue
-            if not written.isdisjoint(spanning.expecting()):
-                flight.deferred.append(transaction)
-                continue
-            refusal = self._refusal(spanning, record)
-            if refusal is None:
-                writes: dict[bytes, bytes | None] = {}
-                spanning.write_into(writes)
-                written.update(writes)
-                record.spanning.append((transaction, writes))
-                self._settle(flight, spanning)
-            else:
-                flight.verdicts[transaction] = refusal
-        if self._logs(record):
-            return [PersistPrepared(record)]
+        flight = self._flight = open_epoch(message, self._staged, self._large, self.tables, self.state)
+        if self._logs(flight.record):
+            return [PersistPrepared(flight.record)]
         return self._prepared(flight)
 
     def _prepared(self, flight: Flight) -> list[ShardEffect]:
@@ -278,13 +267,6 @@ class ShardEpochs:
 
     def _logs(self, record: PreparedEpoch) -> bool:
         return self.shard != 0 and bool(record.transactions or record.spanning)
-
-    def _settle(self, flight: Flight, stage: Stage) -> None:
-        client = stage.transaction[0]
-        flight.settled[client] = max(stage.settled, flight.settled.get(client, 0))
-
-    def _refusal(self, stage: Stage, record: PreparedEpoch) -> Outcome | None:
-        return refusal_of(stage, self.tables, self.state, record.writes, record.epoch)
 
     def _close(self, message: CloseEpoch) -> list[ShardEffect]:
         flight = self._flight
@@ -305,18 +287,22 @@ class ShardEpochs:
                 transactions.append(transaction)
         if not transactions and not message.decision_needed and not self._logs(record):
             return self._stored(flight, message)
-        return [
-            PersistEpoch(
-                message.epoch,
-                writes,
-                transactions,
-                flight.settled,
-                message.committed if message.decision_needed else None,
-                durable=self.shard == 0 or self._restarted,
-                absent=flight.absent,
-                new=record.new,
-            )
-        ]
+        large = None
+        if record.large is not None and record.large in transactions:
+            assert flight.large is not None
+            large = (record.large, flight.large)
+        flight.storing = PersistEpoch(
+            message.epoch,
+            writes,
+            transactions,
+            flight.settled,
+            message.committed if message.decision_needed else None,
+            durable=self.shard == 0 or self._restarted,
+            absent=flight.absent,
+            new=record.new,
+            large=large,
+        )
+        return [flight.storing]
 
     def persisted(self) -> list[ShardEffect]:
         """The last PersistPrepared or PersistEpoch is done."""
@@ -331,6 +317,8 @@ class ShardEpochs:
 
     def _stored(self, flight: Flight, message: CloseEpoch) -> list[ShardEffect]:
         """The epoch is in the store: on to the views, if they are part of it."""
+        if flight.storing is not None:
+            self._large.written(flight.storing)
         if not message.generation or flight.alone:
             return self._finish(flight, message)
         flight.applying = True
@@ -345,17 +333,17 @@ class ShardEpochs:
     def _finish(self, flight: Flight, message: CloseEpoch) -> list[ShardEffect]:
         """The epoch is applied here: answer its writers."""
         effects: list[ShardEffect] = []
-        for transaction, verdict in flight.verdicts.items():
-            if transaction in self._staged:
-                del self._staged[transaction]
-                effects.append(Reply(transaction, verdict))
-        committed = Committed(message.epoch)
-        for transaction in message.committed:
-            if self._staged.pop(transaction, None) is not None:
-                effects.append(Reply(transaction, committed))
+        outcomes = dict(flight.verdicts)
+        outcomes |= dict.fromkeys(message.committed, Committed(message.epoch))
         for transaction in message.refused:
+            outcomes.setdefault(transaction, Withdrawn())
+        for transaction, outcome in outcomes.items():
             if self._staged.pop(transaction, None) is not None:
-                effects.append(Reply(transaction, Withdrawn()))
+                if self._large.forget(transaction) and not isinstance(outcome, Committed):
+                    effects.append(DiscardParts(transaction))
+                effects.append(Reply(transaction, outcome))
+        if self._restarted and flight.record.large is not None and (flight.storing is None or flight.storing.large is None):
+            effects.append(DiscardParts(flight.record.large))
         self._flight = None
         if not flight.applying:
             effects.append(Report(EpochClosed(self.shard, message.epoch)))
@@ -365,6 +353,8 @@ class ShardEpochs:
         """Nothing of the epoch happened; what was staged waits for the next one."""
         self._flight = None
         effects: list[ShardEffect] = []
+        if self._restarted and flight.record.large is not None:
+            effects.append(DiscardParts(flight.record.large))
         if self._logs(flight.record):
             effects.append(DiscardPrepared(flight.record.epoch))
         effects.append(Report(EpochClosed(self.shard, flight.record.epoch)))
@@ -382,3 +372,9 @@ class ShardEpochs:
             self._joins_later = False
             effects.append(Report(ShardJoined(self.shard, None)))
         return effects + self._want()
+
+
+def _resumed(prepared: PreparedEpoch, state: CommittedState) -> Flight:
+    """The epoch that was prepared before a restart."""
+    large = None if prepared.large is None else state.parts_of(prepared.large)
+    return Flight(prepared, prepared=True, large=large)

@@ -3,7 +3,8 @@
 Invariants
 - An epoch's writes, its transactions' outcomes, the decision made with it and the removal of
   its prepared record are one LevelDB write batch: after a crash all of it is there or nothing.
-- `epoch` is the last applied epoch, stored in that same batch.
+- `epoch` is the last applied epoch, stored in that same batch. What a large transaction of it writes is in the
+  store before, and shows with that batch (`persistence.large_transactions`).
 - With durability "fsync" a call asked to be durable returns after the log is on disk; LevelDB
   has one log, so everything written before is on disk too. With "os" the operating system
   decides, and what is lost in a power cut is a suffix of the epochs.
@@ -25,11 +26,15 @@ from typing import Literal
 
 import msgspec
 
-from dataflow.epoch_messages import ABSENT, PersistEpoch, PreparedEpoch, Stage, TransactionId
+from dataflow.epoch_effects import PersistEpoch, PreparedEpoch
+from dataflow.epoch_messages import ABSENT, Stage, StagePart, TransactionId
 from dataflow.errors import CorruptState
+from dataflow.large_writes import LargeWrites
 from persistence.counters import Counters
 from persistence.files.database import WRITE_BUFFER_BYTES, Database
 from persistence.files.free_space import FreeSpace
+from persistence.large_transactions import LargeTransactions
+from persistence.overlay import OverlaidView
 from persistence.view import VERSION_BYTES, History, Stored, View, split
 
 Durability = Literal["fsync", "os"]
@@ -67,6 +72,9 @@ class ShardStore:
             self._check_format()
             self._transactions = self._load_transactions()
             self._counters = Counters(self._load_counters(), self._persist_counter)
+            prepared = self.prepared()
+            self._large = LargeTransactions(self._database, None if prepared is None else prepared.large)
+            self._overlays_changed()
         except BaseException:
             self.abort()
             raise
@@ -90,7 +98,7 @@ class ShardStore:
         self._history.clear()
         self._database.close(is_clean=True)
 
-    def require_room(self, stage: Stage) -> None:
+    def require_room(self, stage: Stage | StagePart) -> None:
         """Raises error 1021 if it puts something on a disk that is all but full."""
         if stage.puts or any(value is not None for _, _, value in stage.writes):
             self._space.require()
@@ -113,7 +121,9 @@ class ShardStore:
 
     def view(self) -> View:
         """The state as of now, for as long as the view is kept."""
-        return View(self._database.snapshot(), self.epoch)
+        epoch, overlays = self.epoch, self._large.overlays  # in this order: another thread may write meanwhile
+        snapshot = self._database.snapshot()
+        return OverlaidView(snapshot, overlays, epoch) if overlays else View(snapshot, epoch)
 
     def view_at(self, epoch: int) -> View | None:
         """The state as of `epoch`, or None if it is no longer kept.
@@ -126,6 +136,13 @@ class ShardStore:
         # If the next epoch is being written meanwhile, `view` may contain it; the history then
         # has what was there before, because it is told first.
         return self._history.at(epoch) or view
+
+    def _overlays_changed(self) -> None:
+        self._get = self._get_overlaid if self._large.overlays else self._database.now.get
+
+    def _get_overlaid(self, key: bytes) -> bytes | None:
+        overlay = self._large.find(key, self.epoch)
+        return self._database.now.get(key) if overlay is None else overlay.value(key)
 
     def approximate_bytes(self, start: bytes, stop: bytes) -> int:
         """Bytes on disk of the keys in the range; what is only in the log does not count."""
@@ -177,16 +194,49 @@ class ShardStore:
             batch.delete(_transaction_key(transaction))
         if epoch.decision is not None:
             put(_DECISION + version, _encode(epoch.decision))
+        before, after = self._large.begin_epoch(batch, number, epoch.writes, epoch.large)
         self._history.add(view, number - 1)
 
         def finish() -> None:
+            before()
             self._database.write_stamped(batch, number, epoch.durable)
+            after()
+            self._overlays_changed()
             self._forget(self._settled(epoch.settled))
             for client, sequence in epoch.transactions:
                 self._transactions.setdefault(client, {})[sequence] = number
             self.epoch = number
 
         return finish
+
+    # --- large transactions ------------------------------------------------------------------
+
+    def persist_part(self, part: StagePart) -> None:
+        """Write down a part of a large transaction; it is durable with the epoch that commits it."""
+        self._large.persist_part(part)
+
+    def parts_of(self, transaction: TransactionId) -> LargeWrites:
+        """What the stored parts of a large transaction write."""
+        return self._large.parts_of(transaction)
+
+    def discard_parts(self, transaction: TransactionId) -> None:
+        """The large transaction was not committed."""
+        self._large.discard(transaction)
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether values of large transactions wait to be put into their places, see `move`."""
+        return bool(self._large.overlays)
+
+    def move(self) -> bool:
+        """Put some values into their places; True if more are left. Nothing else may be written meanwhile."""
+        more = self._large.move()
+        self._overlays_changed()
+        return more
+
+    def forget_overlaid(self) -> None:
+        """Let go of earlier epochs that hold the values of large transactions in memory."""
+        self._history.forget(lambda view: isinstance(view, OverlaidView))
 
     # --- decisions of the coordinator --------------------------------------------------------
 

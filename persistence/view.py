@@ -12,12 +12,13 @@ values while a snapshot still sees them.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, takewhile
 from threading import Lock
+from typing import Any, Protocol
 
 from dataflow.errors import CorruptState
-from persistence.files.database import Reading, Source
+from persistence.files.database import Reading
 
 VERSION_BYTES = 8
 FIRST_CHUNK_ROWS = 64
@@ -37,12 +38,24 @@ def split(value: bytes) -> Stored:
     return int.from_bytes(value[:VERSION_BYTES], "big"), value[VERSION_BYTES:]
 
 
+class Readable(Protocol):
+    """What `Source` is read by."""
+
+    @property
+    def reading(self) -> Reading: ...
+
+    @property
+    def iterator(self) -> Callable[..., Any]: ...
+
+    def get(self, key: bytes) -> bytes | None: ...
+
+
 class View:
     """The stored state as of `epoch`, which is the last one applied in it."""
 
     __slots__ = ("_get", "_iterator", "_reading", "epoch")
 
-    def __init__(self, source: Source, epoch: int) -> None:
+    def __init__(self, source: Readable, epoch: int) -> None:
         self.epoch = epoch
         self._get = source.get
         self._iterator = source.iterator
@@ -163,6 +176,11 @@ class History:
             if position == len(self._ends) or self._views[position].epoch > epoch:
                 return None
             return self._views[position]
+
+    def forget(self, is_unwanted: Callable[[View], bool]) -> None:
+        with self._lock:
+            kept = [(end, view) for end, view in zip(self._ends, self._views) if not is_unwanted(view)]
+            self._ends, self._views = [end for end, _ in kept], [view for _, view in kept]
 
     def clear(self) -> None:
         self._ends.clear()

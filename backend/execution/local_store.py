@@ -31,7 +31,8 @@ from backend.view_definition import ViewDefinition
 from backend.view_host import ViewHost
 from backend.view_messages import HostedViews
 from backend.view_range import Range
-from dataflow.epoch_messages import PersistEpoch, is_met
+from dataflow.epoch_effects import PersistEpoch
+from dataflow.epoch_messages import is_met
 from dataflow.errors import Condition, Retryable
 from persistence.layout import shard_of
 from persistence.shard_store import Durability, ShardStore

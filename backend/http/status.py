@@ -18,6 +18,7 @@ _SHARD_METRICS = {
     "view_bytes": "memory of the maintained queries",
     "stored_bytes": "bytes on disk",
     "resident_bytes": "memory of the worker process",
+    "longest_hold_ms": "processor time of the longest moment in which the worker answered nobody",
 }
 
 

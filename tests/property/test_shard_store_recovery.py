@@ -10,19 +10,27 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from dataflow.epoch_messages import PersistEpoch, PreparedEpoch, TransactionId
+from dataflow.epoch_effects import PersistEpoch, PreparedEpoch
+from dataflow.epoch_messages import ANY, StagePart, TransactionId
+from dataflow.large_writes import LargeWrites
+from persistence import large_transactions
 from persistence.shard_store import ShardStore
 
-KEYS = st.sampled_from([bytes((kind, number)) for kind in b"riu" for number in range(4)])
+ALL_KEYS = [bytes((kind, number)) for kind in b"riu" for number in range(4)]
+KEYS = st.sampled_from(ALL_KEYS)
 WRITES = st.dictionaries(KEYS, st.none() | st.binary(max_size=5), max_size=5)
 CLIENTS = st.sampled_from([b"one", b"two"])
 
 
 class StoreAgainstModel(RuleBasedStateMachine):
-    """Every rule is durable when it returns, so no crash between rules may lose anything."""
+    """Every rule is durable when it returns, so no crash between rules may lose anything.
+
+    Large transactions commit with their epoch, and no step of what is done with them afterwards may show.
+    """
 
     def __init__(self) -> None:
         super().__init__()
+        self._moved_keys, large_transactions.MOVED_KEYS = large_transactions.MOVED_KEYS, 2
         self.folder = Path(tempfile.mkdtemp(prefix="millrace-store-"))
         self.store = ShardStore(self.folder)
         self.epoch = 0
@@ -34,11 +42,43 @@ class StoreAgainstModel(RuleBasedStateMachine):
         self.handed_out: set[int] = set()
         self.sequence = 0
 
+    def stage_large(self, transaction: TransactionId, writes: dict[bytes, bytes | None]) -> tuple[TransactionId, LargeWrites]:
+        """Its writes in two parts."""
+        pairs, large = list(writes.items()), LargeWrites()
+        for number, some in enumerate((pairs[::2], pairs[1::2])):
+            self.store.persist_part(StagePart(transaction, number, [(key, ANY, value) for key, value in some], []))
+            large.add(some)
+        return transaction, large
+
+    @rule()
+    def stage_in_vain(self) -> None:
+        """It is never committed."""
+        transaction, _ = self.stage_large((b"two", 10_000), {b"r\0": b"lost", b"i\1": None})
+        if self.epoch % 2:
+            self.store.discard_parts(transaction)
+
+    @rule()
+    def move(self) -> None:
+        before = self.store.is_moving
+        assert self.store.move() == self.store.is_moving
+        assert before or not self.store.is_moving
+
     @rule(
-        writes=WRITES, client=CLIENTS, skipped=st.integers(0, 2), settles=st.booleans(), decides=st.booleans()
+        writes=WRITES,
+        client=CLIENTS,
+        skipped=st.integers(0, 2),
+        settles=st.booleans(),
+        decides=st.booleans(),
+        large=st.none() | WRITES,
     )
     def apply(
-        self, writes: dict[bytes, bytes | None], client: bytes, skipped: int, settles: bool, decides: bool
+        self,
+        writes: dict[bytes, bytes | None],
+        client: bytes,
+        skipped: int,
+        settles: bool,
+        decides: bool,
+        large: dict[bytes, bytes | None] | None,
     ) -> None:
         self.states.append((self.epoch, dict(self.rows)))
         self.epoch += 1 + skipped
@@ -47,9 +87,17 @@ class StoreAgainstModel(RuleBasedStateMachine):
         settled = {client: self.sequence} if settles else {}
         decision = (transaction,) if decides else None
         self.store.persist_epoch(
-            PersistEpoch(self.epoch, writes, [transaction], settled, decision, durable=True)
+            PersistEpoch(
+                self.epoch,
+                writes,
+                [transaction],
+                settled,
+                decision,
+                durable=True,
+                large=None if large is None else self.stage_large(transaction, large),
+            )
         )
-        for key, value in writes.items():
+        for key, value in (writes | (large or {})).items():
             if value is None:
                 self.rows.pop(key, None)
             else:
@@ -61,10 +109,19 @@ class StoreAgainstModel(RuleBasedStateMachine):
             self.decisions[self.epoch] = decision
         self.prepared = None
 
-    @rule(writes=WRITES, client=CLIENTS)
-    def prepare(self, writes: dict[bytes, bytes | None], client: bytes) -> None:
-        self.prepared = PreparedEpoch(self.epoch + 1, writes, [], [((client, self.sequence + 1), writes)])
+    @rule(writes=WRITES, client=CLIENTS, large=st.booleans())
+    def prepare(self, writes: dict[bytes, bytes | None], client: bytes, large: bool) -> None:
+        transaction = (client, self.sequence + 1_000)
+        self.prepared = PreparedEpoch(self.epoch + 1, writes, [], [(transaction, writes)], large=transaction if large else None)
+        if large:
+            self.store.discard_parts(transaction)
+            self.stage_large(transaction, writes)
         self.store.persist_prepared(self.prepared)
+
+    @invariant()
+    def what_a_prepared_large_transaction_writes_is_there(self) -> None:
+        if self.prepared is not None and self.prepared.large is not None:
+            assert self.store.parts_of(self.prepared.large).values == self.prepared.writes
 
     @rule()
     def discard_prepared(self) -> None:
@@ -102,6 +159,12 @@ class StoreAgainstModel(RuleBasedStateMachine):
             key: (version, value) for chunk in store.view().scan(b"a", b"z") for key, version, value in chunk
         }
         assert found == self.rows
+        back = [key for chunk in store.view().scan(b"a", b"z", reverse=True) for key, _, _ in chunk]
+        assert back == sorted(found, reverse=True)
+        some = [key for chunk in store.view().scan(b"i\1", b"r\2") for key, _, _ in chunk]
+        assert some == [key for key in sorted(found) if b"i\1" <= key < b"r\2"]
+        assert [value for chunk in store.view().payloads(b"a", b"z") for value in chunk] == [v for _, (_, v) in sorted(found.items())]
+        assert {key: store.get(key) for key in ALL_KEYS} == {key: self.rows.get(key) for key in ALL_KEYS}
         assert store.prepared() == self.prepared
         assert store.decisions() == self.decisions
         for sequence in range(1, self.sequence + 1):
@@ -119,6 +182,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
                 assert {key: stored for key in rows if (stored := view.get(key))} == rows
 
     def teardown(self) -> None:
+        large_transactions.MOVED_KEYS = self._moved_keys
         self.store.abort()
         shutil.rmtree(self.folder)
 

@@ -2,8 +2,8 @@
 
 Messages between two processes keep their order, everything else is shuffled; disks finish
 late; shards crash, lose what they had not written, and come back. Each transaction appends
-its name to the value of every key it touches, expecting the version it read. So at the end
-the values tell the history: an acknowledged transaction stands exactly once under each of
+its name to the value of every key it touches, expecting the version it read; some come in parts, as
+large ones do. So at the end the values tell the history: an acknowledged transaction stands exactly once under each of
 its keys, one reported as not committed nowhere, and none under only some of its keys.
 """
 
@@ -17,28 +17,34 @@ from dataclasses import replace
 import pytest
 
 from dataflow.coordinator import Coordinator
+from dataflow.epoch_effects import (
+    DiscardDecisions,
+    DiscardParts,
+    DiscardPrepared,
+    PersistEpoch,
+    PersistPart,
+    PersistPrepared,
+    PreparedEpoch,
+    Reply,
+    Report,
+)
 from dataflow.epoch_messages import (
     ABSENT,
     ANY,
     NEW,
     Committed,
-    DiscardDecisions,
-    DiscardPrepared,
     Inquire,
     Outcome,
-    PersistEpoch,
-    PersistPrepared,
-    PreparedEpoch,
     Puts,
-    Reply,
-    Report,
     Stage,
+    StagePart,
     Stored,
     TransactionId,
     Withdrawn,
     Write,
 )
 from dataflow.epochs import ShardEpochs
+from dataflow.large_writes import LargeWrites
 
 
 class Disk:
@@ -50,6 +56,23 @@ class Disk:
         self.prepared: PreparedEpoch | None = None
         self.decisions: dict[int, tuple[TransactionId, ...]] = {}
         self.epoch = 0
+        self.parts: dict[TransactionId, list[StagePart]] = {}
+
+    def open(self) -> None:
+        """After a crash: parts whose transaction was not prepared are of no use."""
+        large = None if self.prepared is None else self.prepared.large
+        self.parts = {transaction: parts for transaction, parts in self.parts.items() if transaction == large}
+
+    def parts_of(self, transaction: TransactionId) -> LargeWrites:
+        writes = LargeWrites()
+        for part in self.parts[transaction]:
+            writes.add(part.pairs())
+        return writes
+
+    def add_part(self, part: StagePart) -> None:
+        parts = self.parts.setdefault(part.transaction, [])
+        assert part.number == len(parts)
+        parts.append(part)
 
     def version_of(self, key: bytes) -> int:
         return self.values[key][0] if key in self.values else ABSENT
@@ -74,6 +97,14 @@ class Disk:
                 self.values.pop(key, None)
             else:
                 self.values[key] = (effect.epoch, value)
+        if effect.large is not None:
+            transaction, large = effect.large
+            assert large.values == self.parts_of(transaction).values and transaction in effect.transactions
+            assert sorted(large.values) == list(large.keys_between(None, None))
+            del self.parts[transaction]
+            for key, value in large.values.items():
+                assert value is not None
+                self.values[key] = (effect.epoch, value)
         for transaction in effect.transactions:
             self.transactions[transaction] = effect.epoch
         if effect.decision is not None:
@@ -94,6 +125,13 @@ def stage_of(
     return Stage(transaction, 0, participants, writes, [], [(1, 1)], puts=tuple(puts))
 
 
+def parts_of(stage: Stage, chance: random.Random) -> list[StagePart]:
+    """Two parts, with all writes and puts in one of them."""
+    writes = ([], stage.writes) if chance.random() < 0.5 else (stage.writes[:1], stage.writes[1:])
+    puts = (stage.puts, ()) if chance.random() < 0.5 else ((), stage.puts)
+    return [StagePart(stage.transaction, number, writes[number], [], None, puts[number]) for number in (0, 1)]
+
+
 class Cluster:
     def __init__(self, seed: int, shard_count: int) -> None:
         self.random = random.Random(seed)
@@ -107,6 +145,10 @@ class Cluster:
         self.answers: dict[TransactionId, dict[int, Outcome]] = {}
         self.results: dict[TransactionId, bool] = {}
         self.sequence = 0
+        self.large = self.random.choice([0.0, 0.3, 1.0])
+        """How many of the stages come in parts."""
+        self.unsent: dict[TransactionId, dict[int, deque]] = {}
+        self.counts: dict[tuple[TransactionId, int], int] = {}
         for shard in range(shard_count):
             self.start(shard)
 
@@ -114,6 +156,7 @@ class Cluster:
 
     def start(self, shard: int) -> None:
         disk = self.disks[shard]
+        disk.open()
         self.lives[shard] += 1
         machine = self.shards[shard] = ShardEpochs(shard, disk, disk.prepared)
         machine.set_tables({1: 1})
@@ -180,6 +223,10 @@ class Cluster:
                     self.post(("disk", shard), lambda r=record: self.persist(shard, life, lambda d: setattr(d, "prepared", r)))
                 case PersistEpoch():
                     self.post(("disk", shard), lambda e=effect: self.persist(shard, life, lambda d: d.apply(e)))
+                case PersistPart(part):
+                    self.post(("disk", shard), lambda p=part: self.persist_part(shard, life, p))
+                case DiscardParts(transaction):
+                    self.post(("disk", shard), lambda t=transaction: self.discard_parts(shard, life, t))
                 case DiscardPrepared(epoch):
                     assert self.disks[shard].prepared is not None and self.disks[shard].prepared.epoch == epoch
                     self.disks[shard].prepared = None
@@ -193,6 +240,15 @@ class Cluster:
             return
         write(self.disks[shard])
         self.carry_out(shard, machine.persisted())
+
+    def persist_part(self, shard: int, life: int, part: StagePart) -> None:
+        if self.lives[shard] == life and self.shards[shard] is not None:
+            self.disks[shard].add_part(part)
+            self.part_done(part, shard)
+
+    def discard_parts(self, shard: int, life: int, transaction: TransactionId) -> None:
+        if self.lives[shard] == life and self.shards[shard] is not None:
+            self.disks[shard].parts.pop(transaction, None)
 
     # --- clients
 
@@ -213,14 +269,45 @@ class Cluster:
             new = (Puts([b"new%d-%d" % (transaction[1], each) for each in numbers], [name] * len(numbers), NEW),) if numbers else ()
             stages[shard] = stage_of(transaction, tuple(sorted(parts)), writes, self.random, new)
         self.waiting[transaction] = stages
-        for shard, stage in stages.items():
-            def deliver(shard: int = shard, stage: Stage = stage) -> None:
-                machine = self.shards[shard]
-                if machine is None:
-                    self.client_lost_shard(transaction, shard)
-                elif transaction in self.waiting:
-                    self.carry_out(shard, machine.stage(replace(stage)))
-            self.post(("client", f"t{transaction[1]}", shard), deliver)
+        self.unsent[transaction] = {
+            shard: deque(parts_of(stage, self.random)) for shard, stage in stages.items() if self.random.random() < self.large
+        }
+        self.send_on(transaction)
+
+    def send_on(self, transaction: TransactionId) -> None:
+        """Parts one after the other on each shard, then the stages."""
+        unsent = self.unsent[transaction]
+        for shard, parts in list(unsent.items()):
+            if parts and not isinstance(parts[0], int):
+                part, number = parts[0], parts[0].number
+                parts.appendleft(number)  # it is on its way
+                self.deliver(transaction, shard, lambda machine, part=part: machine.stage_part(part))
+        if any(unsent.values()):
+            return
+        for shard, stage in self.waiting[transaction].items():
+            if shard in unsent:
+                stage = replace(stage, writes=[], checks=[], puts=(), parts=self.counts[transaction, shard])
+            self.deliver(transaction, shard, lambda machine, stage=stage: machine.stage(replace(stage)))
+
+    def part_done(self, part: StagePart, shard: int) -> None:
+        if part.transaction not in self.waiting:
+            return
+        parts = self.unsent[part.transaction][shard]
+        assert parts.popleft() == parts.popleft().number == part.number
+        self.counts[part.transaction, shard] = part.number + 1
+        self.send_on(part.transaction)
+
+    def deliver(self, transaction: TransactionId, shard: int, hand: Callable[[ShardEpochs], list]) -> None:
+        def deliver() -> None:
+            machine = self.shards[shard]
+            if transaction not in self.waiting:
+                return
+            if machine is None:
+                self.client_lost_shard(transaction, shard)
+            else:
+                self.carry_out(shard, hand(machine))
+
+        self.post(("client", f"t{transaction[1]}", shard), deliver)
 
     def client_lost_shard(self, transaction: TransactionId, lost: int) -> None:
         """Ask every shard what became of it, those that are down once they are back."""

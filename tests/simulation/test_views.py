@@ -15,17 +15,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from dataflow.epoch_messages import (
-    ANY,
-    ApplyEpoch,
-    Committed,
-    Outcome,
-    PersistEpoch,
-    PreparedEpoch,
-    Stage,
-    StartViews,
-    TransactionId,
-)
+from dataflow.epoch_effects import ApplyEpoch, PersistEpoch, PreparedEpoch, StartViews
+from dataflow.epoch_messages import ANY, Committed, Outcome, Stage, TransactionId
 from dataflow.epochs import ShardEpochs
 from dataflow.expression import Column, Literal
 from dataflow.functions import call

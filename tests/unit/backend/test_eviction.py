@@ -14,7 +14,7 @@ from backend.shared_memory.segment import SegmentNames
 from backend.shared_view import SharedViews
 from backend.view_definition import ViewDefinition
 from backend.view_host import ViewHost
-from dataflow.epoch_messages import PersistEpoch
+from dataflow.epoch_effects import PersistEpoch
 from dataflow.node import Base
 from dataflow.types import BIGINT, text
 from persistence.layout import TableWriter

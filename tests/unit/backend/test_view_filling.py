@@ -14,7 +14,7 @@ import pytest
 from backend.view_filling import Runner, StillFilling, ThreadRunner
 from backend.view_host import ROWS_AT_ONCE_MAX, ViewHost
 from controller.catalog import encode_node, encode_table
-from dataflow.epoch_messages import PersistEpoch
+from dataflow.epoch_effects import PersistEpoch
 from dataflow.expression import Column, Literal
 from dataflow.functions import call
 from dataflow.node import Aggregate, AggregateFunction, Base, Join, Node

@@ -13,7 +13,8 @@ from backend.shared_memory.reader import SharedViewReader
 from backend.shared_memory.segment import SegmentNames
 from backend.view_host import ViewHost
 from controller.catalog import encode_node, encode_table
-from dataflow.epoch_messages import NEW, PersistEpoch, Puts
+from dataflow.epoch_effects import PersistEpoch
+from dataflow.epoch_messages import NEW, Puts
 from dataflow.expression import Column
 from dataflow.node import Aggregate, AggregateFunction, Base, Join
 from dataflow.types import BIGINT

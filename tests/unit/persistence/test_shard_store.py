@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from dataflow.epoch_messages import ABSENT, PersistEpoch, PreparedEpoch, TransactionId
+from dataflow.epoch_effects import PersistEpoch, PreparedEpoch
+from dataflow.epoch_messages import ABSENT, TransactionId
 from dataflow.errors import CorruptState, Retryable
 from persistence.files import acknowledged
 from persistence.shard_store import HISTORY_EPOCHS, ShardStore
@@ -255,7 +256,7 @@ def test_a_store_of_another_format_is_refused(store: ShardStore) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from dataflow.epoch_messages import PersistEpoch
+from dataflow.epoch_effects import PersistEpoch
 from persistence import shard_store
 from persistence.files import database
 
