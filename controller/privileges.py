@@ -14,7 +14,7 @@ from controller.catalog import Catalog, View
 from controller.sql.cursor import Cursor
 from controller.sql.lexer import TokenKind
 from controller.sql.plan import Plan
-from controller.sql.planner import tables_of, views_of
+from controller.sql.planner import tables_of, views_of, written_tables
 from controller.sql.references import Need, needs_of
 from controller.sql.settings import Settings
 from controller.sql.temporary import temporary_tables
@@ -67,6 +67,9 @@ _PLANS = PlanNeeds()
 
 
 def check_plan(session: Session, plan: Plan, sql: str) -> None:
+    for table in written_tables(plan):
+        if not table.formats:  # computed, as those of information_schema: nobody may
+            raise denied_database(session, table.database)
     if not session.rights.everything:
         check_needs(session, _PLANS.of(plan, sql, session))
         for view in views_of(plan):

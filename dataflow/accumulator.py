@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import decimal
 import math
+import sys
 from bisect import bisect_left, insort
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from dataflow.types import INTEGERS, REALS, Kind, SqlType
 _WIDE = decimal.Context(prec=400, rounding=decimal.ROUND_HALF_UP, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 _MASK = (1 << 64) - 1
 _ONE = 1 << 1074
+_LARGEST = int(sys.float_info.max)
 """1.0 in units of the smallest float."""
 
 Slots = Sequence[str]
@@ -130,7 +132,11 @@ def _variance(count: int, total: int, squares: int, *, sample: bool, root: bool)
     if count <= (1 if sample else 0):
         return None
     spread = count * squares - total * total
-    result = spread / (divisor * _ONE * _ONE)
+    try:
+        result = spread / (divisor * _ONE * _ONE)
+    except OverflowError:
+        # The square is beyond a double; its root need not be.
+        return float(min(math.isqrt(spread // divisor) // _ONE, _LARGEST) if root else _LARGEST)
     return math.sqrt(result) if root else result
 
 

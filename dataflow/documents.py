@@ -67,7 +67,12 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_ordered, parse_int=_integer, pars
 def loads(text: str) -> Json:
     """Parse; raises NotJson."""
     try:
-        return _DECODER.decode(text)
+        found = _DECODER.decode(text)
+        if "\\u" in text:
+            dumps(found).encode()
+        return found
+    except UnicodeEncodeError:
+        raise NotJson("The surrogate pair in string is invalid.", text.find("\\u")) from None
     except json.JSONDecodeError as error:
         if not text.strip():
             raise NotJson("The document is empty.", 0) from None

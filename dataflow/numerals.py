@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import re
 import struct
-from decimal import ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
-from dataflow.errors import Condition
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.notices import say
 
 EXACT = Context(prec=100, rounding=ROUND_HALF_UP, Emin=-999999, Emax=999999)
@@ -136,5 +136,8 @@ def largest_decimal(digits: int, scale: int) -> Decimal:
 
 def settle(value: Decimal, unit: Decimal) -> Decimal:
     """Rounded half away from zero to the digits of `unit`, with no negative zero."""
-    rounded = value.quantize(unit, ROUND_HALF_UP, EXACT)
+    try:
+        rounded = value.quantize(unit, ROUND_HALF_UP, EXACT)
+    except InvalidOperation:
+        raise InvalidStatement(Condition.VALUE_OUT_OF_RANGE, "DECIMAL", f"{value:.20g}") from None
     return rounded if rounded else rounded.copy_abs()

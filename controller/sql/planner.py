@@ -120,6 +120,14 @@ def tables_of(found: Plan) -> tuple[Table, ...]:
     return tables
 
 
+def written_tables(found: Plan) -> tuple[Table, ...]:
+    """The tables whose rows the plan changes."""
+    statement = found.statement
+    if isinstance(statement, Directed):
+        return tuple([change.table for change, _ in statement.changes])
+    return () if isinstance(statement, Query | Select) else (statement.table,)
+
+
 def views_of(found: Plan) -> tuple[View, ...]:
     """The named views that the plan reads."""
     statement = found.statement

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from controller.sql.cursor import identifier_name
-from controller.sql.lexer import TokenKind, tokens
+from controller.sql.lexer import TokenKind, syntax_error, tokens
 from controller.sql.parameters import Parameters
 from controller.sql.parse import parse_expression
 from controller.sql.scope import Scope, Source
@@ -85,6 +85,8 @@ def columns_in(sql: str) -> set[str]:
 
 def bind(sql: str, table: Table, settings: Settings, clause: str) -> Expression:
     """The expression over the table's row."""
+    if any(token.text == "?" for token in tokens(sql)):
+        raise syntax_error(sql, sql.index("?"))
     parameters = Parameters(())
     source = Source(table.name, table, 0, table.database)
     everywhere = replace(settings, time_zone="UTC")  # it must not depend on who defines it

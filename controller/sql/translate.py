@@ -29,6 +29,7 @@ from dataflow.expression import Call, Expression, Literal
 from dataflow.functions import call, is_function
 from dataflow.functions.casts import cast, collate
 from dataflow.functions.date_parts import fraction_digits
+from dataflow.functions.registry import check_single
 from dataflow.types import BIGINT, NULL, SqlType, text
 from dataflow.types import Kind as TypeKind
 
@@ -74,7 +75,10 @@ class Translator:
             found = self._translate(node, hint)
         finally:
             self._depth -= 1
-        return localised(found, self.settings.time_zone) if self._depth else found
+        if self._depth:
+            return localised(found, self.settings.time_zone)
+        check_single(found)
+        return found
 
     def operand(self, node: Any) -> Expression:
         """As `translate`, for something that is not handed out as it is."""

@@ -74,6 +74,9 @@ __all__ = [
 ]
 
 
+OF_ROWS = frozenset({"=", "<>", "!=", "<", "<=", ">", ">=", "<=>", "in", "not in", "row"})
+"""Functions whose arguments may be rows of several values; of the others each is one value (error 1241)."""
+
 Arguments = tuple[Expression, ...]
 Infer = Callable[[Arguments], SqlType]
 Emit = Callable[["Emitter", Call], Fragment]
@@ -124,7 +127,16 @@ def call(name: str, *arguments: Expression) -> Call:
     found = lookup(name)
     if len(arguments) < found.least or (found.most is not None and len(arguments) > found.most):
         raise InvalidStatement(Condition.WRONG_ARGUMENT_COUNT, name.upper())
+    if name not in OF_ROWS:
+        check_single(*arguments)
     return Call(found.name, arguments, found.infer(arguments))
+
+
+def check_single(*values: Expression) -> None:
+    """Error 1241 for what is a row of several values."""
+    for each in values:
+        if isinstance(each, Call) and each.function == "row":
+            raise InvalidStatement(Condition.OPERAND_COLUMNS, 1)
 
 
 def register(entry: Function, *aliases: str) -> None:

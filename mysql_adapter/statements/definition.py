@@ -9,7 +9,7 @@ from backend.execution.outcome import Done
 from controller.privileges import check_definition, check_global
 from controller.sql.lexer import tokens
 from controller.sql.view_definition import at_view, with_definer
-from dataflow.errors import Unsupported
+from dataflow.errors import Condition, InvalidStatement, Unsupported
 from mysql_adapter.parameters import Typed
 from mysql_adapter.statements.create_select import create_select, run_create_select
 from mysql_adapter.statements.cursor import TokenCursor
@@ -22,9 +22,19 @@ _UNSUPPORTED = frozenset(
 )
 
 
+def check_characters(sql: str) -> None:
+    """What is stored is text: bytes that are none in the client's character set stop here."""
+    try:
+        sql.encode()
+    except UnicodeEncodeError as error:
+        shown = "".join(f"\\x{ord(each) & 0xFF:02X}" for each in sql[error.start : error.end])
+        raise InvalidStatement(Condition.INVALID_STRING, "utf8mb4", shown) from None
+
+
 async def define(session: Session, cursor: TokenCursor, values: Sequence[Typed] = ()) -> Done:
     """`values` are those of the parameters that the SELECT of CREATE TABLE … SELECT has."""
     await session.environment.with_catalog(lambda _: check_definition(session, cursor))
+    check_characters(cursor.sql)
     verb = cursor.next().upper
     if cursor.token.upper in _UNSUPPORTED:
         raise Unsupported(f"{verb} {cursor.token.upper}")

@@ -24,6 +24,7 @@ from mysql_adapter.charsets import charset_of
 from mysql_adapter.facts import fact
 from mysql_adapter.infile import FieldReader, Fields, Format
 from mysql_adapter.packets import CAN
+from mysql_adapter.planned import settings_for
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class _Loading:
         sql = f"{verb} INTO {owner} ({columns}) VALUES ({', '.join(values)})"
         session = self._session
         catalog = session.environment.catalog()
-        plan = session.environment.plans.plan_prepared(sql, catalog, session.database, session.settings, tuple(codes))
+        plan = session.environment.plans.plan_prepared(sql, catalog, session.database, settings_for(session, sql), tuple(codes))
         if places:
             plan = replace(plan, batch=(0, len(places)))
         self._plans[width] = (plan, places)

@@ -30,6 +30,20 @@ def table(run: Any) -> str:
         ("SELECT NOW(7)", 1426),
         ("SELECT CURTIME(7)", 1426),
         ("SELECT SYSDATE(7)", 1426),
+        ("SELECT ROW(1, 2)", 1241),
+        ("SELECT ROW(1, 2) | 1", 1241),
+        ("SELECT SLEEP(ROW(1, 2))", 1241),
+        ("SELECT MAX(ROW(1, 2)) FROM edges", 1241),
+        ("SELECT a FROM edges ORDER BY (a, 1)", 1241),
+        ("UPDATE edges SET a = ROW(1, 2)", 1241),
+        ("INSERT INTO edges VALUES (ROW(1, 2))", 1241),
+        ("DELETE FROM information_schema.tables", 1044),
+        ("UPDATE mysql.user SET user = 'x'", 1044),
+        ("CREATE TABLE defaulted (a INT DEFAULT (?))", 1064),
+        ("CREATE TABLE checked (a INT CHECK (a > ?))", 1064),
+        ("SET @edge = REPEAT('9', 81) + 0.0; SET @edge = 99999999999999999999999999999999999999999999999999999999999999999;"
+         " SELECT @edge * @edge", 1690),
+        ("""SELECT JSON_UNQUOTE('"\\\\uc080\\\\ude0a"')""", 3141),
     ],
 )
 def test_what_is_out_of_range_has_its_own_error(run: Any, table: str, statement: str, code: int) -> None:
@@ -46,10 +60,19 @@ def test_what_is_out_of_range_has_its_own_error(run: Any, table: str, statement:
         ("SELECT SUM(a), RANK() OVER (ORDER BY SUM(a)) IN (SELECT 1) FROM edges GROUP BY a", [(1, 1), (2, 0), (3, 0)]),
         ("SELECT DISTINCT LAG(a) OVER (ORDER BY a) NOT IN (SELECT 1) FROM edges", [(None,), (0,), (1,)]),
         ("SELECT HEX(CONCAT(@edge := 'x')), 1", [("78", 1)]),
+        ("SELECT a, (SELECT SUM(a) FROM edges i WHERE i.a = o.a + 1 GROUP BY o.a) FROM edges o", [(1, 2), (2, 3), (3, None)]),
+        ("SELECT STDDEV(f) FROM (SELECT 1.5e308 f UNION SELECT -1.5e308) t", [(1.5e308,)]),
+        ("SELECT VARIANCE(f) > 1e308 FROM (SELECT 1.5e308 f UNION SELECT -1.5e308) t", [(1,)]),
     ],
 )
 def test_subqueries_read_window_functions_and_long_texts_are_assigned(run: Any, table: str, query: str, rows: list[Any]) -> None:
     assert sorted(run(query), key=repr) == sorted(rows, key=repr)
+
+
+def test_what_is_stored_is_text(connection: Any) -> None:
+    with pytest.raises(pymysql.err.MySQLError) as caught:
+        connection.query(b"CREATE TABLE commented (a INT COMMENT 'a\xff')")
+    assert caught.value.args[0] == 1300
 
 
 def test_numbers_end_where_a_column_ends(run: Any) -> None:

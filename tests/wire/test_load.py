@@ -58,10 +58,13 @@ def outcome(connection: Any, sql: str) -> Any:
         (b"1\ta\t5\tx\n1\tb\t6\ty\n", "REPLACE"),
         (b'head\n"1","a, b","5",NULL\r\n"2","c""d",6,"z"\r\n', "CSV"),
         (b"5,Anna,ignored\n6,Bob,ignored\n", "SET"),
+        (b"5,Anna,ignored\n6,Bob,ignored\n", "VARIABLE"),
         ("1\t\xe9\t5\tx\n".encode("latin-1"), "LATIN"),
     ],
 )
 def test_files_are_loaded_as_mariadb_loads_them(both: list[Any], tmp_path: Path, data: bytes, clauses: str) -> None:
+    for connection in both:
+        connection.cursor().execute("SET @more = 1.5")
     path = tmp_path / "data"
     path.write_bytes(data)
     into = f"LOAD DATA LOCAL INFILE '{path}' INTO TABLE loaded "
@@ -69,6 +72,7 @@ def test_files_are_loaded_as_mariadb_loads_them(both: list[Any], tmp_path: Path,
         "": into,
         "REPLACE": into.replace("INTO", "REPLACE INTO"),
         "CSV": into + r"""FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY '"' LINES TERMINATED BY '\r\n' IGNORE 1 LINES""",
+        "VARIABLE": into + "FIELDS TERMINATED BY ',' (id, name, @x) SET n = @more",
         "SET": into + "FIELDS TERMINATED BY ',' (id, @name, @x) SET name = UPPER(CONCAT(@name, '!')), n = id * 2",
         "LATIN": into + "CHARACTER SET latin1",
     }[clauses]

@@ -72,12 +72,15 @@ class GroupedClauses:
         self.found.functions.append((column, function))
         return column
 
-    def add_key(self, expression: Expression) -> None:
-        """A key that is repeated makes another level of a ROLLUP, and no difference otherwise."""
+    def add_key(self, expression: Expression, is_outer: bool) -> None:
+        """A key that is repeated makes another level of a ROLLUP, and no difference otherwise.
+
+        `is_outer`: a column of a query around this one, which this one does not make.
+        """
         if not self.found.rollup and any(known == expression for _, known in self.found.keys):
             return
         nullable = self._numbering.may_be_null(expression)
-        plain = isinstance(expression, Column) and not self.found.rollup
+        plain = isinstance(expression, Column) and not self.found.rollup and not is_outer
         column = expression if plain else self._numbering.fresh(expression.type, nullable or self.found.rollup)
         assert isinstance(column, Column)
         self.found.keys.append((column, expression))

@@ -153,7 +153,8 @@ class SelectResolver:
             found = positional(item, outputs, GROUP_CLAUSE) or translator.translate(item)
             if self._grouped.is_aggregate(found):
                 raise InvalidStatement(Condition.CANT_GROUP_ON, item.sql("mysql"))
-            self._grouped.add_key(found)
+            known = self._fields.keys() | self._subqueries.keys()
+            self._grouped.add_key(found, isinstance(found, Column) and found.index not in known)
         self._names.aggregates = allowed
 
     def _having(self, block: Block) -> None:
