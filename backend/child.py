@@ -37,7 +37,7 @@ class Child:
         self.name = name
         self.restarts = 0
         self._command = command
-        self._log_path = log_path
+        self.log_path = log_path
         self._environment = environment
         self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
@@ -78,8 +78,8 @@ class Child:
         await asyncio.shield(self._spawning)
 
     async def _create(self) -> None:
-        self._log_path.parent.mkdir(parents=True, exist_ok=True)
-        with self._log_path.open("ab") as output:
+        self.log_path.parent.mkdir(parents=True, exist_ok=True)
+        with self.log_path.open("ab") as output:
             self._process = await asyncio.create_subprocess_exec(
                 *self._command,
                 stdin=asyncio.subprocess.DEVNULL,

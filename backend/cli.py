@@ -22,6 +22,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from backend.process_log import configure_logging
 from backend.settings import Settings, parse_bytes
 from controller.passwords import DEFAULT_PLUGIN, PLUGINS
 
@@ -166,7 +167,7 @@ async def _serve(settings: Settings) -> int:
             await asyncio.wait([starting])
         else:
             starting.result()
-            _log_to(settings.data_path / "logs" / "supervisor.log")
+            configure_logging(settings.data_path / "logs" / "supervisor.log")
             deployment = supervisor.deployment
             assert deployment is not None
             for line in await supervisor.account_warnings():
@@ -185,13 +186,6 @@ async def _serve(settings: Settings) -> int:
     if code == 0:
         console.print("  stopped", style="dim")
     return code
-
-
-def _log_to(path: Path) -> None:
-    logging.basicConfig(
-        filename=path, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
-    logging.getLogger("kazoo").setLevel(logging.WARNING)
 
 
 @main.command()

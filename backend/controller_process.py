@@ -19,10 +19,11 @@ from backend.execution.definition import carry_out, take_up, unfinished_builds, 
 from backend.heartbeat import Heartbeat
 from backend.messages import AskLeading, ChangeAccounts, Define, Defined, Done, Message, NotLeading
 from backend.node import Node
+from backend.process_log import configure_logging, without_secrets
 from backend.program_keeper import ProgramKeeper
 from backend.settings import Deployment, own_address
 from backend.transport import Peer, answer_with, listen
-from backend.worker_process import catalog_tables, configure_logging
+from backend.worker_process import catalog_tables
 from controller.account_changes import plan_accounts
 from controller.catalog import Catalog, CatalogChange
 from controller.registry import Address
@@ -178,7 +179,7 @@ def _planned(message: Define | ChangeAccounts, catalog: Catalog) -> CatalogChang
 def _shown(message: Define | ChangeAccounts) -> str:
     """The statement for the log, without what passwords are stored as."""
     if isinstance(message, Define):
-        return "; ".join(message.statements)
+        return without_secrets("; ".join(message.statements))
     return f"{message.statement.action} {[(each.user, each.host) for each in message.statement.users]}"
 
 

@@ -21,8 +21,9 @@ from pathlib import Path
 from pyspark import SparkConf, SparkContext
 
 from backend.heartbeat import Heartbeat
+from backend.process_log import configure_logging
 from backend.settings import Deployment
-from backend.worker_process import configure_logging, run_worker
+from backend.worker_process import run_worker
 
 TASK_FAILURES_MAX = 1_000_000_000
 GATEWAY_CHECK_S = 0.2

@@ -25,6 +25,7 @@ from backend.data_directory import NotPrivate, make_private
 from backend.health import Health, answers_ruok
 from backend.heartbeat import BEAT_S, SUPERVISOR, Heartbeat, remove_signs
 from backend.java import find_java, java_environment, zookeeper_command
+from backend.process_log import OUTPUT_CHECK_S, shorten_output
 from backend.settings import (
     DEPLOYMENT_FILE,
     SECRET_FILE,
@@ -222,8 +223,15 @@ class Supervisor:
         if deployment.watchdog_s:
             watchdog = Watchdog(deployment.secret_bytes, deployment.watchdog_s, self._children)
             self._watching.append(asyncio.ensure_future(watchdog.run()))
+        self._watching.append(asyncio.ensure_future(self._shorten_outputs()))
         if "zookeeper" in self._children:
             self._watching.append(asyncio.ensure_future(self._ask_zookeeper(deployment)))
+
+    async def _shorten_outputs(self) -> None:
+        while True:
+            await asyncio.sleep(OUTPUT_CHECK_S)
+            for child in self._children.values():
+                await asyncio.to_thread(shorten_output, child.log_path)
 
     async def _ask_zookeeper(self, deployment: Deployment) -> None:
         """ZooKeeper leaves no signs of life itself."""

@@ -20,6 +20,7 @@ from backend.damaged_worker import DamagedWorker
 from backend.data_directory import close_umask
 from backend.heartbeat import Heartbeat
 from backend.messages import SetTables
+from backend.process_log import configure_logging
 from backend.settings import Deployment, own_address
 from backend.sharded_worker import ShardedWorker
 from backend.shared_memory.segment import SegmentNames
@@ -46,9 +47,7 @@ log = logging.getLogger(__name__)
 def run_worker(shard: int, deployment: Deployment) -> None:
     """Serve the shard until it is stopped; what a Spark task runs."""
     close_umask()  # Spark's executors may have another
-    logs = deployment.data_path / "logs"
-    logs.mkdir(parents=True, exist_ok=True)
-    configure_logging(logs / f"worker-{shard}.log")
+    configure_logging(deployment.data_path / "logs" / f"worker-{shard}.log")
     try:
         uvloop.run(_serve(shard, deployment))
     except Exception:
@@ -60,17 +59,6 @@ def catalog_tables(catalog: Catalog) -> SetTables:
     """What workers need to know of a catalog."""
     versions = {table.id: table.version for table in catalog.tables.values()}
     return SetTables(catalog.version, versions, catalog.next_table_id)
-
-
-def configure_logging(path: Path) -> None:
-    logging.basicConfig(
-        filename=path,
-        level=logging.INFO,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        force=True,
-    )
-    logging.getLogger("kazoo").setLevel(logging.WARNING)
-    logging.getLogger("py4j").setLevel(logging.WARNING)
 
 
 async def _serve(shard: int, deployment: Deployment) -> None:

@@ -11,10 +11,10 @@ import uvloop
 
 from backend.heartbeat import Heartbeat
 from backend.node import Node
+from backend.process_log import configure_logging
 from backend.session_services import ClusterServices
 from backend.settings import Deployment
 from backend.tls import Certificate, own_certificate, private_key
-from backend.worker_process import configure_logging
 from controller.registry import Address
 from mysql_adapter.server import Server, run_adapter
 

@@ -15,6 +15,7 @@ from mysql_mimic.types import Commands as COM
 from mysql_mimic.types import ComStmtExecuteFlags
 
 from backend.execution.outcome import Answer, Done, ResultSet, RowStream
+from backend.process_log import without_secrets
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from mysql_adapter import answers, packets
 from mysql_adapter.columns import column_definition
@@ -80,10 +81,10 @@ class Commands:
     def _text_of(self, payload: bytes) -> str:
         """The statement of a command, for the log."""
         if payload[0] in (COM.COM_QUERY, COM.COM_STMT_PREPARE):
-            return payload[1:].decode(errors="replace")[:LOGGED_CHARACTERS_MAX]
+            return without_secrets(payload[1:].decode(errors="replace"))[:LOGGED_CHARACTERS_MAX]
         if payload[0] == COM.COM_STMT_EXECUTE:
             statement = self.session.prepared.get(int.from_bytes(payload[1:5], "little"))
-            return "" if statement is None else statement.sql[:LOGGED_CHARACTERS_MAX]
+            return "" if statement is None else without_secrets(statement.sql)[:LOGGED_CHARACTERS_MAX]
         return ""
 
     def report(self, error: MillraceError) -> None:

@@ -12,9 +12,9 @@ from backend.health import Health
 from backend.heartbeat import Heartbeat
 from backend.http.server import HttpServer
 from backend.node import Node
+from backend.process_log import configure_logging
 from backend.settings import Deployment
 from backend.tls import Certificate
-from backend.worker_process import configure_logging
 
 
 async def main(deployment: Deployment) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import socket
 import ssl
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
+from base64 import b64encode
 from pathlib import Path
 
 import psutil
+import pymysql
 import pytest
 
 from backend.tls import create_certificate
@@ -141,6 +145,33 @@ def test_status_shows_every_process_and_shard(server: MillraceServer) -> None:
     for name in ("zookeeper", "controller-0", "controller-1", "launcher", "adapter-0", "adapter-1"):
         assert name in shown.stdout
     assert [shard["shard"] for shard in server.status()["shards"]] == [0, 1]
+
+
+def test_no_log_has_a_secret(server: MillraceServer) -> None:
+    secret = "hunter-2-is-secret"
+    with server.connect() as connection, connection.cursor() as cursor:
+        for statement in (
+            f"CREATE USER logged IDENTIFIED BY '{secret}'",
+            f"ALTER USER logged IDENTIFIED WITH mysql_native_password BY '{secret}'",
+            f"SET PASSWORD FOR logged = '{secret}'",
+            f"CREATE USER logged IDENTIFIED BY '{secret}'",
+            f"CREATE USER logged2 IDENTIFIED BIE '{secret}'",
+            f"GRANT ALL ON *.* TO logged3 IDENTIFIED BY '{secret}'",
+            f'PREPARE s FROM "ALTER USER logged IDENTIFIED BY \'{secret}\'"',
+        ):
+            with contextlib.suppress(pymysql.err.Error):
+                cursor.execute(statement)
+    for user, password in (("nobody", secret), ("logged", secret + "?")):
+        with pytest.raises(pymysql.err.OperationalError):
+            server.connect(user=user, password=password)
+    basic = b64encode(f"logged:{secret}!".encode()).decode()
+    request = urllib.request.Request(f"{server.http_address}/v1/program", headers={"Authorization": f"Basic {basic}"})
+    with pytest.raises(urllib.error.HTTPError):
+        urllib.request.urlopen(request, timeout=20)
+    logs = "".join(path.read_text(errors="replace") for path in (server.data / "logs").iterdir())
+    assert "login of 'nobody' from localhost" in logs and "login of 'logged' from localhost over HTTP" in logs
+    for hidden in (secret, basic, (server.data / "secret").read_text().strip()):
+        assert hidden not in logs
 
 
 def test_workers_are_descendants_of_sparks_jvm(server: MillraceServer) -> None:
