@@ -82,6 +82,10 @@ def _user_variable(session: Session, name: str) -> Value:
     return session.user_variables.get(name)
 
 
+def _waiting_calls(session: Session, _: str) -> Value:
+    return session.waiting_calls  # type: ignore[return-value]
+
+
 def _user_variables(session: Session, _: str) -> Value:
     return UserVariables(session.user_variables)  # type: ignore[return-value]
 
@@ -167,5 +171,6 @@ _FACTS: dict[str, Callable[[Session, str], Value]] = {
     "row_count": _row_count,
     "user_variable": _user_variable,
     "user_variables": _user_variables,
+    "waiting_calls": _waiting_calls,
     "system_variable": _system_variable,
 }

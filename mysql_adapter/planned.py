@@ -17,7 +17,8 @@ from controller.sql.parameter_types import code_of
 from controller.sql.plan import Plan, Query, Select
 from controller.sql.planner import tables_of
 from controller.sql.settings import Settings
-from dataflow.errors import Condition, InvalidStatement
+from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.functions.waiting import Needed, WaitingCalls
 from dataflow.notices import Said, listen
 from dataflow.types import TEMPORALS, Row, Value
 from dataflow.user_variables import LAST_INSERT_ID, UserVariables
@@ -26,6 +27,7 @@ from mysql_adapter.facts import fact
 from mysql_adapter.parameters import Typed, type_code
 from mysql_adapter.select_limit import limited
 from mysql_adapter.statement_limits import time_limit_s
+from mysql_adapter.waiting import answer
 
 if TYPE_CHECKING:
     from mysql_adapter.session import Session
@@ -85,12 +87,26 @@ async def plan_prepared(session: Session, sql: str, values: Sequence[Typed] | No
 
 
 async def execute_plan(session: Session, plan: Plan, values: Sequence[Value], stream: bool = False) -> Answer:
+    if "waiting_calls" not in plan.facts:
+        return await _execute_once(session, plan, values, stream)
+    if not isinstance(plan.statement, Select | Query):
+        raise Unsupported("functions that wait where rows are changed")
+    calls = session.waiting_calls = WaitingCalls()
+    while True:
+        try:
+            return await _execute_once(session, plan, values, False)
+        except Needed as needed:
+            calls.add(await answer(session, needed))
+            calls.restart()
+
+
+async def _execute_once(session: Session, plan: Plan, values: Sequence[Value], stream: bool) -> Answer:
     if isinstance(plan.statement, Select | Query):
         heard = listen()
-        answer = _with_warnings(await _execute_plan(session, plan, values, stream), heard, session)
+        found = _with_warnings(await _execute_plan(session, plan, values, stream), heard, session)
     else:
-        answer = await _execute_plan(session, plan, values, stream)
-    return answer if session.select_limit is None else limited(answer, plan, session.select_limit)
+        found = await _execute_plan(session, plan, values, stream)
+    return found if session.select_limit is None else limited(found, plan, session.select_limit)
 
 
 async def _execute_plan(session: Session, plan: Plan, values: Sequence[Value], stream: bool) -> Answer:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from backend.execution.held_locks import TIMEOUT_S
-from backend.execution.outcome import Answer, Done, Outcome, ResultSet, RowStream, Warning
+from backend.execution.outcome import Answer, Done, ResultSet, RowStream, Warning
 from backend.execution.transaction import Transaction
 from controller.accounts import Account, Rights
 from controller.catalog import Catalog, Database
@@ -25,6 +25,7 @@ from controller.sql.plan import OutputColumn
 from controller.sql.temporary import with_temporary
 from dataflow import types
 from dataflow.errors import Condition, InvalidStatement, MillraceError
+from dataflow.functions.waiting import WaitingCalls
 from dataflow.types import Value
 from mysql_adapter import dispatch, packets
 from mysql_adapter.abandoned_tables import drop_statement
@@ -38,7 +39,6 @@ from mysql_adapter.select_limit import select_limit
 from mysql_adapter.statements.accounts import check_password
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.select_into import may_select_into, select_into
-from mysql_adapter.statements.waiting import is_waiting_function, waiting_statement
 from mysql_adapter.variables import Variables, settings_of
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ class Session:
         self.last_insert_id = 0
         self.row_count = -1
         self.found_rows = 0
+        self.waiting_calls: WaitingCalls = WaitingCalls()
         self.next_transaction: dict[str, Value] = {}
         """What SET TRANSACTION said of the next transaction alone."""
         collation = collation_by_id(self._initial_collation_id)
@@ -210,10 +211,7 @@ class Session:
             done = await select_into(self, TokenCursor(sql, self.settings))
             if done is not None:
                 return self.ran(done)
-        try:
-            return self.ran(await run_planned(self, sql, stream=True))
-        except InvalidStatement as error:
-            return self.ran(await self._run_waiting(sql, error))
+        return self.ran(await run_planned(self, sql, stream=True))
 
     def ran(self, outcome: Answer) -> Answer:
         if isinstance(outcome, RowStream):
@@ -242,14 +240,6 @@ class Session:
         self.row_count = -1
         if condition is Condition.DEADLOCK:
             self.rollback()
-
-    async def _run_waiting(self, sql: str, error: InvalidStatement) -> Outcome:
-        """What the planner knows no function for may be one that waits; else `error` stands."""
-        if error.condition is Condition.UNKNOWN_FUNCTION and is_waiting_function(error.arguments[0]):
-            outcome = await waiting_statement(self, TokenCursor(sql, self.settings))
-            if outcome is not None:
-                return outcome
-        raise error
 
     async def define(self, sql: str) -> Done:
         """A definition statement commits whatever is open, before it runs, unless it is about temporary tables."""

@@ -13,6 +13,7 @@ plan gives its value. The clock stands still within a statement, as in MySQL.
 | connection_id, last_insert_id, found_rows, row_count | int                                |
 | user_variable:NAME            | a value of the class that `Settings.variables` says, or None |
 | user_variables                | `UserVariables`, for statements that assign to some, or have a RAND(seed) |
+| waiting_calls                 | `WaitingCalls`, for statements with a function that waits |
 | system_variable:SCOPE.NAME    | a value of the type in `controller.system_variables`; SCOPE is session or global |
 """
 

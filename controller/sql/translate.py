@@ -30,6 +30,7 @@ from dataflow.functions import call, is_function
 from dataflow.functions.casts import cast, collate
 from dataflow.functions.date_parts import fraction_digits
 from dataflow.functions.registry import check_single
+from dataflow.functions.waiting import WAITING, WAITING_FUNCTIONS
 from dataflow.types import BIGINT, NULL, SqlType, text
 from dataflow.types import Kind as TypeKind
 
@@ -366,6 +367,11 @@ class Translator:
         for argument in arguments:
             if isinstance(argument, exp.Distinct | exp.Star):
                 raise syntax_error(argument.sql("mysql"), 0)
+        if name in WAITING_FUNCTIONS:
+            if len(arguments) != WAITING_FUNCTIONS[name]:
+                raise InvalidStatement(Condition.WRONG_ARGUMENT_COUNT, name.upper())
+            calls = self.parameters.fact("waiting_calls", BIGINT)
+            return call(WAITING, calls, Literal(name, text()), *(self.translate(each) for each in arguments))
         if not is_function(name):
             raise InvalidStatement(Condition.UNKNOWN_FUNCTION, node.this if isinstance(node.this, str) else name)
         translated = [self.translate(each) for each in arguments]

@@ -13,7 +13,6 @@ from dataflow.types import text
 from mysql_adapter import neighbours, preparing
 from mysql_adapter.planned import evaluate, evaluate_list, evaluate_typed
 from mysql_adapter.statements.cursor import TokenCursor
-from mysql_adapter.statements.waiting import is_waiting_function, waiting_statement
 
 if TYPE_CHECKING:
     from mysql_adapter.session import Session
@@ -59,16 +58,8 @@ async def alter_instance(session: Session, cursor: TokenCursor) -> Done:
 
 
 async def do(session: Session, cursor: TokenCursor) -> Done:
-    start = cursor.mark()
     cursor.expect("DO")
-    try:
-        await evaluate_list(session, cursor.rest())
-    except InvalidStatement as error:
-        if error.condition is not Condition.UNKNOWN_FUNCTION or not is_waiting_function(error.arguments[0]):
-            raise
-        cursor.back_to(start)
-        if await waiting_statement(session, cursor) is None:
-            raise
+    await evaluate_list(session, cursor.rest())
     return Done()
 
 

@@ -17,7 +17,7 @@ from controller.sql.query.grouped import GroupedClauses
 from controller.sql.query.names import Names
 from controller.sql.query.sources import FromClause
 from controller.sql.query.windows import WindowClauses
-from controller.sql.query.wrapping import beyond_windows
+from controller.sql.query.wrapping import beyond_windows, ordered_by_any
 from controller.sql.scope import FIELD_LIST, GROUP_CLAUSE, HAVING_CLAUSE, ORDER_CLAUSE, WHERE_CLAUSE
 from controller.sql.select import limits, order_items
 from dataflow.errors import Condition, InvalidStatement, Unsupported
@@ -95,7 +95,7 @@ class SelectResolver:
             block.where += block.having
             block.having = []
         if block.distinct:
-            self._order_over_outputs(block, strict)
+            block = self._order_over_outputs(block, strict)
         block.limit, block.offset = limits(node, self._translator(FIELD_LIST))
         return beyond_windows(block, resolver.numbering)
 
@@ -215,13 +215,16 @@ class SelectResolver:
             for column, known in block.grouping.keys:  # a sum comes after what it is the sum of
                 block.order_by += [OrderItem(self._grouped.level(known)), OrderItem(column)]
 
-    def _order_over_outputs(self, block: Block, strict: bool) -> None:
-        """ORDER BY of a DISTINCT reads what is selected, nothing else."""
+    def _order_over_outputs(self, block: Block, strict: bool) -> Block:
+        """ORDER BY of a DISTINCT reads what is selected, nothing else, under ONLY_FULL_GROUP_BY."""
         known = [(value, column) for column, value in block.outputs]
+        if not strict and not all(_is_over(item.expression, known) for item in block.order_by):
+            return ordered_by_any(block, self._resolver.numbering)
         items: list[OrderItem] = []
         for number, item in enumerate(block.order_by, 1):
             items.append(OrderItem(self._over_outputs(item.expression, known, number), item.descending))
         block.order_by = items
+        return block
 
     def _over_outputs(self, expression: Expression, known: list[tuple[Expression, Column]], number: int) -> Expression:
         for value, column in known:
@@ -235,3 +238,12 @@ class SelectResolver:
                 return Call(function, tuple([self._over_outputs(each, known, number) for each in arguments]), found)
             case _:
                 return expression
+
+
+def _is_over(expression: Expression, known: list[tuple[Expression, Column]]) -> bool:
+    """Whether the expression reads nothing but what is known."""
+    if any(value == expression for value, _ in known):
+        return True
+    if isinstance(expression, Call):
+        return all(_is_over(each, known) for each in expression.arguments)
+    return not isinstance(expression, Column)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from controller.sql.plan import OrderItem
 from controller.sql.query.block import (
     AnyBlock,
     Block,
+    Grouping,
     Inner,
     Leaf,
     SetBlock,
@@ -46,6 +48,22 @@ def numbered(block: AnyBlock, kinds: Sequence[SqlType], numbering: Numbering) ->
     found.windows = [Window(number.index, function, tuple(value for _, value in found.outputs), ())]
     found.outputs.append((numbering.fresh(BIGINT_UNSIGNED, False), number))
     found.columns = [*found.columns, computed_output("number", number, False)]
+    return found
+
+
+def ordered_by_any(block: Block, numbering: Numbering) -> Block:
+    """A DISTINCT in the order of values that it does not select: of those that equal rows have, any one."""
+    shown = len(block.outputs)
+    order = block.order_by
+    found = wrapped(block, numbering)
+    block.distinct, block.order_by = False, []
+    extra = [numbering.fresh(item.expression.type) for item in order]
+    block.outputs += [(column, item.expression) for column, item in zip(extra, order)]
+    block.columns = [*block.columns, *(computed_output("", column) for column in extra)]
+    functions = [(numbering.fresh(each.type), AggregateFunction("any_value", (each,), each.type)) for each in extra]
+    keys: list[tuple[Column, Expression]] = [(column, column) for column, _ in block.outputs[:shown]]
+    found.grouping = Grouping(keys, arbitrary=functions, explicit=True)
+    found.order_by = [OrderItem(column, item.descending) for (column, _), item in zip(functions, order)]
     return found
 
 

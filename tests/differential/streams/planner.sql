@@ -41,3 +41,24 @@ SELECT @@sql_mode;
 SET sql_mode = DEFAULT;
 -- what all alternatives of an OR share, on whichever side it is written
 SELECT a.i, b.i FROM t1 a, t2 b WHERE a.i = b.i AND a.i = 1 OR b.i = a.i AND b.i = 2;
+-- DISTINCT in an order that it does not select, as WordPress asks for
+CREATE TABLE wa (id INT PRIMARY KEY, name VARCHAR(10));
+CREATE TABLE wb (id INT, o INT);
+INSERT INTO wa VALUES (1, 'c'), (2, 'b'), (3, 'a');
+INSERT INTO wb VALUES (1, 1), (2, 2), (3, 3), (3, 3);
+SET sql_mode = '';
+SELECT DISTINCT t.id, b.o FROM wa AS t INNER JOIN wb b ON t.id = b.id ORDER BY t.name;
+SELECT SQL_CALC_FOUND_ROWS DISTINCT t.id FROM wa AS t INNER JOIN wb b ON t.id = b.id WHERE b.o IN (1, 3) ORDER BY t.name LIMIT 1;
+SELECT FOUND_ROWS();
+SELECT DISTINCT t.name FROM wa t JOIN wb ON wb.id = t.id GROUP BY t.id ORDER BY MAX(wb.o) DESC;
+SET sql_mode = DEFAULT;
+-- locks inside of expressions
+SELECT IF(GET_LOCK('x', 3), 5, NULL);
+SELECT IS_USED_LOCK('x') = CONNECTION_ID(), IS_FREE_LOCK('x'), IS_FREE_LOCK('y'), IS_USED_LOCK('y');
+SELECT RELEASE_LOCK('x') + 1 AS c;
+SELECT IF(0, GET_LOCK('z', 0), 7), IS_FREE_LOCK('z');
+SELECT CASE WHEN IS_FREE_LOCK('a') THEN 1 ELSE RELEASE_LOCK('a') END;
+SELECT GET_LOCK(CONCAT('a', id), 0) FROM wa ORDER BY id;
+DO RELEASE_ALL_LOCKS(), SLEEP(0);
+SET @l = GET_LOCK('ll', 0);
+SELECT @l, RELEASE_LOCK('ll');
