@@ -22,6 +22,7 @@ from controller.sql.parameters import Parameters
 from controller.sql.parse import syntax_error
 from controller.sql.scope import FIELD_LIST, Scope, read
 from controller.sql.settings import Settings
+from controller.sql.waiting import waiting
 from controller.sql.zone import aligned, called, dated, localised
 from dataflow.collation import canonical
 from dataflow.errors import Condition, InvalidStatement, Unsupported
@@ -30,7 +31,7 @@ from dataflow.functions import call, is_function
 from dataflow.functions.casts import cast, collate
 from dataflow.functions.date_parts import fraction_digits
 from dataflow.functions.registry import check_single
-from dataflow.functions.waiting import WAITING, WAITING_FUNCTIONS
+from dataflow.functions.waiting import WAITING_FUNCTIONS
 from dataflow.types import BIGINT, NULL, SqlType, text
 from dataflow.types import Kind as TypeKind
 
@@ -332,9 +333,6 @@ class Translator:
     def visit_jsonarraycontains(self, node: Any, hint: SqlType | None) -> Expression:
         return call("member of", self.translate(node.this), self.translate(node.expression))
 
-    def visit_soundex(self, node: Any, hint: SqlType | None) -> Expression:
-        return call("soundex", self.translate(node.this))
-
     def visit_anonymous(self, node: Any, hint: SqlType | None) -> Expression:
         return self._function(str(node.this).lower(), node.expressions, node)
 
@@ -367,18 +365,13 @@ class Translator:
         for argument in arguments:
             if isinstance(argument, exp.Distinct | exp.Star):
                 raise syntax_error(argument.sql("mysql"), 0)
-        if name in WAITING_FUNCTIONS:
-            if len(arguments) != WAITING_FUNCTIONS[name]:
-                raise InvalidStatement(Condition.WRONG_ARGUMENT_COUNT, name.upper())
-            calls = self.parameters.fact("waiting_calls", BIGINT)
-            return call(WAITING, calls, Literal(name, text()), *(self.translate(each) for each in arguments))
-        if not is_function(name):
+        if not is_function(name) and name not in WAITING_FUNCTIONS:
             raise InvalidStatement(Condition.UNKNOWN_FUNCTION, node.this if isinstance(node.this, str) else name)
         translated = [self.translate(each) for each in arguments]
         if name in operators.CHOICES:
             translated = self._dated(translated)
-        sequence = user_variables.sequence(name, translated, self.parameters)
-        return sequence or called(name, translated, self.settings.time_zone)
+        special = waiting(name, translated, self.parameters) or user_variables.sequence(name, translated, self.parameters)
+        return special or called(name, translated, self.settings.time_zone)
 
     def _default_of(self, node: Any) -> Expression:
         """DEFAULT(column)"""
