@@ -289,6 +289,20 @@ def repair(data: str) -> None:
 
 
 @main.command()
+@_option("--data", default="./millrace-data", help="The data directory; made if it is not there.")
+def spark_secret(data: str) -> None:
+    """Print what the configuration of a standalone Spark cluster needs, for `millrace serve --master spark://…`."""
+    from backend import settings
+    from backend.data_directory import close_umask
+
+    close_umask()
+    path = Settings(data=data).data_path
+    path.mkdir(parents=True, exist_ok=True)
+    click.echo("spark.authenticate true\nspark.network.crypto.enabled true")
+    click.echo(f"spark.authenticate.secret {settings.spark_secret(bytes.fromhex(settings.cluster_secret(path)))}")
+
+
+@main.command()
 def version() -> None:
     """Print the version."""
     click.echo(package_version("millrace"))

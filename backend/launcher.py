@@ -7,26 +7,30 @@ adapter that dies touches the workers.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import re
 import shutil
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 
 from backend.heartbeat import Heartbeat
 from backend.process_log import configure_logging
-from backend.settings import Deployment
+from backend.settings import Deployment, spark_secret
 from backend.worker_process import run_worker
 
 TASK_FAILURES_MAX = 1_000_000_000
 GATEWAY_CHECK_S = 0.2
+SOCKET_FOLDER_BYTES_MAX = 107 - len("/.00000000-0000-0000-0000-000000000000.sock")
 
 log = logging.getLogger(__name__)
 
@@ -68,11 +72,39 @@ def configuration(master: str, deployment: Deployment) -> SparkConf:
     }
     if master.startswith("local"):
         settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
+        # Over TCP the process that forks workers does so for everybody who connects, before it asks for a secret.
+        settings["spark.python.unix.domain.socket.enabled"] = "true"
+        settings["spark.python.unix.domain.socket.dir"] = socket_folder(scratch)
     conf = SparkConf(loadDefaults=True)
     for name, value in settings.items():
         if name == "spark.master" or not conf.contains(name):
             conf.set(name, value)
     return conf
+
+
+def socket_folder(scratch: Path) -> str:
+    """Where Spark and its Python workers meet: a private folder with a name short enough for a socket's."""
+    if len(bytes(scratch)) <= SOCKET_FOLDER_BYTES_MAX:
+        return str(scratch)
+    made = tempfile.mkdtemp(prefix="millrace-spark-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
+
+
+def start_spark(master: str, deployment: Deployment) -> SparkContext:
+    """A context whose driver and executors answer nobody without Spark's secret, unless Spark's own configuration has it otherwise.
+
+    All that is known when the JVM starts is on its command line, for everybody to read. So the secret comes afterwards.
+    With local[*], YARN and Kubernetes Spark makes one itself.
+    """
+    conf = configuration(master, deployment)
+    gateway = launch_gateway(conf)
+    defaults = gateway.jvm.SparkConf()
+    secret = {"spark.authenticate.secret": spark_secret(deployment.secret_bytes)} if master.startswith("spark:") else {}
+    for name, value in {"spark.authenticate": "true", "spark.network.crypto.enabled": "true", **secret}.items():
+        if not defaults.contains(name):
+            conf.set(name, value)
+    return SparkContext(conf=conf, gateway=gateway)
 
 
 def run_launcher(master: str, deployment: Deployment) -> None:
@@ -81,7 +113,7 @@ def run_launcher(master: str, deployment: Deployment) -> None:
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if master.startswith("local"):
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    context = SparkContext(conf=configuration(master, deployment))
+    context = start_spark(master, deployment)
     context.setLogLevel("WARN")
     log.info("Spark %s is up at %s", context.version, context.master)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from controller.derived_keys import derived_key
 from controller.passwords import DEFAULT_PLUGIN
 
 DEPLOYMENT_FILE = "run/deployment.json"
@@ -110,6 +111,11 @@ def cluster_secret(data: Path) -> str:
     if not path.exists():
         write_private(path, os.urandom(32).hex().encode())
     return path.read_text().strip()
+
+
+def spark_secret(secret: bytes) -> str:
+    """What a standalone Spark cluster has as spark.authenticate.secret, for the cluster with this secret."""
+    return derived_key(secret, "Spark").hex()
 
 
 def write_private(path: Path, content: bytes) -> None:

@@ -15,11 +15,12 @@ START_TIMEOUT_S = 60
 
 
 class SparkCluster:
-    """One master and `workers` workers of one core each. Use it as a context manager."""
+    """One master and `workers` workers of one core each, all with this spark-defaults.conf. Use it as a context manager."""
 
-    def __init__(self, folder: Path, workers: int) -> None:
+    def __init__(self, folder: Path, workers: int, configuration: str) -> None:
         self._folder = folder
-        folder.mkdir(parents=True)
+        (folder / "conf").mkdir(parents=True)
+        (folder / "conf" / "spark-defaults.conf").write_text(configuration)
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
@@ -49,6 +50,7 @@ class SparkCluster:
         """Start a daemon and wait until its log shows `sign`."""
         home = Path(pyspark.__file__).parent
         environment = os.environ | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
+        environment["SPARK_CONF_DIR"] = str(self._folder / "conf")
         environment["SPARK_DAEMON_JAVA_OPTS"] = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
         environment["SPARK_DAEMON_MEMORY"] = "256m"
         process = subprocess.Popen(

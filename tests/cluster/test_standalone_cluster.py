@@ -9,11 +9,15 @@ import psutil
 from backend.connections import PATIENCE_S
 from tests.cluster.spark_cluster import SparkCluster
 from tests.cluster.test_crashes import Writers, check, start, victims
+from tests.cluster.test_serve import run
 from tests.serving import MillraceServer
 
 
 def test_workers_in_executors_of_a_spark_cluster_survive_kills(tmp_path: Path) -> None:
-    with SparkCluster(tmp_path / "spark", workers=2) as spark:
+    shown = run("spark-secret", f"--data={tmp_path / 'data'}")
+    assert shown.stdout.startswith("spark.authenticate true\n")
+    secret = shown.stdout.split()[-1]
+    with SparkCluster(tmp_path / "spark", 2, shown.stdout) as spark:
         server = start(tmp_path / "data", f"--master={spark.master}")
         try:
             for shard in server.status()["shards"]:
@@ -21,6 +25,8 @@ def test_workers_in_executors_of_a_spark_cluster_survive_kills(tmp_path: Path) -
                     " ".join(parent.cmdline()) for parent in psutil.Process(shard["process"]).parents()
                 ]
                 assert any("CoarseGrainedExecutorBackend" in command for command in commands)
+            everybody_sees = [" ".join(each.info["cmdline"] or ()) for each in psutil.process_iter(["cmdline"])]
+            assert not [command for command in everybody_sees if secret in command]
             writers = Writers(server)
             try:
                 writers.await_more(20)
