@@ -14,18 +14,19 @@ import decimal
 import math
 import sys
 from bisect import bisect_left, insort
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
 from typing import Any
 
-from dataflow import documents
+from dataflow import documents, group_concat
 from dataflow.comparison import order_key
 from dataflow.errors import Unsupported
 from dataflow.functions.arithmetic import divide_decimal
 from dataflow.node import AggregateFunction
 from dataflow.ordering import entry_key, order_source
+from dataflow.result_limits import DIVISION_DIGITS
 from dataflow.sorting import sort_in_pieces
 from dataflow.source import Source
 from dataflow.types import INTEGERS, REALS, Kind, SqlType
@@ -113,7 +114,7 @@ def _exact_sum(total: Any, count: int, scale: int) -> Decimal | None:
 def _exact_average(total: Any, count: int, scale: int) -> Decimal | None:
     if not count:
         return None
-    average = divide_decimal(total, count)
+    average = divide_decimal(total, count, max(DIVISION_DIGITS, scale))
     assert average is not None
     return _WIDE.quantize(average, Decimal(1).scaleb(-scale))
 
@@ -321,15 +322,16 @@ def _group_concat(function: AggregateFunction) -> Accumulator:
 def _concatenated(bag: OrderedBag, function: AggregateFunction) -> str | None:
     if not bag.counts:
         return None
-    texts: list[str] = []
+    texts = _unique(bag) if function.distinct else (entry[-1] for entry in bag.entries for _ in range(bag.counts[entry]))
+    return group_concat.concatenated(texts, function.separator, function.bytes_max)
+
+
+def _unique(bag: OrderedBag) -> Iterator[str]:
     seen: set[Any] = set()
     for entry in bag.entries:
-        if not function.distinct:
-            texts.extend([entry[-1]] * bag.counts[entry])
-        elif entry[-2] not in seen:
+        if entry[-2] not in seen:
             seen.add(entry[-2])
-            texts.append(entry[-1])
-    return function.separator.join(texts)[: function.length_max]
+            yield entry[-1]
 
 
 def _json_array(function: AggregateFunction) -> Accumulator:
@@ -344,7 +346,7 @@ def _json_array(function: AggregateFunction) -> Accumulator:
 
     def finish(bag: OrderedBag) -> str | None:
         found = [each[-1] for each in bag.entries for _ in range(bag.counts[each])]
-        return f"[{', '.join(found)}]" if found else None
+        return group_concat.json_array(found, function.bytes_max)
 
     return Accumulator(("OrderedBag()",), absorb, lambda code, slots: f"{code.constant(finish)}({slots[0]})")
 
@@ -363,8 +365,9 @@ def _json_object(function: AggregateFunction) -> Accumulator:
 
     def finish(bag: OrderedBag) -> str | None:
         members: dict[str, str] = dict(bag.entries)
-        pairs = (f"{documents.dumps(each)}: {value}" for each, value in members.items())
-        return documents.normalise("{" + ", ".join(pairs) + "}") if members else None
+        pairs = [f"{documents.dumps(each)}: {value}" for each, value in members.items()]
+        found = group_concat.json_object(pairs, function.bytes_max)
+        return None if found is None else documents.normalise(found)
 
     return Accumulator(("OrderedBag()",), absorb, lambda code, slots: f"{code.constant(finish)}({slots[0]})")
 

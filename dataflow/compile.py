@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any, TypeVar
 
 from dataflow import numerals
@@ -28,6 +29,8 @@ from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Column, Expression, Literal, Parameter, columns_of, walk
 from dataflow.fragment import Fragment
 from dataflow.functions.registry import is_volatile, lookup
+from dataflow.notices import overheard
+from dataflow.result_limits import PACKET_BYTES_MAX, Size, bounded
 from dataflow.types import NUMBERS, TEMPORALS, TEXTS, Kind, Row, SqlType, Value
 
 Parameters = Sequence[Value]
@@ -35,6 +38,8 @@ Emitted = TypeVar("Emitted")
 NULL_FRAGMENT = Fragment("None", nullable=True, atomic=True)
 _DEPTH_MAX = 20
 """Deeper expressions are split into several functions: Python's parser has a limit."""
+FOLDED_LENGTH_MAX = 1 << 16
+"""Longer constants are computed when they are needed, and not kept with the plan."""
 _EXACT_DECIMALS = frozenset({"+", "-", "*", "%", "mod", "negate", "cast", "sum", "abs"})
 
 
@@ -45,7 +50,8 @@ class Emitter:
     the variable `row`. `namespace` collects the constants the source refers to by name. With
     `hoist`, conversions of parameters go to `prelude`, statements that the caller puts at
     the top of its function, once for all rows. With `division_errors`, dividing by zero is
-    error 1365 instead of NULL: what strict mode wants for values that are to be stored.
+    error 1365 instead of NULL: what strict mode wants for values that are to be stored. What is
+    longer than `packet_bytes_max` is NULL.
     """
 
     def __init__(
@@ -56,6 +62,7 @@ class Emitter:
         namespace: dict[str, Any] | None = None,
         hoist: bool = False,
         division_errors: bool = False,
+        packet_bytes_max: int = PACKET_BYTES_MAX,
     ) -> None:
         self.row = row
         self.parameters = parameters
@@ -63,12 +70,14 @@ class Emitter:
         self.namespace: dict[str, Any] = {} if namespace is None else namespace
         self.hoist = hoist
         self.division_errors = division_errors
+        self.packet_bytes_max = packet_bytes_max
         self.prelude: list[str] = []
         self._hoisted: dict[str, Fragment] = {}
         self._names: dict[int, str] = {}
         self._kept: list[object] = []
         self._temporaries = 0
         self._depth = 0
+        self._not_folded: dict[int, Expression] = {}
 
     # -- what code generators call
 
@@ -176,6 +185,13 @@ class Emitter:
             fragments, lambda *names: f"{name}({', '.join(names)})", result_nullable=result_nullable
         )
 
+    def bounded(self, node: Call, body: Callable[..., Any], size: Size | None) -> Callable[..., Any]:
+        """`body` of a function that can make long values of short ones; see `dataflow.result_limits`."""
+        length = node.type.length
+        if length is not None and length * 4 <= self.packet_bytes_max:
+            return partial(body, bytes_max=self.packet_bytes_max) if size is None else body
+        return bounded(node.function, body, size, self.packet_bytes_max)
+
     def propagate(
         self,
         fragments: Sequence[Fragment],
@@ -260,7 +276,7 @@ class Emitter:
 
     def _outline(self, expression: Call) -> Fragment:
         """The expression as a function of its own."""
-        inner = Emitter(division_errors=self.division_errors)
+        inner = self._inner()
         used = sorted(columns_of(expression))
         inner.columns = {index: f"r[{position}]" for position, index in enumerate(used)}
         body = inner.emit(expression).source
@@ -269,17 +285,29 @@ class Emitter:
         return Fragment(f"{function}(({row}{',' if used else ''}), {self.parameters})")
 
     def _fold(self, expression: Call) -> Fragment | None:
-        """The value of a call on constants, unless computing it is an error (said when it is run)."""
+        """The value of a call on constants, unless computing it is an error or has something to say (both when it is run)."""
         if not _is_foldable(expression):
             return None
-        inner = Emitter(division_errors=self.division_errors)
+        if id(expression) in self._not_folded:
+            return None
+        inner = self._inner()
         function = lookup(expression.function)
         try:
-            source = self._nested(lambda: function.emit(inner, expression)).source
-            value = _define("constant", f"    return {source}", inner.namespace)((), ())
+            with overheard() as heard:
+                source = self._nested(lambda: function.emit(inner, expression)).source
+                value = _define("constant", f"    return {source}", inner.namespace)((), ())
+            if not heard and not (isinstance(value, str | bytes) and len(value) > FOLDED_LENGTH_MAX):
+                return self.literal(value)
         except Exception:
-            return None
-        return self.literal(value)
+            pass
+        self._not_folded[id(expression)] = expression
+        return None
+
+    def _inner(self) -> Emitter:
+        """For a part of the expression that becomes a function of its own."""
+        inner = Emitter(division_errors=self.division_errors, packet_bytes_max=self.packet_bytes_max)
+        inner._not_folded = self._not_folded
+        return inner
 
     def _hoist(self, inner: Fragment, function: Callable[[Any], Any]) -> Fragment:
         source = self.apply(function, [inner]).source

@@ -112,8 +112,8 @@ class Order:
 class AggregateFunction:
     """One output of an aggregate; see `dataflow.accumulator` for the functions.
 
-    `type` is the result's: it decides DECIMAL or DOUBLE arithmetic and the scale. `order`,
-    `separator` and `length_max` (characters) are GROUP_CONCAT's.
+    `type` is the result's: it decides DECIMAL or DOUBLE arithmetic and the scale. `order` and
+    `separator` are GROUP_CONCAT's. `bytes_max` bounds its text, and the documents of JSON's aggregates.
     """
 
     function: str
@@ -122,7 +122,7 @@ class AggregateFunction:
     distinct: bool = False
     order: tuple[Order, ...] = ()
     separator: str = ","
-    length_max: int = 1024
+    bytes_max: int = 1024
 
 
 @dataclass(frozen=True)

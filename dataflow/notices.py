@@ -7,6 +7,8 @@ statement that writes in strict mode cannot go on where a value was not what it 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 from dataflow.errors import Condition, InvalidStatement
@@ -36,6 +38,17 @@ def listen(strict: bool = False) -> Heard:
 
 def ignore() -> None:
     _heard.set(None)
+
+
+@contextmanager
+def overheard() -> Iterator[Heard]:
+    """What is said meanwhile goes here, and to nobody else."""
+    heard = Heard()
+    token = _heard.set(heard)
+    try:
+        yield heard
+    finally:
+        _heard.reset(token)
 
 
 def is_silent() -> bool:

@@ -27,6 +27,8 @@ _INTEGER = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)")
 _SINGLE = struct.Struct("<f")
 _EXPONENT_FROM = 15
 """Up to this many digits before the point, and zeros after it, are written out; more if a fraction follows."""
+DECIMAL_DIGITS_MAX = 81
+"""What MySQL computes with."""
 
 
 def format_double(value: float) -> str:
@@ -83,14 +85,31 @@ def read_real(text: str) -> float:
 def read_decimal(text: str) -> Decimal:
     found = _REAL.match(text)
     cut("DECIMAL", text, 0 if found is None else found.end())
-    return Decimal(found[1]) if found is not None else Decimal(0)
+    return _bounded_decimal(found[1]) if found is not None else Decimal(0)
+
+
+def _bounded_decimal(text: str) -> Decimal:
+    """What no DECIMAL could hold is as large as one can be, or 0: nobody has to write out its zeros."""
+    try:
+        value = Decimal(text)
+    except InvalidOperation:  # an exponent that even this type has no room for
+        value = Decimal("0" if "e-" in text.lower() else "-1e1000" if text.startswith("-") else "1e1000")
+    if value.adjusted() < DECIMAL_DIGITS_MAX:
+        return value if value.adjusted() > -DECIMAL_DIGITS_MAX else Decimal(0)
+    return Decimal("9" * DECIMAL_DIGITS_MAX).copy_sign(value)
+
+
+def whole_number(text: str) -> int:
+    """An integer of any number of digits, right as far as any type needs it: from 30 digits on they do not matter."""
+    sign = text[:1] if text[:1] in ("-", "+") else ""
+    return int(sign + (text[len(sign) :].lstrip("0")[:30] or "0"))
 
 
 def read_integer(text: str) -> int:
     """The integer `text` starts with; a fraction or exponent after it is not looked at."""
     found = _INTEGER.match(text)
     cut("INTEGER", text, 0 if found is None else found.end())
-    return max(INT64_MIN, min(int(found[1]), UINT64_MAX)) if found is not None else 0
+    return max(INT64_MIN, min(whole_number(found[1]), UINT64_MAX)) if found is not None else 0
 
 
 def cut(kind: str, text: str, end: int) -> None:

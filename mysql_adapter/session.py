@@ -39,7 +39,7 @@ from mysql_adapter.select_limit import select_limit
 from mysql_adapter.statements.accounts import check_password
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.select_into import may_select_into, select_into
-from mysql_adapter.variables import Variables, settings_of
+from mysql_adapter.variables import RESULT_VARIABLES, Variables, settings_of
 
 if TYPE_CHECKING:
     from mysql_adapter.answers import ResultFormat
@@ -116,6 +116,7 @@ class Session:
             bool(get("foreign_key_checks")),
             self.time_zone,
             int(str(get("cte_max_recursion_depth"))),
+            *[int(str(get(name))) for name in RESULT_VARIABLES],
         )
         if self._owner:
             self.settings = replace(self.settings, owner=self._owner)

@@ -15,6 +15,8 @@ from controller.system_variables import VARIABLES, VERSION, Shape, Variable
 from dataflow.collation.names import canonical
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.modes import Modes
+from dataflow.notices import say
+from dataflow.result_limits import ResultSettings
 from dataflow.types import DEFAULT_COLLATION, Value
 from mysql_adapter.charsets import charset_of, collation_of
 
@@ -146,7 +148,10 @@ def _flag(variable: Variable, value: Value) -> int:
 
 def _number(variable: Variable, value: Value) -> int:
     if isinstance(value, int):
-        return value
+        least, most = _RANGES.get(variable.name, (value, value))
+        if not least <= value <= most:
+            say(Condition.TRUNCATED_VALUE, variable.name, value)
+        return max(least, min(value, most))
     if isinstance(value, float | Decimal) and variable.name in ("timestamp", "long_query_time"):
         return int(value)
     raise InvalidStatement(Condition.WRONG_TYPE_FOR_VARIABLE, variable.name)
@@ -184,9 +189,21 @@ def sql_mode(value: Value) -> str:
     return ",".join(name for name in SQL_MODES if name in names)
 
 
+RESULT_VARIABLES = ("max_allowed_packet", "group_concat_max_len", "div_precision_increment", "default_week_format")
+"""Those of `ResultSettings`, in its order."""
+GLOBAL_TO_SET = frozenset({"max_allowed_packet", "net_buffer_length"})
+"""A session has them as they were when it began."""
+_RANGES = {
+    "max_allowed_packet": (1024, 1 << 30),
+    "group_concat_max_len": (4, (1 << 64) - 1),
+    "div_precision_increment": (0, 30),
+    "default_week_format": (0, 7),
+}
+
+
 @lru_cache(maxsize=256)
 def settings_of(
-    sql_mode: str, collation: str, foreign_key_checks: bool, time_zone: str, recursion_depth_max: int
+    sql_mode: str, collation: str, foreign_key_checks: bool, time_zone: str, recursion_depth_max: int, *results: int
 ) -> tuple[Settings, Modes]:
     """What statements are planned and run with."""
     try:
@@ -195,5 +212,8 @@ def settings_of(
         # A character set that only the connection knows: compare by the default.
         collation = DEFAULT_COLLATION
     names = frozenset(name for name in sql_mode.split(",") if name)
-    settings = Settings(names, collation, foreign_key_checks, time_zone, recursion_depth_max=recursion_depth_max)
+    settings = Settings(
+        names, collation, foreign_key_checks, time_zone,
+        recursion_depth_max=recursion_depth_max, results=ResultSettings(*results),
+    )  # fmt: skip
     return settings, Modes.parse(sql_mode, time_zone)

@@ -20,6 +20,7 @@ from dataflow.errors import Unsupported
 from dataflow.expression import Expression, Literal
 from dataflow.functions import call
 from dataflow.functions.arithmetic import divide_decimal
+from dataflow.result_limits import DIVISION_DIGITS
 from dataflow.types import INT, NUMBERS, REALS, Kind, SqlType, Value
 
 EXACT = Context(prec=120, rounding=ROUND_HALF_UP)
@@ -60,6 +61,7 @@ class ExactSum:
     """SUM and AVG of integers and decimals; `divide` makes it the average."""
 
     def __init__(self, type_: SqlType, divide: bool) -> None:
+        self.scale = type_.scale
         self.quantum = Decimal(1).scaleb(-type_.scale)
         self.divide = divide
         self.count = 0
@@ -75,7 +77,7 @@ class ExactSum:
             return None
         total = Decimal(self.total)
         if self.divide:
-            total = divide_decimal(total, self.count) or total
+            total = divide_decimal(total, self.count, max(DIVISION_DIGITS, self.scale)) or total
         return EXACT.quantize(total, self.quantum)
 
 
@@ -216,9 +218,9 @@ def accumulator(aggregate: Aggregate) -> tuple[tuple[Expression, ...], Callable[
         order = tuple(item.expression for item in aggregate.order_by)
         return (argument, *order), collection.group_concat(aggregate)
     if function == "json_arrayagg":
-        return (argument,), collection.json_array(argument.type)
+        return (argument,), collection.json_array(argument.type, aggregate.bytes_max)
     if function == "json_objectagg":
-        return (argument, *aggregate.rest), collection.json_object(argument.type, aggregate.rest[0].type)
+        return (argument, *aggregate.rest), collection.json_object(argument.type, aggregate.rest[0].type, aggregate.bytes_max)
     if aggregate.rest:
         arguments = (argument, *aggregate.rest)
         return arguments, collection.count_distinct_rows([each.type for each in arguments])

@@ -10,9 +10,10 @@ from dataflow import documents
 from dataflow.comparison import equality_key, sort_key
 from dataflow.conversion import Domain, conversion
 from dataflow.errors import Condition, InvalidStatement
+from dataflow.group_concat import concatenated
+from dataflow.group_concat import json_array as json_array_of
+from dataflow.group_concat import json_object as json_object_of
 from dataflow.types import Row, SqlType, Value
-
-GROUP_CONCAT_BYTES_MAX = 1 << 20
 
 
 class CountDistinctRows:
@@ -39,11 +40,13 @@ class GroupConcat:
         distinct: Callable[[Any], Any] | None,
         order: Sequence[tuple[Callable[[Any], Any], bool]],
         separator: str,
+        bytes_max: int,
     ) -> None:
         self.to_text = to_text
         self.distinct = distinct
         self.order = order
         self.separator = separator
+        self.bytes_max = bytes_max
         self.rows: list[Row] = []
 
     def add(self, values: Any) -> None:
@@ -63,31 +66,31 @@ class GroupConcat:
         for position in range(len(self.order), 0, -1):
             key, descending = self.order[position - 1]
             rows.sort(key=lambda row: key(row[position]), reverse=descending)
-        texts = [row[0] if self.to_text is None else self.to_text(row[0]) for row in rows]
-        joined = self.separator.join(texts)  # type: ignore[arg-type]
-        encoded = joined.encode("utf-8", "surrogateescape")
-        if len(encoded) <= GROUP_CONCAT_BYTES_MAX:
-            return joined
-        return encoded[:GROUP_CONCAT_BYTES_MAX].decode("utf-8", "ignore")
+        texts = (str(row[0]) if self.to_text is None else self.to_text(row[0]) for row in rows)
+        return concatenated(texts, self.separator, self.bytes_max)
 
 
 class JsonArray:
-    def __init__(self, to_json: Callable[[Any], str] | None) -> None:
+    def __init__(self, to_json: Callable[[Any], str] | None, bytes_max: int) -> None:
         self.to_json = to_json
+        self.bytes_max = bytes_max
         self.documents: list[str] = []
 
     def add(self, value: Value) -> None:
         self.documents.append(_document(value, self.to_json))
 
     def result(self) -> Value:
-        return f"[{', '.join(self.documents)}]" if self.documents else None
+        return json_array_of(self.documents, self.bytes_max)
 
 
 class JsonObject:
     """Of several members with the same name the last one stays."""
 
-    def __init__(self, to_text: Callable[[Any], str] | None, to_json: Callable[[Any], str] | None) -> None:
+    def __init__(
+        self, to_text: Callable[[Any], str] | None, to_json: Callable[[Any], str] | None, bytes_max: int
+    ) -> None:
         self.to_text = to_text
+        self.bytes_max = bytes_max
         self.to_json = to_json
         self.members: dict[str, str] = {}
 
@@ -99,10 +102,9 @@ class JsonObject:
         self.members[str(text)] = _document(value, self.to_json)
 
     def result(self) -> Value:
-        if not self.members:
-            return None
-        members = (f"{documents.dumps(name)}: {document}" for name, document in self.members.items())
-        return documents.normalise("{" + ", ".join(members) + "}")
+        members = [f"{documents.dumps(name)}: {document}" for name, document in self.members.items()]
+        found = json_object_of(members, self.bytes_max)
+        return None if found is None else documents.normalise(found)
 
 
 def _document(value: Value, to_json: Callable[[Any], str] | None) -> str:
@@ -123,15 +125,15 @@ def group_concat(aggregate: Aggregate) -> Callable[[], GroupConcat]:
     distinct = None
     if aggregate.distinct:
         distinct = equality_key(aggregate.argument.type) or (lambda value: value)
-    return lambda: GroupConcat(to_text, distinct, order, aggregate.separator)
+    return lambda: GroupConcat(to_text, distinct, order, aggregate.separator, aggregate.bytes_max)
 
 
-def json_array(type_: SqlType) -> Callable[[], JsonArray]:
+def json_array(type_: SqlType, bytes_max: int) -> Callable[[], JsonArray]:
     to_json = conversion(type_, Domain.JSON_VALUE).function
-    return lambda: JsonArray(to_json)
+    return lambda: JsonArray(to_json, bytes_max)
 
 
-def json_object(key: SqlType, value: SqlType) -> Callable[[], JsonObject]:
+def json_object(key: SqlType, value: SqlType, bytes_max: int) -> Callable[[], JsonObject]:
     to_text = conversion(key, Domain.TEXT).function
     to_json = conversion(value, Domain.JSON_VALUE).function
-    return lambda: JsonObject(to_text, to_json)
+    return lambda: JsonObject(to_text, to_json, bytes_max)

@@ -21,6 +21,7 @@ from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Column, Expression, Literal, Parameter
 from dataflow.functions import call
 from dataflow.node import AggregateFunction, Order
+from dataflow.result_limits import planned
 from dataflow.types import (
     BIGINT,
     BIGINT_UNSIGNED,
@@ -106,9 +107,6 @@ class Grouping:
         return InvalidStatement(condition, number, clause, name)
 
 
-GROUP_CONCAT_LENGTH_MAX = 1 << 20
-
-
 def read_aggregate(name: str, node: Any, translator: Translator) -> Aggregate:
     """The aggregate that a call is; `translator` reads its arguments."""
     return _group_concat(node, translator) if name == "group_concat" else _aggregate(name, node, translator)
@@ -122,7 +120,7 @@ def node_function(found: Aggregate) -> AggregateFunction:
     order = tuple(Order(item.expression, item.descending) for item in found.order_by)
     distinct = found.distinct and found.function not in ("min", "max")
     return AggregateFunction(
-        found.function, arguments, found.type, distinct, order, found.separator, GROUP_CONCAT_LENGTH_MAX
+        found.function, arguments, found.type, distinct, order, found.separator, found.bytes_max
     )
 
 
@@ -149,7 +147,8 @@ def _aggregate(name: str, node: Any, translator: Translator) -> Aggregate:
         argument = as_number(argument)
         if argument.type.kind is Kind.DECIMAL and not distinct:
             argument = call("unsettled", argument)
-    return Aggregate(function, argument, aggregate_type(function, argument.type), distinct, tuple(rest))
+    bytes_max = planned().packet_bytes_max
+    return Aggregate(function, argument, aggregate_type(function, argument.type), distinct, tuple(rest), bytes_max=bytes_max)
 
 
 def _group_concat(node: Any, translator: Translator) -> Aggregate:
@@ -176,6 +175,7 @@ def _group_concat(node: Any, translator: Translator) -> Aggregate:
         distinct,
         order_by=items,
         separator="," if separator is None else separator.this,
+        bytes_max=planned().group_concat_bytes_max,
     )
 
 
@@ -190,7 +190,8 @@ def aggregate_type(function: str, argument: SqlType) -> SqlType:
                 return DOUBLE
             if function == "sum":
                 return decimal(min(digits + 22, 65), argument.scale)
-            return decimal(min(digits + 4, 65), min(argument.scale + 4, 30))
+            added = planned().division_digits
+            return decimal(min(digits + added, 65), min(argument.scale + added, 30))
         case "bit_and" | "bit_or" | "bit_xor":
             return BIGINT_UNSIGNED
         case "group_concat":

@@ -107,7 +107,7 @@ class Aggregate:
 
     Its arguments read the table's row. `rest` are further ones: COUNT(DISTINCT a, b, …) counts
     rows without a NULL among them, JSON_OBJECTAGG(key, value) has its value there.
-    `order_by` and `separator` are GROUP_CONCAT's.
+    `order_by` and `separator` are GROUP_CONCAT's; `bytes_max` bounds its text, and the documents of JSON's aggregates.
     """
 
     function: str
@@ -117,6 +117,7 @@ class Aggregate:
     rest: tuple[Expression, ...] = ()
     order_by: tuple[OrderItem, ...] = ()
     separator: str = ","
+    bytes_max: int = 1024
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from controller.sql.temporary import with_temporary
 from controller.sql.user_variables import assignments_of
 from controller.sql.writes import WritePlanner
 from dataflow.errors import Condition, InvalidStatement
+from dataflow.result_limits import planning_for
 from dataflow.schema import Table
 from dataflow.types import SqlType, Value, text
 
@@ -59,6 +60,7 @@ def plan(
         raise syntax_error(sql, sql.find("?"))  # a `?` in a text statement
     assigned, initial = assignments_of(tree) if ":=" in sql else (frozenset(), [])
 
+    @planning_for(settings.results)
     def planned() -> Plan:
         parameters = Parameters(types if types is not None else [None] * count, is_prepared)
         parameters.assigned = assigned

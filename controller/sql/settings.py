@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dataflow.result_limits import DEFAULT_RESULTS, ResultSettings
 from dataflow.types import DEFAULT_COLLATION
 
 DEFAULT_SQL_MODE = frozenset(
@@ -36,6 +37,7 @@ class Settings:
     recursion_depth_max: int = 1000
     variables: tuple[tuple[str, str], ...] = ()
     unborn: str = ""
+    results: ResultSettings = DEFAULT_RESULTS
 
     @property
     def ansi_quotes(self) -> bool:

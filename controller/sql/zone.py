@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 
 from dataflow.expression import Call, Column, Expression, Literal, columns_of
 from dataflow.functions import call
-from dataflow.types import DATES, STRINGS, TEMPORALS, Kind, text
+from dataflow.result_limits import planned
+from dataflow.types import DATES, INT, STRINGS, TEMPORALS, Kind, text
 
 _UTC = frozenset({"UTC", "+00:00", "-00:00", "SYSTEM"})
 _COMPARABLE = (STRINGS | TEMPORALS) - {Kind.TIME}
@@ -58,9 +59,11 @@ def dated(operands: Sequence[Expression], today: Callable[[], Expression]) -> li
 
 
 def called(name: str, arguments: Sequence[Expression], zone: str) -> Expression:
-    """A call of a function, among them the two that count seconds since 1970, which are UTC's."""
+    """A call of a function as the session means it: the two that count seconds since 1970 are UTC's."""
     if name == "unix_timestamp" and arguments:
         return call(name, in_utc(arguments[0], zone))
+    if name == "week" and len(arguments) == 1 and planned().week_format:
+        return call(name, arguments[0], Literal(planned().week_format, INT))
     if name == "from_unixtime" and not is_utc(zone):
         moment = call("from_utc", call(name, arguments[0]), _name(zone))
         return call("date_format", moment, arguments[1]) if len(arguments) > 1 else moment

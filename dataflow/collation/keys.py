@@ -14,10 +14,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache
 
 from dataflow.collation.names import BY_NAME, canonical
 from dataflow.collation.weights import weights
+from dataflow.short_cache import kept_if_short
 
 Key = Callable[[str], bytes]
 UNICODE_COLLATIONS = ("utf8mb3_", "utf8mb4_", "ucs2_unicode", "utf16_unicode", "utf32_unicode")
@@ -90,7 +91,7 @@ def _multi_level(levels: int) -> Key:
 
     parts = [lower(level) for level in range(1, levels)]
 
-    @lru_cache(maxsize=1024)
+    @kept_if_short(1024)
     def key(text: str) -> bytes:
         return b"\0\0".join(
             [b"".join([first[character] for character in text])]

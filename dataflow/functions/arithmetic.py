@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_DOWN, Decimal
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from dataflow.conversion import Domain, number_type
@@ -17,13 +18,11 @@ from dataflow.functions.registry import Arguments, Fragment, Infer, special
 from dataflow.inference import DECIMAL_DIGITS_MAX, DECIMAL_SCALE_MAX, integer_digits, literal_value
 from dataflow.notices import say
 from dataflow.numerals import EXACT, INT64_MAX, INT64_MIN, UINT64_MAX
+from dataflow.result_limits import DIVISION_DIGITS, planned
 from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, INTEGER_BYTES, INTEGERS, Kind, SqlType, decimal
 
 if TYPE_CHECKING:
     from dataflow.compile import Emitter
-
-DIVISION_DIGITS = 4
-"""MySQL's div_precision_increment: how many digits a division adds to its dividend's."""
 
 
 def operand_type(expression: Expression) -> SqlType:
@@ -165,7 +164,7 @@ def _division_type(arguments: Arguments) -> SqlType:
     if _class_of(arguments) is Kind.DOUBLE:
         return DOUBLE
     dividend, divisor = (operand_type(argument) for argument in arguments)
-    scale = min(dividend.scale + DIVISION_DIGITS, DECIMAL_SCALE_MAX)
+    scale = min(dividend.scale + planned().division_digits, DECIMAL_SCALE_MAX)
     digits = _whole(arguments[0]) + divisor.scale + scale
     return decimal(min(digits, DECIMAL_DIGITS_MAX), scale, dividend.unsigned and divisor.unsigned)
 
@@ -177,14 +176,14 @@ def _digits(value: int | Decimal) -> int:
     return max(-exponent, 0) if isinstance(exponent, int) else 0
 
 
-def divide_decimal(left: int | Decimal, right: int | Decimal) -> Decimal | None:
-    """MySQL computes in words of nine digits and cuts the rest."""
+def divide_decimal(left: int | Decimal, right: int | Decimal, added: int = DIVISION_DIGITS) -> Decimal | None:
+    """MySQL computes in words of nine digits, at least `added` more than the dividend has, and cuts the rest."""
     if not right:
         say(Condition.DIVISION_BY_ZERO)
         return None
     one, two = _digits(left), _digits(right)
     padded_one, padded_two = -(-one // 9) * 9, -(-two // 9) * 9
-    more = max(0, DIVISION_DIGITS - (padded_one - one) - (padded_two - two))
+    more = max(0, added - (padded_one - one) - (padded_two - two))
     digits = -(-(padded_one + padded_two + more) // 9) * 9
     return EXACT.divide(Decimal(left), Decimal(right)).quantize(Decimal(1).scaleb(-digits), ROUND_DOWN, EXACT)
 
@@ -216,7 +215,12 @@ def _refuse_zero(value: int | float | Decimal) -> int | float | Decimal:
 def divide(emitter: Emitter, call: Call) -> Fragment:
     is_real = call.type.kind is Kind.DOUBLE
     sides = [emitter.convert(argument, Domain.REAL if is_real else Domain.NUMBER) for argument in call.arguments]
-    return emitter.apply(divide_real if is_real else divide_decimal, _divisor(emitter, sides))
+    if is_real:
+        return emitter.apply(divide_real, _divisor(emitter, sides))
+    dividend = operand_type(call.arguments[0]).scale
+    if call.type.scale == min(dividend + DIVISION_DIGITS, DECIMAL_SCALE_MAX):
+        return emitter.apply(divide_decimal, _divisor(emitter, sides))
+    return emitter.apply(partial(divide_decimal, added=call.type.scale - dividend), _divisor(emitter, sides))
 
 
 def _whole_division_type(arguments: Arguments) -> SqlType:

@@ -63,6 +63,9 @@ def emit_cast(emitter: Emitter, node: Call) -> Fragment:
     inner = emitter.emit(expression) if node.type.kind in NUMBERS else emitter.settled(expression)
     if function is None or inner.source == "None":
         return inner
+    if node.type.kind is Kind.BINARY:  # is as long as it says, whatever the value
+        length = node.type.length or 0
+        return emitter.apply(emitter.bounded(node, function, lambda value: length), [inner])
     return emitter.apply(function, [inner], result_nullable=nullable)
 
 
@@ -128,7 +131,7 @@ def _integer_text(value: str) -> int:
     found = _INTEGER_TEXT.match(value)
     if found is None or found.end() < len(value):
         numerals.cut("INTEGER", value, found.end() if found else 0)
-    return int(found[1] + found[2]) if found else 0
+    return numerals.whole_number(found[1] + found[2]) if found else 0
 
 
 def _unknown_integer(value: Any) -> int:
@@ -239,6 +242,18 @@ def _collated_type(arguments: Arguments) -> SqlType:
     if source.kind in TEXTS:
         return SqlType(source.kind, source.length, collation=collation)
     return text(source.length if source.kind in STRINGS else None, collation)
+
+
+@special("limited", least=2, most=2, result=lambda arguments: arguments[0].type)
+def limited(emitter: Emitter, node: Call) -> Fragment:
+    """The first argument under another max_allowed_packet than the default; see `dataflow.result_limits`."""
+    value = node.arguments[1]
+    assert isinstance(value, Literal) and isinstance(value.value, int)
+    before, emitter.packet_bytes_max = emitter.packet_bytes_max, value.value
+    try:
+        return emitter.emit(node.arguments[0])
+    finally:
+        emitter.packet_bytes_max = before
 
 
 @special("collate", least=2, most=2, result=_collated_type)

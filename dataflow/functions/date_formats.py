@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from dataflow.expression import Call
 from dataflow.functions.date_parts import DAY_NAMES, MONTH_NAMES, unit_name, week_of
 from dataflow.functions.registry import Domain, Fragment, function, special
+from dataflow.short_cache import kept_if_short
 from dataflow.temporal import HOUR, MINUTE, SECOND, to_days, unpack
 from dataflow.types import text
 
@@ -94,7 +94,7 @@ _DATE_ONLY: dict[str, Callable[[Parts], str]] = {
 }
 
 
-@lru_cache(maxsize=256)
+@kept_if_short(256)
 def _pieces(layout: str) -> tuple[str | Callable[[Parts], str], ...]:
     """Literal texts and what to put between them; an unknown letter stands for itself."""
     pieces: list[str | Callable[[Parts], str]] = []
@@ -110,7 +110,12 @@ def _format(parts: Parts, layout: str) -> str | None:
         return None
 
 
-@function("date_format", arguments=(Domain.DATETIME, Domain.TEXT), result=text())
+def _layout_size(value: int, layout: str) -> int:
+    """What the pieces of a layout take while they are put together."""
+    return 64 * len(layout)
+
+
+@function("date_format", arguments=(Domain.DATETIME, Domain.TEXT), result=text(), size=_layout_size)
 def date_format(moment: int, layout: str) -> str | None:
     return _format(unpack(moment), layout) if layout else None
 
@@ -118,7 +123,7 @@ def date_format(moment: int, layout: str) -> str | None:
 _NO_TIME = re.compile(r"(?:[^%]|%.)*?%[abDjMUuVvWwXx]", re.DOTALL)
 
 
-@function("time_format", arguments=(Domain.TIME, Domain.TEXT), result=text())
+@function("time_format", arguments=(Domain.TIME, Domain.TEXT), result=text(), size=_layout_size)
 def time_format(value: int, layout: str) -> str | None:
     """The date is zero, so its names and weeks give NULL."""
     if not layout or _NO_TIME.match(layout):

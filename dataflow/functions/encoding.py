@@ -21,6 +21,7 @@ from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Expression
 from dataflow.functions.registry import Domain, Fragment, function, special
 from dataflow.functions.strings import string_function
+from dataflow.result_limits import total
 from dataflow.types import BIGINT, BIGINT_UNSIGNED, BOOLEAN, INT, NUMBERS, Kind, SqlType, text
 
 if TYPE_CHECKING:
@@ -75,12 +76,13 @@ def _hex(value: int | float | Decimal | str | bytes) -> str:
     return (value.encode() if isinstance(value, str) else value).hex().upper()
 
 
-@special("hex", least=1, most=1, result=text())
+@special("hex", least=1, most=1, result=text(), grows=True)
 def hex_digits(emitter: Emitter, node: Call) -> Fragment:
     """Of a number its value, of anything else its bytes; a value of unknown type tells by itself."""
     kind = node.arguments[0].type.kind
     domain = Domain.ANY if kind is Kind.NULL else Domain.NUMBER if kind in NUMBERS else Domain.BYTES
-    return emitter.apply(_hex, [emitter.convert(node.arguments[0], domain)])
+    target = emitter.bounded(node, _hex, lambda value: 2 * total(value))
+    return emitter.apply(target, [emitter.convert(node.arguments[0], domain)])
 
 
 @function("unhex", arguments=(Domain.BYTES,), result=_long_binary)
@@ -90,7 +92,7 @@ def unhex(value: bytes) -> bytes | None:
     return binascii.unhexlify(digits) if re.fullmatch(rb"[0-9A-Fa-f]*", digits) else None
 
 
-@function("to_base64", arguments=(Domain.BYTES,), result=text())
+@function("to_base64", arguments=(Domain.BYTES,), result=text(), size=lambda value: len(value) * 4 // 3)
 def to_base64(value: bytes) -> str:
     """In lines of 76 characters, as in mail."""
     encoded = base64.b64encode(value).decode()
@@ -128,6 +130,8 @@ def conv(value: str, from_base: int, to_base: int) -> str | None:
         if (position := ASCII_DIGITS.index(digit)) >= abs(from_base):
             break
         number = number * abs(from_base) + position
+        if number > UNSIGNED_MAX:  # more digits make no difference
+            break
     negative = match[1] == "-"
     if from_base < 0:
         number = max(-number, -SIGNED_MAX - 1) if negative else min(number, SIGNED_MAX)
@@ -168,7 +172,7 @@ def inet_aton(value: str) -> int | None:
     """Also the short forms: 127.1 is 127.0.0.1."""
     if not re.fullmatch(r"[0-9.]*[0-9]", value, re.ASCII):
         return None
-    parts = [int(part or "0") for part in value.split(".")]
+    parts = [int(part.lstrip("0")[:4] or "0") for part in value.split(".")]
     if max(parts) > 255:
         return None
     if 2 <= len(parts) < 4:

@@ -27,6 +27,7 @@ from dataflow.collation.keys import collation_key
 from dataflow.conversion import Domain
 from dataflow.expression import Expression
 from dataflow.functions.registry import function
+from dataflow.short_cache import kept_if_short
 from dataflow.types import BOOLEAN, DOUBLE, text
 
 LETTERS_MIN, LETTERS_MAX = 3, 84
@@ -62,7 +63,7 @@ def _words(value: str) -> list[str]:
     return [word for word in _WORD.findall(value) if _is_indexed(word)]
 
 
-@lru_cache(maxsize=1024)
+@kept_if_short(1024)
 def _terms(mode: str, query: str) -> tuple[Term, ...]:
     if mode != "boolean":
         return tuple(Term(words=(word,)) for word in dict.fromkeys(_words(query)))
@@ -122,7 +123,7 @@ class _Document:
 
 
 def _keyed(arguments: tuple[Expression, ...], first: int) -> Key:
-    return lru_cache(maxsize=4096)(collation_key(merged_collation(arguments[first:], "match")))
+    return kept_if_short(4096)(collation_key(merged_collation(arguments[first:], "match")))
 
 
 def _name(key: Any) -> str:

@@ -41,11 +41,15 @@ def compress(value: bytes) -> bytes:
     return packed + b"." if packed.endswith(b" ") else packed
 
 
-@function("uncompress", arguments=(Domain.BYTES,), result=BLOB)
+def _uncompressed_size(value: bytes) -> int:
+    return int.from_bytes(value[:4], "little") & 0x3FFFFFFF
+
+
+@function("uncompress", arguments=(Domain.BYTES,), result=BLOB, size=_uncompressed_size)
 def uncompress(value: bytes) -> bytes | None:
     if not value:
         return b""
-    length = int.from_bytes(value[:4], "little") & 0x3FFFFFFF
+    length = _uncompressed_size(value)
     try:
         plain = zlib.decompressobj().decompress(value[4:], length + 1)
     except zlib.error:
@@ -55,4 +59,4 @@ def uncompress(value: bytes) -> bytes | None:
 
 @function("uncompressed_length", arguments=(Domain.BYTES,), result=BIGINT)
 def uncompressed_length(value: bytes) -> int:
-    return int.from_bytes(value[:4], "little") & 0x3FFFFFFF if len(value) > 4 else 0
+    return _uncompressed_size(value) if len(value) > 4 else 0

@@ -15,6 +15,7 @@ from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Expression
 from dataflow.functions.json_paths import Cell, Member, Path, Place, find_one, parse_path
 from dataflow.functions.registry import Domain, Fragment, function, special
+from dataflow.result_limits import total
 from dataflow.types import JSON, SqlType
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def _value(text: str | None) -> Json:
     return None if text is None else loads(text)
 
 
-@function("json_array", rest=Domain.JSON_VALUE, nulls=True, result=JSON)
+@function("json_array", rest=Domain.JSON_VALUE, nulls=True, result=JSON, size=total)
 def json_array(*values: str | None) -> str:
     return f"[{', '.join(['null' if value is None else value for value in values])}]"
 
@@ -50,11 +51,11 @@ def _json_object(*items: str | None) -> str:
     return dumps({str(key): _value(value) for key, value in zip(keys, values)})
 
 
-@special("json_object", least=0, most=None, result=_pairs_after("json_object", 0))
+@special("json_object", least=0, most=None, result=_pairs_after("json_object", 0), grows=True)
 def json_object(emitter: Emitter, node: Call) -> Fragment:
     domains = (Domain.TEXT, Domain.JSON_VALUE)
     fragments = [emitter.convert(argument, domains[at % 2]) for at, argument in enumerate(node.arguments)]
-    return emitter.apply(_json_object, fragments, nulls=True, result_nullable=False)
+    return emitter.apply(emitter.bounded(node, _json_object, total), fragments, nulls=True)
 
 
 @function(
@@ -153,11 +154,11 @@ def _register(name: str, change: Change) -> None:
             result = change(result, _plain(str(path)), _value(value))
         return dumps(result)
 
-    @special(name, least=3, most=None, result=_pairs_after(name, 1))
+    @special(name, least=3, most=None, result=_pairs_after(name, 1), grows=True)
     def emit(emitter: Emitter, node: Call) -> Fragment:
         domains = [Domain.JSON] + [Domain.TEXT, Domain.JSON_VALUE] * (len(node.arguments) // 2)
         fragments = [emitter.convert(argument, domain) for argument, domain in zip(node.arguments, domains)]
-        return emitter.apply(apply, fragments, nulls=True)
+        return emitter.apply(emitter.bounded(node, apply, lambda document, *pairs: total(*pairs[1::2])), fragments, nulls=True)
 
 
 _register("json_set", _set)
@@ -205,8 +206,9 @@ def merge_patch(left: Json, right: Json) -> Json:
 
 
 @function(
-    "json_merge_preserve", "json_merge", arguments=(Domain.JSON, Domain.JSON), rest=Domain.JSON, result=JSON
-)
+    "json_merge_preserve", "json_merge", arguments=(Domain.JSON, Domain.JSON), rest=Domain.JSON, result=JSON,
+    size=lambda *documents: 0,
+)  # fmt: skip
 def json_merge_preserve(*documents: str) -> str:
     result = loads(documents[0])
     for document in documents[1:]:
@@ -215,8 +217,9 @@ def json_merge_preserve(*documents: str) -> str:
 
 
 @function(
-    "json_merge_patch", arguments=(Domain.JSON, Domain.JSON), rest=Domain.JSON, nulls=True, result=JSON
-)
+    "json_merge_patch", arguments=(Domain.JSON, Domain.JSON), rest=Domain.JSON, nulls=True, result=JSON,
+    size=lambda *documents: 0,
+)  # fmt: skip
 def json_merge_patch(*documents: str | None) -> str | None:
     """What comes before a document that is no object does not matter, not even NULL."""
     result = documents[0]

@@ -10,10 +10,10 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from dataflow.documents import Json
 from dataflow.errors import Condition, InvalidStatement
+from dataflow.short_cache import kept_if_short
 
 Place = tuple[str | int, ...]
 """Keys and positions from the root down."""
@@ -73,12 +73,14 @@ _DESCENDANTS = re.compile(rf"{_SPACE}\*\*")
 
 
 def _cell(last: str | None, minus: str | None, digits: str | None) -> Cell | None:
+    if digits and len(digits) > 10:
+        return None  # MySQL has 32 bits for it
     if last:
         return Cell(int(digits or 0), True) if bool(minus) == bool(digits) else None
     return Cell(int(digits)) if digits and not minus else None
 
 
-@lru_cache(maxsize=1024)
+@kept_if_short(1024)
 def parse_path(text: str) -> Path:
     """Error 3143 where it is not one."""
     at = len(text) - len(text.lstrip(" \t\n\r"))

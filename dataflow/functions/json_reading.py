@@ -7,16 +7,17 @@ what MySQL's binary form does: a DECIMAL is a double, a date is a string.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from dataflow.documents import Json, NotJson, dumps, loads
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call
 from dataflow.functions.json_paths import find, find_one, parse_path, written
+from dataflow.functions.patterns import like_matcher
 from dataflow.functions.registry import Domain, Fragment, function, special
 from dataflow.numerals import INT64_MAX
+from dataflow.result_limits import TooLong, total
 from dataflow.types import BIGINT, BLOBS, BOOLEAN, INT, JSON, STRINGS, Kind, text
 
 if TYPE_CHECKING:
@@ -25,15 +26,28 @@ if TYPE_CHECKING:
 JSON_TEXT = text(collation="utf8mb4_bin")
 
 
-@function("json_extract", "->", arguments=(Domain.JSON, Domain.TEXT), rest=Domain.TEXT, result=JSON)
-def json_extract(document: str, *paths: str) -> str | None:
+@function("json_extract", "->", arguments=(Domain.JSON, Domain.TEXT), rest=Domain.TEXT, result=JSON, limited=True)
+def json_extract(document: str, *paths: str, bytes_max: int) -> str | None:
     """One value for one plain path; otherwise an array of all that is found."""
     parsed = [parse_path(path) for path in paths]
     value = loads(document)
     found = [match for path in parsed for _, match in find(value, path)]
     if not found:
         return None
-    return dumps(found[0] if len(parsed) == 1 and parsed[0].is_plain else found)
+    if len(parsed) == 1 and parsed[0].is_plain:
+        return dumps(found[0])
+    return _array(map(dumps, found), bytes_max)
+
+
+def _array(documents: Iterable[str], length_max: int) -> str:
+    """All of them in one array, each made only if there is room for those before it."""
+    parts, length = [], 0
+    for document in documents:
+        parts.append(document)
+        length += len(document)
+        if length > length_max:
+            raise TooLong
+    return f"[{', '.join(parts)}]"
 
 
 def unquoted(document: str) -> str:
@@ -58,9 +72,9 @@ def json_unquote(emitter: Emitter, node: Call) -> Fragment:
     return emitter.apply(unquoted if is_json else _unquote_text, [fragment])
 
 
-@function("->>", arguments=(Domain.JSON, Domain.TEXT), result=JSON_TEXT)
-def extract_unquoted(document: str, path: str) -> str | None:
-    found = json_extract(document, path)
+@function("->>", arguments=(Domain.JSON, Domain.TEXT), result=JSON_TEXT, limited=True)
+def extract_unquoted(document: str, path: str, bytes_max: int) -> str | None:
+    found = json_extract(document, path, bytes_max=bytes_max)
     return None if found is None else unquoted(found)
 
 
@@ -197,28 +211,18 @@ def json_valid(emitter: Emitter, node: Call) -> Fragment:
     return emitter.apply(_is_valid if kind in STRINGS or kind in BLOBS or kind is Kind.NULL else lambda value: 0, [fragment])
 
 
-@function("json_quote", arguments=(Domain.TEXT,), result=JSON_TEXT)
+@function("json_quote", arguments=(Domain.TEXT,), result=JSON_TEXT, size=total)
 def json_quote(value: str) -> str:
     return dumps(value)
 
 
-def _like(pattern: str, escape: str) -> re.Pattern[str]:
-    """A LIKE pattern, letter for letter as JSON's binary collation compares."""
-    out, characters = "", iter(pattern)
-    for character in characters:
-        if character == escape:
-            out += re.escape(next(characters, character))
-        else:
-            out += {"%": ".*", "_": "."}.get(character) or re.escape(character)
-    return re.compile(out, re.DOTALL)
-
-
 @function(
     "json_search", arguments=(Domain.JSON, Domain.TEXT, Domain.TEXT, Domain.TEXT), optional=1, rest=Domain.TEXT,
-    nulls=True, result=JSON,
+    nulls=True, result=JSON, limited=True,
 )  # fmt: skip
 def json_search(
-    document: str | None, one_or_all: str | None, wanted: str | None, escape: str | None = None, *paths: str | None
+    document: str | None, one_or_all: str | None, wanted: str | None, escape: str | None = None, *paths: str | None,
+    bytes_max: int,
 ) -> str | None:
     """The paths of the strings that are LIKE `wanted`."""
     if document is None or one_or_all is None or wanted is None or None in paths:
@@ -226,16 +230,21 @@ def json_search(
     every = wants_all(one_or_all, "json_search")
     if escape is not None and len(escape) > 1:
         raise InvalidStatement(Condition.WRONG_ARGUMENTS, "ESCAPE")
-    pattern = _like(wanted, escape or "\\")
+    matches = like_matcher(wanted, escape or "\\", JSON_TEXT.collation or "")
     value = loads(document)
     roots = [match for path in paths or ("$",) for match in find(value, parse_path(str(path)))]
     found: dict[str, None] = {}
+    length = 0
     for place, root in roots:
         for below, string in strings_in(root):
-            if pattern.fullmatch(string):
-                found.setdefault(written((*place, *below)))
+            if matches(string):
+                path = written((*place, *below))
+                length += 0 if path in found else len(path)
+                if length > bytes_max:
+                    raise TooLong
+                found.setdefault(path)
                 if not every:
-                    return dumps(next(iter(found)))
+                    return dumps(path)
     if not found:
         return None
     return dumps(next(iter(found)) if len(found) == 1 else list(found))
@@ -248,9 +257,19 @@ def strings_in(value: Json, place: tuple[str | int, ...] = ()) -> list[tuple[tup
     return [found for step, child in children for found in strings_in(child, (*place, step))]
 
 
-@function("json_pretty", arguments=(Domain.JSON,), result=JSON_TEXT)
-def json_pretty(document: str) -> str:
-    return _pretty(loads(document), "\n")
+@function("json_pretty", arguments=(Domain.JSON,), result=JSON_TEXT, limited=True)
+def json_pretty(document: str, bytes_max: int) -> str:
+    value = loads(document)
+    if len(document) + _indentation(value, 0) > bytes_max:
+        raise TooLong
+    return _pretty(value, "\n")
+
+
+def _indentation(value: Json, level: int) -> int:
+    """How many spaces and ends of lines it is written with, less those that the document has between its parts."""
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    own = (len(children) + 1) * (2 * level + 1) + len(children) if children else 0
+    return own + sum([_indentation(child, level + 1) for child in children if isinstance(child, dict | list)])
 
 
 def _pretty(value: Json, newline: str) -> str:

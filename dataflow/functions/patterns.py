@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING
 
 from dataflow.collation.coercion import merged_collation
@@ -18,6 +18,7 @@ from dataflow.conversion import Domain
 from dataflow.expression import Call, Literal
 from dataflow.functions.registry import Arguments, Fragment, special
 from dataflow.regular_expressions import compiled
+from dataflow.short_cache import kept_if_short
 from dataflow.types import BOOLEAN, SqlType
 from dataflow.types import text as text_type
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from dataflow.compile import Emitter
 
 Match = Callable[[str], bool]
-KEPT_LENGTH_MAX = 1000
-"""Longer patterns come from rows rather than from statements, and are not kept."""
 
 
 class _Folding(dict[int, str]):
@@ -63,44 +62,47 @@ def folding(collation: str) -> Callable[[str], str] | None:
 def like_parts(pattern: str, escape: str) -> list[str | None]:
     """Literal texts, "%" as None, and "_" as the empty text."""
     parts: list[str | None] = []
-    literal = ""
+    literal: list[str] = []
+
+    def end_literal() -> None:
+        if literal:
+            parts.append("".join(literal))
+            literal.clear()
+
     at = 0
-    while at < len(pattern):
-        character = pattern[at]
-        if character == escape and escape and at + 1 < len(pattern):
+    for sign in re.finditer(f"[%_{re.escape(escape)}]", pattern):
+        if sign.start() < at:
+            continue  # it was escaped
+        if sign.start() > at:
+            literal.append(pattern[at : sign.start()])
+        at = sign.end()
+        if sign[0] == escape and at < len(pattern):
+            literal.append(pattern[at])
             at += 1
-            literal += pattern[at]
-        elif character in "%_":
-            if literal:
-                parts.append(literal)
-                literal = ""
-            if character == "_":
-                parts.append("")
-            elif not parts or parts[-1] is not None:
+        elif sign[0] == "_":
+            end_literal()
+            parts.append("")
+        elif sign[0] == "%":
+            end_literal()
+            if not parts or parts[-1] is not None:
                 parts.append(None)
         else:
-            literal += character
-        at += 1
-    if literal:
-        parts.append(literal)
+            literal.append(sign[0])
+    if at < len(pattern):
+        literal.append(pattern[at:])
+    end_literal()
     return parts
 
 
+@kept_if_short(4096)
 def like_matcher(pattern: str, escape: str, collation: str) -> Match:
     """The test that `text LIKE pattern ESCAPE escape` is."""
-    return (_kept_matcher if len(pattern) <= KEPT_LENGTH_MAX else _matcher)(pattern, escape, collation)
-
-
-def _matcher(pattern: str, escape: str, collation: str) -> Match:
     fold = folding(collation)
     parts = like_parts(pattern, escape)
     if fold is None:
         return _like_test(parts)
     test = _like_test([fold(part) if part else part for part in parts])
     return lambda text: test(fold(text))
-
-
-_kept_matcher = lru_cache(maxsize=4096)(_matcher)
 
 
 def _like_test(parts: list[str | None]) -> Match:

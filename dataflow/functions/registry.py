@@ -25,6 +25,8 @@ infers the type and returns a `Call`. What a name means in SQL text is the plann
   `scale` digits, text is str, BLOB types are bytes, dates are packed ints.
 - `deterministic=False` forbids folding a call on constants, and views of what it is in. So does
   `volatile=True` (RAND, UUID), which has another value for each row even if it reads none.
+- `size` is for a function whose result can be longer than its arguments: see `dataflow.result_limits`. With
+  `limited=True` the function is given the limit itself, as `bytes_max`.
 - `specialise=True`: the decorated function is given the argument *expressions* and returns
   the plain function; for what depends on types or collations, or is prepared once:
 
@@ -51,10 +53,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dataflow.collation.coercion import merged_collation
 from dataflow.conversion import Domain
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expression import Call, Expression, walk
+from dataflow.expression import Call, Expression, Literal, walk
 from dataflow.fragment import Fragment
 from dataflow.inference import merged_length
-from dataflow.types import BLOBS, STRINGS, SqlType, text
+from dataflow.result_limits import PACKET_BYTES_MAX, Size, planned
+from dataflow.types import BIGINT, BLOBS, STRINGS, SqlType, text
 
 if TYPE_CHECKING:
     from dataflow.compile import Emitter
@@ -85,7 +88,8 @@ Emit = Callable[["Emitter", Call], Fragment]
 @dataclass(frozen=True, slots=True)
 class Function:
     """`truth` and `falsity`, where given, emit a Python condition that holds exactly when the
-    call is true, or false (NULL is neither); without them it is derived from the value."""
+    call is true, or false (NULL is neither); without them it is derived from the value. What `grows` can be
+    longer than its arguments: the session's limit belongs to the call."""
 
     name: str
     least: int
@@ -96,6 +100,7 @@ class Function:
     truth: Callable[[Emitter, Call], str] | None = None
     falsity: Callable[[Emitter, Call], str] | None = None
     volatile: bool = False
+    grows: bool = False
 
 
 _functions: dict[str, Function] = {}
@@ -129,7 +134,11 @@ def call(name: str, *arguments: Expression) -> Call:
         raise InvalidStatement(Condition.WRONG_ARGUMENT_COUNT, name.upper())
     if name not in OF_ROWS:
         check_single(*arguments)
-    return Call(found.name, arguments, found.infer(arguments))
+    made = Call(found.name, arguments, found.infer(arguments))
+    limit = planned().packet_bytes_max
+    if not found.grows or limit == PACKET_BYTES_MAX:
+        return made
+    return Call("limited", (made, Literal(limit, BIGINT)), made.type)
 
 
 def check_single(*values: Expression) -> None:
@@ -171,12 +180,16 @@ def function(
     deterministic: bool = True,
     specialise: bool = False,
     volatile: bool = False,
+    size: Size | None = None,
+    limited: bool = False,
 ) -> Callable[[PlainFunction], PlainFunction]:
     """Register a plain Python function; see the module's docstring."""
 
     def decorate(body: PlainFunction) -> PlainFunction:
         def emit(emitter: Emitter, node: Call) -> Fragment:
             target = body(node.arguments) if specialise else body
+            if size is not None or limited:
+                target = emitter.bounded(node, target, size)
             fragments = []
             for position, argument in enumerate(node.arguments):
                 domain = arguments[position] if position < len(arguments) else rest
@@ -193,6 +206,7 @@ def function(
                 emit,
                 deterministic and not volatile,
                 volatile=volatile,
+                grows=size is not None or limited,
             ),
             *names[1:],
         )
@@ -209,11 +223,12 @@ def special(
     deterministic: bool = True,
     truth: Callable[[Emitter, Call], str] | None = None,
     falsity: Callable[[Emitter, Call], str] | None = None,
+    grows: bool = False,
 ) -> Callable[[SpecialFunction], SpecialFunction]:
-    """Register a function that emits its own source."""
+    """Register a function that emits its own source; one that `grows` bounds itself by `Emitter.bounded`."""
 
     def decorate(emit: SpecialFunction) -> SpecialFunction:
-        entry = Function(names[0], least, most, _inference(result), emit, deterministic, truth, falsity)
+        entry = Function(names[0], least, most, _inference(result), emit, deterministic, truth, falsity, grows=grows)
         register(entry, *names[1:])
         return emit
 

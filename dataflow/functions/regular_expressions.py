@@ -11,6 +11,7 @@ from dataflow.errors import Condition, InvalidStatement
 from dataflow.functions.registry import Arguments, Domain, function
 from dataflow.functions.strings import unbounded
 from dataflow.regular_expressions import Match, RegularExpression, compiled
+from dataflow.result_limits import TooLong
 from dataflow.types import BIGINT
 
 
@@ -86,8 +87,12 @@ def _replacement(layout: str, expression: RegularExpression) -> list[str | int]:
     return pieces
 
 
-def _filled(pieces: list[str | int], match: Match) -> str:
-    return "".join([piece if isinstance(piece, str) else match[piece] or "" for piece in pieces])
+def _filled(pieces: list[str | int], match: Match, length_max: int) -> str:
+    groups = {piece: match[piece] or "" for piece in pieces if isinstance(piece, int)}
+    texts = [piece if isinstance(piece, str) else groups[piece] for piece in pieces]
+    if sum(map(len, texts)) > length_max:
+        raise TooLong
+    return "".join(texts)
 
 
 @function(
@@ -96,23 +101,28 @@ def _filled(pieces: list[str | int], match: Match) -> str:
     optional=3,
     result=unbounded(0),
     specialise=True,
+    limited=True,
 )
 def regexp_replace(arguments: Arguments) -> Callable[..., str]:
     """`occurrence` 0 replaces all of them."""
     compiled_for = _compiler(arguments)
 
     def apply(
-        value: str, pattern: str, new: str, position: int = 1, occurrence: int = 0, match_type: str = ""
+        value: str, pattern: str, new: str, position: int = 1, occurrence: int = 0, match_type: str = "", *, bytes_max: int
     ) -> str:
         expression = compiled_for(pattern, match_type)
         pieces = _replacement(new, expression)
         captures = any(isinstance(piece, int) for piece in pieces)
         if occurrence > 0:
             match = _occurrence(expression, value, position, occurrence, captures)
-            return value[: match.start()] + _filled(pieces, match) + value[match.end() :] if match else value
-        parts, last = [], 0
+            return value[: match.start()] + _filled(pieces, match, bytes_max) + value[match.end() :] if match else value
+        parts, last, length = [], 0, 0
         for match in expression.matches(value, _start(value, position), captures):
-            parts += [value[last : match.start()], _filled(pieces, match)]
+            filled = _filled(pieces, match, bytes_max)
+            length += match.start() - last + len(filled)
+            if length > bytes_max:
+                raise TooLong
+            parts += [value[last : match.start()], filled]
             last = match.end()
         return "".join(parts) + value[last:]
 

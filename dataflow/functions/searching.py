@@ -17,6 +17,7 @@ from dataflow.expression import Call, Expression
 from dataflow.functions.registry import Domain, Fragment, function, special
 from dataflow.functions.strings import Arguments, Infer, display_length, string_function, string_type
 from dataflow.numerals import UINT64_MAX
+from dataflow.result_limits import total
 from dataflow.types import BIGINT, BLOBS, INT, INTEGERS, NUMBERS, STRINGS, Kind, SqlType, text
 
 if TYPE_CHECKING:
@@ -149,18 +150,27 @@ def elt(number: int | None, *choices: AnyStr | None) -> AnyStr | None:
     return choices[number - 1] if number is not None and 1 <= number <= len(choices) else None
 
 
-@special("make_set", least=2, most=None, result=lambda arguments: string_type(arguments[1:], None))
+@special("make_set", least=2, most=None, result=lambda arguments: string_type(arguments[1:], None), grows=True)
 def make_set(emitter: Emitter, node: Call) -> Fragment:
     binary = node.type.kind in BLOBS
     comma: Any = b"," if binary else ","
 
+    def chosen(bits: int, *choices: Any) -> list[Any]:
+        return [choice for at, choice in enumerate(choices) if choice is not None and bits >> at & 1]
+
     def choose(bits: int | None, *choices: Any) -> Any:
-        if bits is None:
-            return None
-        return comma.join([choice for at, choice in enumerate(choices) if choice is not None and bits >> at & 1])
+        return None if bits is None else comma.join(chosen(bits, *choices))
 
     domains = [Domain.INTEGER] + [Domain.BYTES if binary else Domain.TEXT] * (len(node.arguments) - 1)
-    return emitter.apply(choose, list(map(emitter.convert, node.arguments, domains)), nulls=True)
+    target = emitter.bounded(node, choose, lambda bits, *choices: 0 if bits is None else total(*chosen(bits, *choices)))
+    return emitter.apply(target, list(map(emitter.convert, node.arguments, domains)), nulls=True)
+
+
+def _exported_size(bits: int, on: AnyStr, off: AnyStr, separator: AnyStr | None = None, count: int = 64) -> int:
+    count = count if 0 <= count <= 64 else 64
+    set_bits = (bits & ((1 << count) - 1)).bit_count()
+    between = 1 if separator is None else len(separator)
+    return set_bits * len(on) + (count - set_bits) * len(off) + (count - 1) * between
 
 
 @string_function(
@@ -168,6 +178,7 @@ def make_set(emitter: Emitter, node: Call) -> Fragment:
     arguments=(Domain.INTEGER, Domain.TEXT, Domain.TEXT, Domain.TEXT, Domain.INTEGER),
     optional=2,
     result=lambda arguments: string_type(arguments[1:4], None),
+    size=_exported_size,
 )
 def export_set(bits: int, on: AnyStr, off: AnyStr, separator: AnyStr | None = None, count: int = 64) -> AnyStr:
     if not 0 <= count <= 64:

@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dataflow.collation.coercion import merged_collation
 from dataflow.expression import Call, Expression
 from dataflow.functions.registry import Domain, Fragment, Function, register
+from dataflow.result_limits import Size
 from dataflow.types import BLOB, BLOBS, STRINGS, TEMPORALS, Kind, SqlType, text
 
 if TYPE_CHECKING:
     from dataflow.compile import Emitter
-
-RESULT_LENGTH_MAX = 64 << 20
-"""max_allowed_packet: a longer result is NULL."""
 
 VARCHAR_LENGTH_MAX = 16383
 """Longer results are LONGTEXT, as a VARCHAR of four-byte characters cannot hold them."""
@@ -36,6 +34,7 @@ def string_function(
     optional: int = 0,
     rest: Domain | None = None,
     nulls: bool = False,
+    size: Size | None = None,
 ) -> Callable[[Body], Body]:
     """Like `registry.function`; Domain.TEXT means str, or bytes if any such argument is binary."""
 
@@ -48,11 +47,12 @@ def string_function(
             fragments = [
                 emitter.convert(argument, string if domain is Domain.TEXT else domain) for argument, domain in pairs
             ]
-            return emitter.apply(body, fragments, nulls=nulls)
+            target = body if size is None else emitter.bounded(node, body, size)
+            return emitter.apply(target, fragments, nulls=nulls)
 
         most = len(arguments) if rest is None else None
         infer = (lambda _: result) if isinstance(result, SqlType) else result
-        register(Function(names[0], len(arguments) - optional, most, infer, emit), *names[1:])
+        register(Function(names[0], len(arguments) - optional, most, infer, emit, grows=size is not None), *names[1:])
         return body
 
     return decorate

@@ -11,7 +11,6 @@ from typing import AnyStr
 
 from dataflow.functions.registry import Domain, function
 from dataflow.functions.strings import (
-    RESULT_LENGTH_MAX,
     Arguments,
     display_length,
     joined_type,
@@ -20,10 +19,11 @@ from dataflow.functions.strings import (
     string_type,
     unbounded,
 )
+from dataflow.result_limits import total
 from dataflow.types import BIGINT, SqlType, text
 
 
-@string_function("concat", arguments=(Domain.TEXT,), rest=Domain.TEXT, result=joined_type)
+@string_function("concat", arguments=(Domain.TEXT,), rest=Domain.TEXT, result=joined_type, size=total)
 def concat(*parts: AnyStr) -> AnyStr:
     return parts[0][:0].join(parts)
 
@@ -36,9 +36,14 @@ def _separated_type(arguments: Arguments) -> SqlType:
     return string_type(arguments, joined.length + separator * (len(arguments) - 2))
 
 
+def _separated_size(separator: AnyStr | None, *parts: AnyStr | None) -> int:
+    return total(*parts) + (len(parts) - parts.count(None) - 1) * len(separator or "")
+
+
 @string_function(
-    "concat_ws", arguments=(Domain.TEXT, Domain.TEXT), rest=Domain.TEXT, nulls=True, result=_separated_type
-)
+    "concat_ws", arguments=(Domain.TEXT, Domain.TEXT), rest=Domain.TEXT, nulls=True, result=_separated_type,
+    size=_separated_size,
+)  # fmt: skip
 def concat_ws(separator: AnyStr | None, *parts: AnyStr | None) -> AnyStr | None:
     if separator is None:
         return None
@@ -121,15 +126,19 @@ def substring_index(value: AnyStr, delimiter: AnyStr, count: int) -> AnyStr:
     return delimiter.join(parts[count:])
 
 
+def _padded_size(value: AnyStr, count: int, pad: AnyStr) -> int:
+    return count
+
+
 def _padding(value: AnyStr, count: int, pad: AnyStr) -> AnyStr | None:
     """What makes `value` as long as `count`, which it is not yet; None if nothing can."""
-    if not pad or count > RESULT_LENGTH_MAX:
+    if not pad:
         return None
     missing = count - len(value)
     return (pad * (missing // len(pad) + 1))[:missing]
 
 
-@string_function("lpad", arguments=(Domain.TEXT, Domain.INTEGER, Domain.TEXT), result=unbounded(0, 2))
+@string_function("lpad", arguments=(Domain.TEXT, Domain.INTEGER, Domain.TEXT), result=unbounded(0, 2), size=_padded_size)
 def lpad(value: AnyStr, count: int, pad: AnyStr) -> AnyStr | None:
     if count <= len(value):
         return value[:count] if count >= 0 else None
@@ -137,7 +146,7 @@ def lpad(value: AnyStr, count: int, pad: AnyStr) -> AnyStr | None:
     return None if padding is None else padding + value
 
 
-@string_function("rpad", arguments=(Domain.TEXT, Domain.INTEGER, Domain.TEXT), result=unbounded(0, 2))
+@string_function("rpad", arguments=(Domain.TEXT, Domain.INTEGER, Domain.TEXT), result=unbounded(0, 2), size=_padded_size)
 def rpad(value: AnyStr, count: int, pad: AnyStr) -> AnyStr | None:
     if count <= len(value):
         return value[:count] if count >= 0 else None
@@ -178,14 +187,19 @@ def rtrim(value: AnyStr) -> AnyStr:
     return value.rstrip(" ") if isinstance(value, str) else value.rstrip(b" ")
 
 
-@string_function("replace", arguments=(Domain.TEXT, Domain.TEXT, Domain.TEXT), result=unbounded())
+def _replaced_size(value: AnyStr, old: AnyStr, new: AnyStr) -> int:
+    return len(value) + value.count(old) * (len(new) - len(old)) if old and len(new) > len(old) else 0
+
+
+@string_function("replace", arguments=(Domain.TEXT, Domain.TEXT, Domain.TEXT), result=unbounded(), size=_replaced_size)
 def replace(value: AnyStr, old: AnyStr, new: AnyStr) -> AnyStr:
     return value.replace(old, new) if old else value
 
 
 @string_function(
-    "insert", arguments=(Domain.TEXT, Domain.INTEGER, Domain.INTEGER, Domain.TEXT), result=unbounded(0, 3)
-)
+    "insert", arguments=(Domain.TEXT, Domain.INTEGER, Domain.INTEGER, Domain.TEXT), result=unbounded(0, 3),
+    size=lambda *arguments: 0,
+)  # fmt: skip
 def insert(value: AnyStr, position: int, count: int, new: AnyStr) -> AnyStr:
     if position < 1 or position > len(value):
         return value
@@ -198,22 +212,22 @@ def reverse(value: AnyStr) -> AnyStr:
     return value[::-1]
 
 
-@string_function("repeat", arguments=(Domain.TEXT, Domain.INTEGER), result=unbounded(0))
-def repeat(value: AnyStr, count: int) -> AnyStr | None:
-    if not value or count <= 0:
-        return value[:0]
-    return value * count if len(value) * count <= RESULT_LENGTH_MAX else None
+@string_function(
+    "repeat", arguments=(Domain.TEXT, Domain.INTEGER), result=unbounded(0), size=lambda value, count: len(value) * count
+)
+def repeat(value: AnyStr, count: int) -> AnyStr:
+    return value * max(count, 0) if value else value
 
 
-@function("space", arguments=(Domain.INTEGER,), result=text())
-def space(count: int) -> str | None:
-    return repeat(" ", count)
+@function("space", arguments=(Domain.INTEGER,), result=text(), size=lambda count: count)
+def space(count: int) -> str:
+    return " " * max(count, 0)
 
 
 _QUOTED = str.maketrans({"\\": "\\\\", "'": "\\'", "\0": "\\0", "\x1a": "\\Z"})
 
 
-@function("quote", arguments=(Domain.TEXT,), nulls=True, result=text())
+@function("quote", arguments=(Domain.TEXT,), nulls=True, result=text(), size=total)
 def quote(value: str | None) -> str:
     return "NULL" if value is None else "'" + value.translate(_QUOTED) + "'"
 

@@ -23,8 +23,9 @@ from dataflow.regular_expressions.syntax import Translation, translate
 
 TIME_LIMIT_S = 0.1
 TIME_PER_CHARACTER_S = 2e-7
-TIME_PER_MATCH_S = 2e-5
-"""What a search may take: a constant, and what a linear one needs for its text and its matches."""
+TIME_PER_MATCH_S = 5e-5
+TIME_LIMIT_MAX_S = 5.0
+"""What a search may take: a constant, and what a linear one needs for its text and its matches, up to a maximum."""
 
 BACKTRACKED_LENGTH_MAX = 4 << 20
 PATTERN_LENGTH_MAX = 16 << 10
@@ -76,10 +77,10 @@ class RegularExpression:
             found = chosen.finditer(text, start)
         else:
             found = self._backtracked(text, start)
-        allowed_s = time.process_time() + _allowance_s(text)
+        start_s, allowed_s = time.process_time(), _allowance_s(text)
         last = -1
         for match in found:
-            if time.process_time() > allowed_s:
+            if time.process_time() - start_s > min(allowed_s, TIME_LIMIT_MAX_S):
                 raise InvalidStatement(Condition.REGULAR_EXPRESSION_TIME_OUT)
             allowed_s += TIME_PER_MATCH_S
             if match.start() == match.end() == last:  # RE2's wrapper finds some empty matches twice

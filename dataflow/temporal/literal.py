@@ -13,6 +13,7 @@ from decimal import ROUND_FLOOR, Decimal
 from enum import IntFlag
 
 from dataflow.modes import LENIENT_MODES, Modes
+from dataflow.numerals import whole_number
 from dataflow.temporal import packed as calendar
 
 
@@ -228,7 +229,7 @@ def _read_clock(text: str, negative: bool) -> Read:
         start = at
         while at < len(text) and text[at] in _DIGITS:
             at += 1
-        return int(text[start:at] or "0")
+        return whole_number(text[start:at])
 
     first = number()
     if at == 0 and text[:1] not in (":", "."):

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from backend.execution.outcome import Done
+from backend.execution.outcome import Done, warnings_of
 from controller.privileges import check_global
 from controller.sql.lexer import Token, TokenKind, literal_value
 from dataflow import temporal
 from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.notices import Said, overheard
 from dataflow.types import Value
 from mysql_adapter import variables
 from mysql_adapter.charsets import NOT_FOR_CLIENTS, charset_of, collation_of
@@ -35,6 +36,7 @@ async def set_statement(session: Session, cursor: TokenCursor) -> Done:
     if cursor.accept_any("ROLE", "RESOURCE") or cursor.at("DEFAULT", "ROLE"):
         raise Unsupported("SET of roles")
     changes: list[Change] = []
+    said: list[Said] = []
     scope = ""
     autocommit: Value = None
     while True:
@@ -55,7 +57,7 @@ async def set_statement(session: Session, cursor: TokenCursor) -> Done:
             else:
                 name, own_scope = _system_name(cursor, token, scope)
                 value = await _value(session, cursor, name, own_scope)
-                changes.append(_assign(session, name, own_scope, value))
+                changes.append(_assign(session, name, own_scope, value, said))
                 if name == "autocommit" and own_scope != "global":
                     autocommit = session.variables.get("autocommit") if value is None else value
         if not cursor.accept(","):
@@ -68,7 +70,7 @@ async def set_statement(session: Session, cursor: TokenCursor) -> Done:
         if done is not None:
             await done
     session.settings_changed()
-    return Done()
+    return Done(warnings=tuple(warnings_of(said)))
 
 
 def _system_name(cursor: TokenCursor, token: Token, scope: str) -> tuple[str, str]:
@@ -106,7 +108,7 @@ async def _value(session: Session, cursor: TokenCursor, name: str, scope: str) -
     return await evaluate(session, cursor.expression(","))
 
 
-def _assign(session: Session, name: str, scope: str, value: Value) -> Change:
+def _assign(session: Session, name: str, scope: str, value: Value, said: list[Said]) -> Change:
     variable = variables.find(name)
     if variable.fixed:
         raise InvalidStatement(Condition.READ_ONLY_VARIABLE, name, "read only")
@@ -114,7 +116,11 @@ def _assign(session: Session, name: str, scope: str, value: Value) -> Change:
         raise InvalidStatement(Condition.GLOBAL_VARIABLE, name)
     if variable.scope == "session" and scope == "global":
         raise InvalidStatement(Condition.LOCAL_VARIABLE, name)
-    checked = variables.checked(variable, value)
+    if name in variables.GLOBAL_TO_SET and scope != "global":
+        raise InvalidStatement(Condition.SESSION_READ_ONLY, name)
+    with overheard() as heard:
+        checked = variables.checked(variable, value)
+    said += heard
     if variable.shape is variables.Shape.TIME_ZONE and temporal.zone(str(checked)) is None:
         raise InvalidStatement(Condition.UNKNOWN_TIME_ZONE, checked)
     if name == "character_set_client" and str(checked).lower() in NOT_FOR_CLIENTS:

@@ -1,0 +1,89 @@
+"""Settings of the session that change values: max_allowed_packet, group_concat_max_len, div_precision_increment, default_week_format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pymysql
+import pytest
+
+from tests.mariadb import MariaDB
+from tests.wire.server import ServerThread
+
+STATEMENTS = [
+    "SET group_concat_max_len = 10",
+    "SELECT g, GROUP_CONCAT(name ORDER BY id) FROM result_settings GROUP BY g ORDER BY g",
+    "SELECT GROUP_CONCAT(name ORDER BY id SEPARATOR '–') FROM result_settings",
+    "SELECT GROUP_CONCAT(DISTINCT name ORDER BY name) FROM result_settings",
+    "SET group_concat_max_len = 1000000",
+    "SELECT GROUP_CONCAT(REPEAT('x', 3000)) FROM result_settings",
+    "SET div_precision_increment = 0",
+    "SELECT id / 7, AVG(id), 1.5 / 3 FROM result_settings GROUP BY id ORDER BY id",
+    "SET div_precision_increment = 12",
+    "SELECT id / 7, AVG(id), 1.5 / 7 FROM result_settings GROUP BY id ORDER BY id",
+    "SET default_week_format = 3",
+    "SELECT WEEK('2021-01-01'), WEEK('2021-01-01', 0), YEARWEEK('2021-01-01')",
+]
+
+
+def test_mariadb_answers_the_same(run: Any, mariadb: MariaDB) -> None:
+    name = mariadb.fresh_database()
+    other = mariadb.connect(name)
+    with other, other.cursor() as cursor:
+        for statement in (
+            "CREATE TABLE result_settings (id INT PRIMARY KEY, g INT, name VARCHAR(20))",
+            "INSERT INTO result_settings VALUES (1, 1, 'alpha'), (2, 1, 'beta'), (3, 2, 'gämmä'), (4, 2, 'déltà'), (5, 3, 'e')",
+        ):
+            cursor.execute(statement)
+            run(statement)
+        for statement in STATEMENTS:
+            for _ in range(3):  # as it repeats it becomes a view
+                cursor.execute(statement)
+                found = run(statement)
+                if statement.startswith("SELECT"):
+                    assert found == list(cursor.fetchall()), statement
+
+
+def test_sessions_with_other_settings_do_not_mix(run: Any, millrace: ServerThread) -> None:
+    run("CREATE TABLE mixed (id INT PRIMARY KEY, name VARCHAR(20))")
+    run("INSERT INTO mixed VALUES (1, 'alpha'), (2, 'beta')")
+    other = pymysql.connect(host="127.0.0.1", port=millrace.port, user="root", database="wire", autocommit=True)
+    query = "SELECT GROUP_CONCAT(name ORDER BY id) FROM mixed WHERE id < 5"
+    with other, other.cursor() as cursor:
+        cursor.execute("SET group_concat_max_len = 5")
+        for _ in range(5):
+            cursor.execute(query)
+            assert cursor.fetchall() == (("alpha",),)
+            assert run(query) == [("alpha,beta",)]
+
+
+def test_what_is_cut_or_too_long_is_told(run: Any) -> None:
+    run("SET group_concat_max_len = 1")
+    assert run("SHOW WARNINGS") == [("Warning", 1292, "Truncated incorrect group_concat_max_len value: '1'")]
+    run("CREATE TABLE cut (id INT PRIMARY KEY, name VARCHAR(20))")
+    run("INSERT INTO cut VALUES (1, 'abc'), (2, 'def')")
+    assert run("SELECT GROUP_CONCAT(name ORDER BY id) FROM cut") == [("abc,",)]
+    assert run("SHOW WARNINGS") == [("Warning", 1260, "Row 2 was cut by GROUP_CONCAT()")]
+    assert run("SELECT REPEAT('x', 100000000)") == [(None,)]
+    assert run("SHOW WARNINGS") == [("Warning", 1301, "Result of repeat() was larger than max_allowed_packet (67108864) - truncated")]
+    deep = "HEX(" * 45 + "'x'" + ")" * 45
+    assert run(f"SELECT {deep}") == [(None,)]
+    with pytest.raises(pymysql.err.MySQLError) as raised:
+        run("INSERT INTO cut VALUES (3, REPEAT('x', 100000000))")
+    assert raised.value.args[0] == 1301
+
+
+def test_the_packet_limit_is_that_of_the_moment_of_the_connect(run: Any, millrace: ServerThread) -> None:
+    with pytest.raises(pymysql.err.MySQLError) as raised:
+        run("SET max_allowed_packet = 1048576")
+    assert raised.value.args[0] == 1621
+    run("SET GLOBAL max_allowed_packet = 1048576")
+    try:
+        assert run("SELECT LENGTH(REPEAT('x', 2000000))") == [(2000000,)]
+        other = pymysql.connect(host="127.0.0.1", port=millrace.port, user="root", database="wire")
+        with other, other.cursor() as cursor:
+            for _ in range(3):
+                cursor.execute("SELECT LENGTH(REPEAT('x', 2000000)), LENGTH(REPEAT('x', 1000000))")
+                assert cursor.fetchall() == ((None, 1000000),)
+    finally:
+        run("SET GLOBAL max_allowed_packet = DEFAULT")
