@@ -181,6 +181,9 @@ class Connection:
             self.server.dismiss(self)
             if self.session is not None:
                 self.session.close()
+            # Nothing may be left for the garbage collector: it comes by numbers of objects, and a variable may have megabytes.
+            self.session = self._task = None
+            self.stream.release()
 
     async def _login(self) -> None:
         stream = self.stream
@@ -262,13 +265,13 @@ class Connection:
         stream.allow(self.server.limits.packet_bytes_max)
         commands = Commands(self)
         assert self.session is not None
-        self._shortcuts = ShortcutCommands(self.server.environment.shortcuts, self.session, stream.capabilities)
+        shortcuts = ShortcutCommands(self.server.environment.shortcuts, self.session, stream.capabilities)
         pipelined = 0
         while True:
             packet = stream.take()
             if packet is None:
                 pipelined = 0
-                packet = await self._next_command()
+                packet = await self._next_command(shortcuts)
             else:
                 # More was sent before our answer: gather answers, but let no one wait for them.
                 pipelined += 1
@@ -287,14 +290,14 @@ class Connection:
             if stream.is_congested:
                 await stream.drain()
 
-    async def _next_command(self) -> Packet:
+    async def _next_command(self, shortcuts: ShortcutCommands) -> Packet:
         stream, session = self.stream, self.session
         stream.flush()
         assert session is not None
         stream.idle_timeout_s = session.idle_timeout_s
         stream.deadline = self._loop.time() + session.idle_timeout_s
-        self._shortcuts.session_changed(session)
-        stream.shortcut = self._shortcuts.answer
+        shortcuts.session_changed(session)
+        stream.shortcut = shortcuts.answer
         packet = await stream.next_packet()
         stream.shortcut = None
         stream.deadline = 0.0

@@ -271,3 +271,9 @@ class PacketStream(asyncio.Protocol):
         self.closed = True
         assert self._transport is not None
         self._transport.abort()
+
+    def release(self) -> None:
+        """The connection is over: what was read ahead is not wanted any more."""
+        self.shortcut = None
+        self._framer = Framer(0)
+        self._out.clear()

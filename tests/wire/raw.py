@@ -29,9 +29,7 @@ class RawClient:
         self.sequence = 0
         self.greeting = self.read()
         if login:
-            self.send_packet(handshake_response(capabilities))
-            answer = self.read()
-            assert answer[0] == 0, answer
+            self.log_in()
 
     def __enter__(self) -> RawClient:
         return self
@@ -39,6 +37,15 @@ class RawClient:
     def __exit__(self, *_: object) -> None:
         self._stream.close()
         self.socket.close()
+
+    def log_in(self, user: bytes = b"root") -> None:
+        """As somebody without a password, whatever the account's plugin is."""
+        self.send_packet(handshake_response(self.capabilities, user))
+        answer = self.read()
+        if answer[0] == 0xFE:
+            self.send_packet(b"")
+            answer = self.read()
+        assert answer[0] == 0, answer
 
     def read_bytes(self, count: int) -> bytes:
         data = self._stream.read(count)

@@ -18,7 +18,7 @@ import pytest
 
 from mysql_adapter import shortcuts
 from tests.mariadb import MariaDB
-from tests.wire.raw import DEPRECATE_EOF, PLAIN, RawClient, ServerError, framed, handshake_response
+from tests.wire.raw import DEPRECATE_EOF, PLAIN, RawClient, ServerError, framed
 from tests.wire.server import ServerThread, sharing_server
 
 PING = b"\x0e"
@@ -40,8 +40,7 @@ class Client(RawClient):
 
     def __init__(self, server: ServerThread, capabilities: int = PLAIN, user: bytes = b"root") -> None:
         super().__init__(server.port, capabilities, login=False)
-        self.send_packet(handshake_response(capabilities, user))
-        assert self.read()[0] == 0
+        self.log_in(user)
         assert server.server is not None
         self._shortcuts = server.server.environment.shortcuts
         self._recorded = bytearray()
