@@ -11,19 +11,19 @@ import shutil
 import signal
 import sys
 import tomllib
-import urllib.error
-import urllib.request
 from collections.abc import Callable
+from http.client import HTTPException
 from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import click
 from rich.console import Console
 from rich.table import Table
 
 from backend.process_log import configure_logging
-from backend.settings import Settings, parse_bytes
+from backend.settings import SECRET_VARIABLE, Settings, parse_bytes, status_token
 from controller.passwords import DEFAULT_PLUGIN, PLUGINS
 
 PORT = click.IntRange(0, 65535)
@@ -192,15 +192,21 @@ async def _serve(settings: Settings) -> int:
 @_option("--http", default="http://127.0.0.1:6033", help="Where the cluster shows its status.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def status(http: str, as_json: bool) -> None:
-    """Show the processes and shards of a running cluster."""
+    """Show the processes and shards of a running cluster: one's own on this machine, or that of the secret in MILLRACE_SECRET."""
+    from backend.client.status import ask_status, local_deployment
+
     try:
-        with urllib.request.urlopen(f"{http}/status", timeout=10) as answer:
-            found = json.load(answer)
-    except (urllib.error.URLError, OSError, ValueError) as error:
+        local = local_deployment(urlsplit(http).port or 0)
+        secret = os.environ.get(SECRET_VARIABLE) or (local.secret if local is not None else None)
+        found = ask_status(http, status_token(bytes.fromhex(secret)) if secret else None, 10)
+    except (OSError, HTTPException, ValueError) as error:
         click.echo(f"millrace: no cluster answers at {http}: {error}", err=True)
         sys.exit(1)
     if as_json:
         click.echo(json.dumps(found))
+        return
+    if "mysql" not in found:
+        console.print(f"{'ready' if found['ready'] else 'not ready'}; more is shown to who runs it, or has its secret in {SECRET_VARIABLE}")
         return
     console.print(
         f"{'ready' if found['ready'] else 'not ready'}  {found['mysql']}  data {found['data']}  Spark {found['master']}"

@@ -19,6 +19,7 @@ from controller.passwords import DEFAULT_PLUGIN
 
 DEPLOYMENT_FILE = "run/deployment.json"
 SECRET_FILE = "secret"
+SECRET_VARIABLE = "MILLRACE_SECRET"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,11 @@ class Deployment:
     def secret_bytes(self) -> bytes:
         return bytes.fromhex(self.secret)
 
+    @property
+    def status_token(self) -> str:
+        """Who has it is told all of the cluster's status over HTTP, and no more."""
+        return status_token(self.secret_bytes)
+
     def save(self) -> Path:
         path = self.data_path / DEPLOYMENT_FILE
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -111,6 +117,10 @@ def cluster_secret(data: Path) -> str:
     if not path.exists():
         write_private(path, os.urandom(32).hex().encode())
     return path.read_text().strip()
+
+
+def status_token(secret: bytes) -> str:
+    return derived_key(secret, "status over HTTP").hex()
 
 
 def spark_secret(secret: bytes) -> str:

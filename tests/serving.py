@@ -69,9 +69,14 @@ class MillraceServer:
         return pymysql.connect(host=self.host, port=self.mysql_port, database=database, **options)
 
     def status(self) -> dict[str, Any]:
-        with urllib.request.urlopen(f"http://{self.host}:{self.http_port}/status", timeout=20) as answer:
+        with urllib.request.urlopen(self.request("/status"), timeout=20) as answer:
             found: dict[str, Any] = json.load(answer)
             return found
+
+    def request(self, path: str) -> urllib.request.Request:
+        """Over HTTP, as who knows the cluster's secret."""
+        headers = {"Authorization": f"Bearer {self.deployment().status_token}"}
+        return urllib.request.Request(f"{self.http_address}{path}", headers=headers)
 
     def deployment(self) -> Deployment:
         return Deployment.load(self.data / DEPLOYMENT_FILE)

@@ -1,25 +1,23 @@
 """Where a cluster is: from what the user says to what its processes share.
 
 - a data directory, or the deployment file in it: the way on the cluster's own machines
-- host:port of the HTTP interface, which tells where that is; from other machines with the cluster's secret
+- host:port of the HTTP interface, for who runs the cluster on this machine; else with the cluster's secret
 - zk://host:port,…/root with the cluster's secret, from anywhere that reaches its internal ports
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import urllib.error
-import urllib.request
 from http.client import HTTPException
 from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
 
-from backend.settings import DEPLOYMENT_FILE, Deployment
+from backend.client.status import ask_status, local_deployment
+from backend.settings import DEPLOYMENT_FILE, SECRET_VARIABLE, Deployment, status_token
 from controller.registry import NotOurs, Registry
 from dataflow.errors import Condition, Retryable
 
-SECRET_VARIABLE = "MILLRACE_SECRET"
 TIMEOUT_S = 20.0
 
 
@@ -48,30 +46,43 @@ def _load(path: Path) -> Deployment:
 
 
 def _from_http(host: str, port: int, secret: str | None) -> Deployment:
-    try:
-        with urllib.request.urlopen(f"http://{host}:{port}/status", timeout=TIMEOUT_S) as answer:
-            status = json.load(answer)
-        file, zookeeper, root = Path(status["data"]) / DEPLOYMENT_FILE, status["zookeeper"], status["root"]
-    except (OSError, HTTPException, ValueError, KeyError) as error:
-        message = f"no millrace answers over HTTP at {host}:{port} (its --http-port is wanted): {error}"
-        raise Retryable(Condition.UNKNOWN_ERROR, message) from error
-    with contextlib.suppress(OSError):
-        found = Deployment.load(file)
-        if (found.zookeeper, found.root) == (zookeeper, root):  # else another's at the same place of this machine
-            return found
+    local = local_deployment(port)
+    if local is not None and host in ("localhost", "127.0.0.1", "::1", local.host):
+        status = _status(host, port, local.status_token)
+        if status is not None and (local.zookeeper, local.root) == (status["zookeeper"], status["root"]):
+            return local
     if secret is None:
+        _status(host, port, None)
         message = f"the secret of {host}:{port} cannot be read here: pass secret=… or set {SECRET_VARIABLE}"
         raise ValueError(message)
-    return _from_zookeeper(zookeeper, root, secret)
+    status = _status(host, port, status_token(_secret_bytes(secret)))
+    if status is None:
+        raise ValueError("the secret is not that of this cluster")
+    return _from_zookeeper(status["zookeeper"], status["root"], secret)
+
+
+def _status(host: str, port: int, token: str | None) -> dict[str, Any] | None:
+    """None if the token is not that of the cluster which is there."""
+    try:
+        return ask_status(f"http://{host}:{port}", token, TIMEOUT_S)
+    except (OSError, HTTPException, ValueError) as error:
+        if isinstance(error, HTTPError) and error.code == 401:
+            return None
+        message = f"no millrace answers over HTTP at {host}:{port} (its --http-port is wanted): {error}"
+        raise Retryable(Condition.UNKNOWN_ERROR, message) from error
+
+
+def _secret_bytes(secret: str) -> bytes:
+    try:
+        return bytes.fromhex(secret)
+    except ValueError:
+        raise ValueError("the cluster's secret is hexadecimal, as in the file `secret` of its data directory") from None
 
 
 def _from_zookeeper(hosts: str, root: str, secret: str | None) -> Deployment:
     if secret is None:
         raise ValueError(f"zk://… needs the cluster's secret: pass secret=… or set {SECRET_VARIABLE}")
-    try:
-        secret_bytes = bytes.fromhex(secret)
-    except ValueError:
-        raise ValueError("the cluster's secret is hexadecimal, as in the file `secret` of its data directory") from None
+    secret_bytes = _secret_bytes(secret)
     try:
         registry = Registry(hosts, root, secret_bytes)
     except ValueError as error:

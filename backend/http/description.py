@@ -78,13 +78,15 @@ def _open(name: str, summary: str, content_type: str = "application/json") -> di
     """A request that anybody may make."""
     shown = {"description": summary, "content": {content_type: {"schema": {}}}}
     responses = {"200": shown} | ({"503": shown} if name == "health" else {})
+    if name in ("status", "health", "metrics"):  # who says who they are has to be right
+        responses["401"] = _content("not who they say they are", bodies.Failure)
     return {"get": {"operationId": name, "summary": summary, "security": [], "responses": responses}}
 
 
 def _paths() -> dict[str, Any]:
     paths: dict[str, Any] = {
         "/": _open("index", "where to look"),
-        "/status": _open("status", "the processes and shards of the cluster"),
+        "/status": _open("status", "whether clients can connect; with the privilege PROCESS the processes and shards of the cluster"),
         "/health": _open("health", "200 if clients can connect, else 503"),
         "/metrics": _open("metrics", "the status in Prometheus' text format", "text/plain"),
         "/openapi.json": _open("openapi", "this document"),

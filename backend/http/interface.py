@@ -44,7 +44,7 @@ class Interface:
     def __init__(self, engine: Database, shared: SharedViews | None) -> None:
         self._engine = engine
         self._shared = shared
-        self._callers = Callers(engine)
+        self.callers = Callers(engine)
         self._plans = PlanCache()
         self._catalog: Catalog | None = None
         self._views: dict[object, AsyncView] = {}
@@ -70,7 +70,7 @@ class Interface:
 
     def _identified(self, work: Work) -> Callable[[web.Request], Awaitable[web.Response]]:
         async def handle(request: web.Request) -> web.Response:
-            return await work(request, await self._callers.identify(request, request.match_info.get("database")))
+            return await work(request, await self.callers.identify(request, request.match_info.get("database")))
 
         return handle
 

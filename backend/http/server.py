@@ -37,7 +37,7 @@ class HttpServer:
         self._port = port
         interface = Interface(node.database, node.cluster.shared)
         self._runner = web.AppRunner(
-            application([*status_routes(status), *interface.routes()]), access_log=None, handle_signals=False
+            application([*status_routes(status, interface.callers, node.deployment.status_token), *interface.routes()]), access_log=None, handle_signals=False
         )
 
     async def start(self) -> None:

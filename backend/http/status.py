@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
+
+from backend.http.authentication import Callers
 
 Status = Callable[[], Awaitable[dict[str, Any]]]
 
@@ -22,20 +25,34 @@ _SHARD_METRICS = {
 }
 
 
-def status_routes(status: Status) -> list[web.RouteDef]:
-    """/status, /health and /metrics."""
+def status_routes(status: Status, callers: Callers, token: str) -> list[web.RouteDef]:
+    """/status, /health and /metrics.
+
+    All that is told to strangers is whether clients can connect. Addresses, paths and processes are for who has the cluster's
+    secret (`token` is made of it), and for accounts with the privilege PROCESS.
+    """
+
+    async def sees_all(request: web.Request) -> bool:
+        given = request.headers.get("Authorization")
+        if given is None:
+            return False
+        if hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+            return True
+        return (await callers.identify(request, None)).rights.has_any("PROCESS")
 
     async def show_status(request: web.Request) -> web.Response:
-        return web.json_response(await status())
+        shows_all, found = await sees_all(request), await status()
+        return web.json_response(found if shows_all else {"ready": found["ready"]})
 
     async def show_health(request: web.Request) -> web.Response:
-        found = await status()
-        if found["ready"]:
-            return web.json_response({"ready": True})
-        return web.json_response({"ready": False, "reason": "; ".join(found["problems"])}, status=503)
+        shows_all, found = await sees_all(request), await status()
+        reason = {"reason": "; ".join(found["problems"])} if shows_all and not found["ready"] else {}
+        return web.json_response({"ready": found["ready"], **reason}, status=200 if found["ready"] else 503)
 
     async def show_metrics(request: web.Request) -> web.Response:
-        return web.Response(text=metrics(await status()), content_type="text/plain")
+        shows_all, found = await sees_all(request), await status()
+        shown = metrics(found if shows_all else {"ready": found["ready"], "shards": [], "processes": []})
+        return web.Response(text=shown, content_type="text/plain")
 
     return [
         web.get("/status", show_status),

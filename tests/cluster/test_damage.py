@@ -38,7 +38,7 @@ def test_a_damaged_shard_is_named_refused_and_repaired(tmp_path: Path) -> None:
         assert time.monotonic() - began < 60
         assert any("shard 1 is damaged" in line and log.name in line for line in server.output), server.output
         with pytest.raises(urllib.error.HTTPError) as unhealthy:
-            urllib.request.urlopen(f"http://{server.host}:{server.http_port}/health", timeout=20)
+            urllib.request.urlopen(server.request("/health"), timeout=20)
         assert unhealthy.value.code == 503
         assert log.name in json.dumps(json.load(unhealthy.value))
         with server.connect("d") as connection, connection.cursor() as cursor:

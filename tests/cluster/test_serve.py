@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import signal
 import socket
 import ssl
@@ -172,6 +173,29 @@ def test_no_log_has_a_secret(server: MillraceServer) -> None:
     assert "login of 'nobody' from localhost" in logs and "login of 'logged' from localhost over HTTP" in logs
     for hidden in (secret, basic, (server.data / "secret").read_text().strip()):
         assert hidden not in logs
+
+
+def test_strangers_learn_from_http_whether_it_is_ready_and_no_more(server: MillraceServer) -> None:
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE USER nobody@'%' IDENTIFIED BY 'x'")
+        cursor.execute("CREATE USER watcher@'%' IDENTIFIED BY 'x'")
+        cursor.execute("GRANT PROCESS ON *.* TO watcher@'%'")
+
+    def shown(path: str, user: str | None) -> str:
+        headers = {} if user is None else {"Authorization": "Basic " + b64encode(f"{user}:x".encode()).decode()}
+        request = urllib.request.Request(f"{server.http_address}{path}", headers=headers)
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return str(answer.read(), "utf-8")
+
+    for user in (None, "nobody"):
+        assert json.loads(shown("/status", user)) == json.loads(shown("/health", user)) == {"ready": True}
+        assert [line for line in shown("/metrics", user).splitlines() if not line.startswith("#")] == ["millrace_ready 1"]
+    status = json.loads(shown("/status", "watcher"))
+    assert status["data"] == str(server.data) and len(status["shards"]) == 2
+    assert 'millrace_shard_epoch{shard="1"}' in shown("/metrics", "watcher")
+    for headers in ({"Authorization": "Bearer 00"}, {"Authorization": "Basic " + b64encode(b"watcher:y").decode()}):
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(urllib.request.Request(f"{server.http_address}/status", headers=headers), timeout=20)
 
 
 def test_workers_are_descendants_of_sparks_jvm(server: MillraceServer) -> None:

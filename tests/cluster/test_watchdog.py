@@ -37,7 +37,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MillraceServer]
 def health(server: MillraceServer) -> tuple[int, dict[str, Any]]:
     """The status code and body of /health; 0 while nobody answers."""
     try:
-        with urllib.request.urlopen(f"http://{server.host}:{server.http_port}/health", timeout=10) as answer:
+        with urllib.request.urlopen(server.request("/health"), timeout=10) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)

@@ -1,0 +1,46 @@
+"""The status of a cluster, asked over HTTP with what shows that one may see all of it.
+
+Who runs the cluster on this machine needs nothing for that: the process that serves the port is theirs, so they can read its
+deployment. From anywhere else it takes the cluster's secret.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.request
+from typing import Any
+
+import msgspec
+import psutil
+
+from backend.settings import Deployment
+
+
+def local_deployment(port: int) -> Deployment | None:
+    """That of the cluster of this user that serves HTTP on `port` of this machine."""
+    for process in psutil.process_iter(["uids", "cmdline"]):
+        command, users = process.info["cmdline"] or [], process.info["uids"]
+        if command[-3:-1] == ["-m", "backend.http"] and users is not None and users.effective == os.geteuid():
+            try:
+                found = Deployment.load(command[-1])
+            except (OSError, msgspec.DecodeError):
+                continue
+            if found.http_port == port:
+                return found
+    return None
+
+
+def ask_status(url: str, token: str | None, timeout_s: float) -> dict[str, Any]:
+    """`url` is that of the HTTP interface. Raises OSError, HTTPException or ValueError if no cluster answers there.
+
+    Without a token the answer is that for strangers; with a wrong one there is HTTPError 401.
+    """
+    request = urllib.request.Request(f"{url}/status")
+    if token is not None:
+        request.add_header("Authorization", f"Bearer {token}")
+    with urllib.request.urlopen(request, timeout=timeout_s) as answer:
+        found = json.load(answer)
+    if not isinstance(found, dict) or "ready" not in found:
+        raise ValueError("that is something else")
+    return found
