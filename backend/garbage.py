@@ -32,8 +32,12 @@ class Garbage:
             yield
             return
         gc.collect(0)
-        yield
-        gc.freeze()
+        gc.disable()
+        try:
+            yield
+        finally:
+            gc.freeze()
+            gc.enable()
 
     def rows_changed(self, count: int) -> None:
         self._rows += count

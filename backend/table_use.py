@@ -8,13 +8,17 @@ from dataclasses import dataclass, field
 from dataflow.delta import Delta
 from dataflow.epoch_effects import PersistEpoch
 from dataflow.epoch_messages import Puts
+from dataflow.large_writes import LargeWrites
 from dataflow.node import Columns
 from persistence.layout import ROW_PREFIX_BYTES, row_prefix
 from persistence.shard_store import ShardStore
 from persistence.table_source import TableSource
+from persistence.view import Stored, View
 
 ALIKE_MIN = 64
 """Fewer rows are hardly alike."""
+ROWS_AT_ONCE = 1_000
+"""So many rows are decoded at a time, within which no other thread gets its turn."""
 
 
 @dataclass(slots=True)
@@ -24,9 +28,11 @@ class TableChanges:
     epoch: int = 0
     rows: dict[int, Delta] = field(default_factory=dict)
     new: list[tuple[int, Puts]] = field(default_factory=list)
+    large: tuple[LargeWrites, View] | None = None
+    """What a large transaction writes, and what was stored before. It may change tables that are not in use alone."""
 
     def __bool__(self) -> bool:
-        return bool(self.rows or self.new)
+        return bool(self.rows or self.new or self.large)
 
     @property
     def new_count(self) -> int:
@@ -78,28 +84,40 @@ class TableUse:
         changes = TableChanges(epoch.epoch)
         if not self._users:
             return changes
-        absent, get, prefixes = epoch.absent, self._store.get, self._prefixes
+        absent, get = epoch.absent, self._store.get
+        writes = epoch.writes
+        if epoch.large is not None:  # which comes after them
+            large = epoch.large[1]
+            changes.large = large, self._store.view()
+            writes = {key: value for key, value in writes.items() if key not in large.values}
+        changes.rows = self._rows(writes.items(), lambda key: None if key in absent else get(key))
+        for puts in epoch.new:
+            table_id = self._prefixes.get(puts.keys[0][:ROW_PREFIX_BYTES])
+            if table_id is not None:
+                changes.new.append((table_id, puts))
+        return changes
+
+    def _rows(
+        self, writes: Iterable[tuple[bytes, bytes | None]], get: Callable[[bytes], Stored | None]
+    ) -> dict[int, Delta]:
+        """What these writes change in each table; `get` tells what was stored."""
+        prefixes = self._prefixes
         tables: dict[int, tuple[list[bytes], list[bytes]]] = {}
-        writes = epoch.writes if epoch.large is None else epoch.writes | epoch.large[1].values
-        for key, value in writes.items():
+        for key, value in writes:
             table_id = prefixes.get(key[:ROW_PREFIX_BYTES])
             if table_id is None:
                 continue
             gone, come = tables.get(table_id) or tables.setdefault(table_id, ([], []))
-            if key not in absent:
-                old = get(key)
-                if old is not None:
-                    gone.append(old[1])
+            old = get(key)
+            if old is not None:
+                gone.append(old[1])
             if value is not None:
                 come.append(value)
+        rows: dict[int, Delta] = {}
         for table_id, (gone, come) in tables.items():
             decode = self.source.decoder(table_id)
-            changes.rows[table_id] = [(row, -1) for row in decode(gone, b"")] + [(row, 1) for row in decode(come, b"")]
-        for puts in epoch.new:
-            table_id = prefixes.get(puts.keys[0][:ROW_PREFIX_BYTES])
-            if table_id is not None:
-                changes.new.append((table_id, puts))
-        return changes
+            rows[table_id] = [(row, -1) for row in decode(gone, b"")] + [(row, 1) for row in decode(come, b"")]
+        return rows
 
     def deltas(self, changes: TableChanges, seen: Callable[[int], Columns | None] = lambda table: None) -> dict[int, Delta]:
         """The changes as the dataflow takes them.
@@ -108,7 +126,12 @@ class TableUse:
         unless other tables change, too: for them, these rows may have to be taken off again from what is read of their table.
         """
         deltas = {table_id: delta for table_id, delta in changes.rows.items() if table_id in self._users}
-        is_only = len({*changes.rows, *[table_id for table_id, _ in changes.new]}) == 1
+        if changes.large is not None:
+            large, before = changes.large
+            for keys in large.chunks(ROWS_AT_ONCE):
+                for table_id, delta in self._rows([(key, large.values[key]) for key in keys], before.get).items():
+                    deltas.setdefault(table_id, []).extend(delta)
+        is_only = changes.large is None and len({*changes.rows, *[table_id for table_id, _ in changes.new]}) == 1
         for table_id, puts in changes.new:
             if table_id in self._users:
                 columns = seen(table_id) if is_only and len(puts.values) >= ALIKE_MIN else None

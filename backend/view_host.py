@@ -14,25 +14,27 @@ from __future__ import annotations
 import logging
 import math
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from backend.hosted_view import HostedView, status_of
-from backend.shared_memory.publication import Publisher
+from backend.shared_memory.publication import Edited, Publisher
 from backend.shared_memory.segment import SegmentNames
 from backend.table_use import TableChanges, TableUse
-from backend.view_definition import Array, is_packed, keys_decoder, together, unpacked
+from backend.view_definition import keys_decoder
 from backend.view_filling import PARTIAL, Fill, Fills, OutOfMemory, Runner, StillFilling
+from backend.view_limit import ViewLimit, idle_views
 from backend.view_messages import HostedViews
-from backend.view_range import EncodedRange, Range, RangeDecoder
+from backend.view_range import EncodedRange, RangeDecoder
+from backend.view_reading import ViewReading
+from backend.view_restarting import restarting
 from controller.catalog import decode_node, decode_table
-from dataflow.arrangement import Hit
 from dataflow.clock import MemoryReport
 from dataflow.delta import Delta
 from dataflow.engine import Engine, View
 from dataflow.epoch_effects import PersistEpoch
+from dataflow.large_writes import LargeWrites
 from dataflow.loading import Budget, OverBudget
 from dataflow.node import Columns, Node, tables_of
 from dataflow.schema import Table
@@ -44,11 +46,8 @@ from persistence.view import View as StoredView
 
 BYTES_IN_MEMORY = 20
 """What a stored byte may take in an ordered view of all rows."""
-ROWS_AT_ONCE_MAX = 20_000
+ROWS_AT_ONCE_MAX = 5_000
 """What needs more rows than this to be read is filled in the background."""
-MANY_KEYS = 64
-NEARLY, ROUNDS_REMEMBERED = 0.9, 10
-"""While less than this part of the memory is taken, what was read longer ago than so many checks is forgotten."""
 
 log = logging.getLogger(__name__)
 _encode = msgspec.msgpack.Encoder().encode
@@ -70,7 +69,8 @@ class ViewHost:
         self._store = store
         self._names = names
         self._publisher = Publisher(names)
-        self._rounds = 0
+        self._reading = ViewReading(self._publisher, self._fill)
+        self._limit = ViewLimit()
         self._memory_bytes = memory_bytes
         self.memory = MemoryReport(0, 0, 0, False)
         """What the views took when it was last looked at."""
@@ -98,6 +98,10 @@ class ViewHost:
         self._source = self._use.source
         self._engine = Engine(self._source, partial=PARTIAL)
         self.views: dict[bytes, HostedView] = {}
+        self._leaving: dict[bytes, HostedView] = {}
+        """Views that start anew after the epoch that is followed."""
+        self._deltas: dict[int, Delta] = {}
+        self._edited: list[Edited] = []
 
     # --- views come and go
 
@@ -131,19 +135,27 @@ class ViewHost:
         self._origins[name] = (names, since)
         node = decode_node(node_bytes)
         used = tables_of(node)
+        if not self._make(name, (node, key, order), used, self._budget()):
+            return False
+        self._use.begin(used)
+        return name in self.views
+
+    def _make(
+        self, name: bytes, view: tuple[Node, Columns, Columns], tables: frozenset[int], budget: Callable[[int], None]
+    ) -> bool:
+        """Have the view, or begin to fill it; False if it is refused."""
         try:
-            with self._engine.spending(self._budget()):
-                view = self._engine.add_view(node, key, order)
+            with self._engine.spending(budget):
+                made = self._engine.add_view(*view)
         except OverBudget:
-            self._begin(name, (node, key, order), (), used)
+            self._begin(name, view, (), tables)
         except Exception:
-            log.exception("a view is refused: %s", node)
+            log.exception("a view is refused: %s", view[0])
             self._refused.add(name)
             return False
         else:
-            self._host(name, view, used)
-        self._use.begin(used)
-        return name in self.views
+            self._host(name, made, tables)
+        return True
 
     def _host(self, name: bytes, view: View, tables: frozenset[int]) -> None:
         types = view.node.types
@@ -260,57 +272,7 @@ class ViewHost:
         hosted = self.views.get(name)
         if hosted is None:
             return None
-        if part is not None:
-            return self._range(name, hosted, hosted.keys.decode(keys), hosted.ranges.decode(part))
-        if is_packed(keys):
-            return self._lookup_numbers(name, hosted, unpacked(keys))
-        return self._lookup(name, hosted, hosted.keys.decode(keys))
-
-    def _lookup_numbers(self, name: bytes, hosted: HostedView, numbers: Array) -> tuple[list[bytes], str] | None:
-        """The rows of all these keys in one list of lists."""
-        shown = self._publisher.lookup_numbers(hosted.view, numbers)
-        if shown is not None:
-            hosted.hits += len(numbers)
-            return [together(len(numbers), [shown[0]])], shown[1]
-        found = self._lookup(name, hosted, list(zip(numbers.tolist())))
-        return None if found is None else ([together(len(numbers), found[0])], found[1])
-
-    def _lookup(self, name: bytes, hosted: HostedView, wanted: list[Row]) -> tuple[list[bytes], str] | None:
-        shown, few = self._publisher.lookup(hosted.view, wanted), list[Row]()
-        if shown is None and len(wanted) >= MANY_KEYS:
-            # That a few of them are not in shared memory must not make the others slow.
-            few = self._publisher.absent(hosted.view, wanted)
-            if 0 < 2 * len(few) <= len(wanted) and self._show(name, hosted, few) is not None:
-                shown = self._publisher.lookup(hosted.view, wanted)
-        if shown is not None:
-            hosted.hits += len(wanted) - len(few)
-            return shown
-        return self._show(name, hosted, wanted)
-
-    def _show(self, name: bytes, hosted: HostedView, wanted: list[Row]) -> tuple[list[bytes], str] | None:
-        """The rows of these keys, which are from now on in shared memory, if the view is."""
-        filled = self._fill(name, hosted, wanted)
-        if filled is None:
-            return None
-        arrangement = hosted.view.arrangement
-        self._engine.reference(hosted.view, filled)
-        found = [hit for key in filled if isinstance(hit := arrangement.lookup(key), Hit)]
-        payloads = [_encode(hit.rows) for hit in found]
-        return payloads, self._publisher.looked_up(self._engine, hosted.view, wanted, found, payloads)
-
-    def _range(
-        self, name: bytes, hosted: HostedView, keys: list[Row], part: Range
-    ) -> tuple[list[bytes], str] | None:
-        """The rows of each key that are in the range, touching no others."""
-        engine, view = self._engine, hosted.view
-        if self._fill(name, hosted, keys) is None:
-            return None
-        payloads = []
-        for values in keys:
-            found = engine.range(view, values, part.low, part.high, part.limit, part.descending)
-            assert isinstance(found, Hit)
-            payloads.append(_encode(found.rows))
-        return payloads, self._publisher.ranged(view, keys)
+        return self._reading.lookup(self._engine, name, hosted, keys, part)
 
     # --- epochs
 
@@ -325,31 +287,67 @@ class ViewHost:
         A change that some view cannot compute (a value out of range, say) must not hold up the
         epoch: all views go, and who asks for one again is told what is wrong with it.
         """
+        if not self.begin(changes, wait):
+            return 0
+        try:
+            self.follow(changes)
+        except Exception as error:
+            return self.end(changes, wait, error)
+        return self.end(changes, wait, None)
+
+    def begin(self, changes: TableChanges, wait: Callable[[], None]) -> bool:
+        """The first step of `apply`: False if it is the last, as nothing changes in the views."""
         self._is_writing = False
         if not changes or not self._use:
             wait()
             if self._use:
                 self._source.advance(self._store.view())
-            return 0
+            return False
         self._source.advance(lambda: self._stored(wait))
-        deltas: dict[int, Delta] = {}
-        try:
-            if self._under_way():  # what is being filled may look at more
-                deltas = self._use.deltas(changes)
-                self._fills.collect(deltas)  # type: ignore[union-attr]
-            else:
-                deltas = self._use.deltas(changes, self._engine.graph.seen_columns)
-            self._engine.apply(changes.epoch, deltas)
-        except Exception:
+        return True
+
+    def follow(self, changes: TableChanges) -> None:
+        """The second step, which takes long if much has changed: in any thread, while nobody else uses the views."""
+        seen = self._engine.graph.seen_columns
+        # What is being filled may look at more.
+        self._deltas = self._use.deltas(changes) if self._under_way() else self._use.deltas(changes, seen)
+        if changes.large is not None and self._fills is not None:
+            self._leave(changes.large[0])
+        self._engine.apply(changes.epoch, self._deltas)
+        self._edited = self._publisher.edit(self._engine)
+
+    def end(self, changes: TableChanges, wait: Callable[[], None], error: Exception | None) -> int:
+        """The third step: everything shows the epoch."""
+        deltas, self._deltas = self._deltas, {}
+        edited, self._edited = self._edited, []
+        for fill in self._under_way():
+            if fill.name in self._leaving:
+                self._fills.abandon(fill)  # type: ignore[union-attr]
+        if self._under_way():
+            self._fills.collect(deltas)  # type: ignore[union-attr]
+        if error is not None:
             wait()
-            log.exception("the views could not follow epoch %d and start anew", changes.epoch)
+            log.error("the views could not follow epoch %d and start anew", changes.epoch, exc_info=error)
             broken = self._engine
             self._start_anew()
             broken.close()
-        stored = self._source.state
-        assert stored.epoch == changes.epoch, "views are shown before their epoch is stored"
-        self._publisher.publish(self._engine)
+        assert self._source.state.epoch == changes.epoch, "views are shown before their epoch is stored"
+        self._publisher.show(edited)
+        leaving, self._leaving = self._leaving, {}
+        for name, hosted in leaving.items():
+            view = hosted.view
+            self._origins[name] = (hosted.names, hosted.since)
+            if not self._make(name, (view.node, view.key, view.order), hosted.tables, Budget(0)):
+                self._use.end(hosted.tables)
         return sum(map(len, deltas.values()))
+
+    def _leave(self, large: LargeWrites) -> None:
+        """Take down the views that start anew after the epoch."""
+        for name in restarting(self.views, self._deltas, large, self._store):
+            log.info("view %s starts anew after a large transaction", name.hex())
+            hosted = self._leaving[name] = self.views.pop(name)
+            self._publisher.end(hosted.view)
+            self._engine.remove_view(hosted.view)
 
     def _stored(self, wait: Callable[[], None]) -> StoredView:
         wait()
@@ -357,40 +355,11 @@ class ViewHost:
 
     def enforce_limit(self) -> None:
         """Evict cold keys until the views fit the memory they may take. Views that nobody uses go as a whole."""
-        self._retire()
-        limit_bytes = self._memory_bytes - self._publisher.memory_bytes
-        self._rounds += 1
-        taken_bytes = self._engine.measure().total_bytes
-        if taken_bytes > limit_bytes:  # no key has to go for what nobody needs
-            self._publisher.compact(pressed=True)
-            limit_bytes = self._memory_bytes - self._publisher.memory_bytes
-        if taken_bytes > NEARLY * limit_bytes:
-            self._publisher.reference(self._engine)
-        elif self._rounds % ROUNDS_REMEMBERED == 0:
-            self._publisher.forget_reads()
-        kept = {name: len(hosted.view.arrangement.index) for name, hosted in self.views.items()}
-        report = self.memory = self._engine.enforce(limit_bytes)
-        for name, hosted in self.views.items():
-            hosted.evictions += max(kept[name] - len(hosted.view.arrangement.index), 0)
-        self._publisher.publish(self._engine)
-        self._publisher.compact(pressed=report.evicted_keys > 0)
-        if report.only_full_left:
-            shared_bytes = self._publisher.memory_bytes
-            log.warning("full views take %d bytes, what is shared %d, the limit is %d", report.full_bytes, shared_bytes, self._memory_bytes)
-
-    def _retire(self) -> None:
-        now = time.monotonic()
-        idle = []
-        for name, hosted in self.views.items():
-            uses = hosted.hits + hosted.misses
-            if uses != hosted.uses_seen or self._publisher.is_read(hosted.view):
-                hosted.uses_seen, hosted.used_at = uses, now
-            elif not hosted.names and now - hosted.used_at > self.idle_s:
-                idle.append(name)
         if not self._is_writing:  # else changes were collected for these views, too
-            for name in idle:
+            for name in idle_views(self.views, self._publisher, self.idle_s):
                 log.info("view %s retires", name.hex())
                 self.remove(name)
+        self.memory = self._limit.enforce(self._engine, self._publisher, self.views, self._memory_bytes)
 
     # --- for those who want to know
 

@@ -17,6 +17,7 @@ from typing import Any, get_args
 
 from backend.disk import Disk
 from backend.epoch_questions import EpochQuestions
+from backend.followed_views import FollowedViews
 from backend.garbage import Garbage
 from backend.large_commits import LargeCommits
 from backend.lock_messages import BreakWait, EndLocks, LockRows, OwnerWaits, RowLocked
@@ -49,7 +50,6 @@ from backend.shared_memory.segment import SegmentNames
 from backend.table_use import TableChanges
 from backend.transport import Peer, failure, listen
 from backend.view_filling import StillFilling, ThreadRunner
-from backend.view_host import ViewHost
 from backend.worker_status import shard_status
 from dataflow.coordinator import Coordinator
 from dataflow.epoch_effects import (
@@ -93,9 +93,9 @@ class Worker:
     ) -> None:
         self.shard = shard
         self.store = store
-        self.views = ViewHost(store, memory_bytes, names, ThreadRunner())
-        self._changes = TableChanges()
         self.garbage = Garbage()
+        self.views = FollowedViews(store, memory_bytes, names, ThreadRunner(), ThreadRunner(), self.garbage)
+        self._changes = TableChanges()
         self.epochs = ShardEpochs(shard, store, store.prepared())
         self.coordinator: Coordinator | None = None
         if shard == 0:
@@ -255,14 +255,11 @@ class Worker:
         return in_force
 
     def _add_view(self, peer: Peer, request: int, message: AddView) -> None:
-        if self._persisting:
+        if self._persisting and not self.views.is_busy:
             # The changes of the epoch being written were collected without this view.
             self._views_waiting.append((peer, request, message))
             return
-        hosted = self.views.add(
-            message.view, message.node, message.key, message.tables, self.epochs.tables, message.order, message.names, message.since
-        )
-        peer.send(Done() if hosted else UnknownView(), request)
+        peer.send(Done() if self.views.add(message, self.epochs.tables) else UnknownView(), request)
 
     def _lookup(self, peer: Peer, request: int, message: Lookup) -> None:
         self._reads.count += 1
@@ -270,8 +267,8 @@ class Worker:
         peer.send(UnknownView() if found is None else Found(*found), request)
 
     def _status(self, peer: Peer, request: int, message: AskStatus) -> None:
-        counts = self._transactions, self._reads, self.catalog_version
-        peer.send(shard_status(self.store, self.epochs, *counts, self._view_facts, self.holds.longest_ms), request)
+        facts = self._transactions, self._reads, self.catalog_version, self._view_facts, self.holds.longest_ms
+        peer.send(shard_status(self.store, self.epochs, *facts), request)
 
     @property
     def _view_facts(self) -> tuple[int, int, bool]:
@@ -284,7 +281,7 @@ class Worker:
         self._large.check()
 
     def _ask_views(self, peer: Peer, request: int, message: AskViews) -> None:
-        peer.send(self.views.status(), request)
+        self.views.status(lambda status: peer.send(status, request))
 
     def _stop(self, peer: Peer, request: int, message: Stop) -> None:
         peer.send(Done(), request)
@@ -386,8 +383,10 @@ class Worker:
 
     def _persisted(self, wait: Callable[[], None] = lambda: None) -> None:
         """What was to be written is, or is after `wait`."""
-        with self.garbage.many_rows(self._changes.new_count):
-            changed = self.views.apply(self._changes, wait)
+        self.views.apply(self._changes, wait, self._followed)
+
+    def _followed(self, changed: int) -> None:
+        """The views show the epoch."""
         self._changes = TableChanges()
         self._reads.shown = None
         self._persisting = False

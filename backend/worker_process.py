@@ -80,7 +80,7 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     worker = kind(
         shard, deployment.shard_count, store, deployment.memory_bytes // deployment.shard_count, names
     )
-    worker.views.idle_s = deployment.idle_view_s
+    worker.views.keep_idle(deployment.idle_view_s)
     server, port = await worker.serve(own_address(deployment.internal_host), deployment.secret_bytes)
     registry = Registry(deployment.zookeeper, deployment.root, deployment.secret_bytes)
     await asyncio.to_thread(registry.start, 60.0)

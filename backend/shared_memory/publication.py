@@ -157,6 +157,9 @@ class Publication:
         return [self._naming.index_key(name) for name in self.writer.take_touched()]
 
 
+Edited = Publication | OrderedPublication | None
+
+
 class Publisher:
     """The publications of one worker. Without names nothing is shared."""
 
@@ -245,8 +248,15 @@ class Publisher:
 
     def publish(self, engine: Engine) -> None:
         """Show what has changed since the last time, in all views at once but for a moment."""
-        changed = [self._edit(engine, *each) for each in engine.take_touched()]
-        for publication in changed:
+        self.show(self.edit(engine))
+
+    def edit(self, engine: Engine) -> list[Edited]:
+        """The first step of `publish`, which takes long if much has changed."""
+        return [self._edit(engine, *each) for each in engine.take_touched()]
+
+    def show(self, edited: list[Edited]) -> None:
+        """The second step."""
+        for publication in edited:
             self._show(publication)
 
     def follow(self, engine: Engine, view: View, keys: Iterable[Key]) -> None:

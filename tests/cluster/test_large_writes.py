@@ -13,7 +13,7 @@ from tests.cluster.test_crashes import victims
 from tests.serving import MillraceServer
 
 ROWS = 50_000
-HOLD_MS_MAX = 500
+HOLD_MS_MAX = 100
 """Of processor time, with everything else that the worker does within a beat."""
 
 

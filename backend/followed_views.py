@@ -1,0 +1,139 @@
+"""The views of a worker that is alone, which follow a large transaction in a thread.
+
+Meanwhile the engine belongs to the thread, and everybody else does without it: views are not looked up, so their
+queries are evaluated, as of the epoch that views and reads still show; what changes views waits. Everything shows
+the epoch at once when it is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from backend.garbage import Garbage
+from backend.hosted_view import HostedView
+from backend.messages import AddView
+from backend.shared_memory.segment import SegmentNames
+from backend.table_use import TableChanges
+from backend.view_filling import Runner
+from backend.view_host import ViewHost
+from backend.view_messages import HostedViews
+from backend.view_range import EncodedRange
+from dataflow.clock import MemoryReport
+from dataflow.epoch_effects import PersistEpoch
+from persistence.shard_store import ShardStore
+
+
+class FollowedViews:
+    """`fill` and `follow` do their work beside the event loop, each one piece at a time."""
+
+    def __init__(
+        self,
+        store: ShardStore,
+        memory_bytes: int,
+        names: SegmentNames | None,
+        fill: Runner,
+        follow: Runner,
+        garbage: Garbage,
+    ) -> None:
+        self._host = ViewHost(store, memory_bytes, names, _Patient(fill, self.when_free))
+        self._run = follow
+        self._garbage = garbage
+        self.is_busy = False
+        """Whether they follow an epoch in the thread."""
+        self._waiting: list[Callable[[], None]] = []
+
+    def close(self) -> None:
+        self._run.close()
+        self._host.close()
+
+    @property
+    def views(self) -> Mapping[bytes, HostedView]:
+        return self._host.views
+
+    @property
+    def memory(self) -> MemoryReport:
+        return self._host.memory
+
+    def keep_idle(self, seconds: float) -> None:
+        """Views that nobody has used for so long go."""
+        self._host.idle_s = seconds
+
+    @property
+    def idle_s(self) -> float:
+        return self._host.idle_s
+
+    def when_free(self, action: Callable[[], None]) -> None:
+        """Do it now, or as soon as the thread is done."""
+        if self.is_busy:
+            self._waiting.append(action)
+        else:
+            action()
+
+    # --- epochs
+
+    def changes(self, epoch: PersistEpoch) -> TableChanges:
+        return self._host.changes(epoch)
+
+    def apply(self, changes: TableChanges, wait: Callable[[], None], then: Callable[[int], None]) -> None:
+        """As `ViewHost.apply`; what it would return is given to `then`."""
+        if changes.large is None:
+            with self._garbage.many_rows(changes.new_count):
+                count = self._host.apply(changes, wait)
+            then(count)
+        elif not self._host.begin(changes, wait):
+            then(0)
+        else:
+            self.is_busy = True
+            self._run(lambda: self._follow(changes), lambda error: self._followed(changes, wait, then, error))
+
+    def _follow(self, changes: TableChanges) -> None:
+        assert changes.large is not None
+        with self._garbage.many_rows(len(changes.large[0].values)):
+            self._host.follow(changes)
+
+    def _followed(
+        self, changes: TableChanges, wait: Callable[[], None], then: Callable[[int], None], error: BaseException | None
+    ) -> None:
+        if error is not None and not isinstance(error, Exception):
+            raise error
+        self.is_busy = False
+        count = self._host.end(changes, wait, error)
+        waiting, self._waiting = self._waiting, []
+        for action in waiting:
+            action()
+        then(count)
+
+    # --- what others ask
+
+    def add(self, view: AddView, versions: Mapping[int, int]) -> bool:
+        """As `ViewHost.add`; not now, if they are busy."""
+        origin = view.order, view.names, view.since
+        return not self.is_busy and self._host.add(view.view, view.node, view.key, view.tables, versions, *origin)
+
+    def lookup_shared(self, name: bytes, keys: bytes, part: EncodedRange | None) -> tuple[list[bytes], str] | None:
+        return None if self.is_busy else self._host.lookup_shared(name, keys, part)
+
+    def tables_changed(self, versions: Mapping[int, int]) -> None:
+        self.when_free(lambda: self._host.tables_changed(versions))
+
+    def enforce_limit(self) -> None:
+        if not self.is_busy:
+            self._host.enforce_limit()
+
+    def status(self, then: Callable[[HostedViews], None]) -> None:
+        """What is kept is given to `then`."""
+        self.when_free(lambda: then(self._host.status()))
+
+
+class _Patient:
+    """A runner whose results wait until the views are free."""
+
+    def __init__(self, run: Runner, when_free: Callable[[Callable[[], None]], None]) -> None:
+        self._run = run
+        self._when_free = when_free
+
+    def __call__(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
+        self._run(work, lambda error: self._when_free(lambda: done(error)))
+
+    def close(self) -> None:
+        self._run.close()

@@ -1,0 +1,85 @@
+"""How a worker answers for keys of a view: from shared memory if all are there, else from the engine, which fills holes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from backend.hosted_view import HostedView
+from backend.shared_memory.publication import Publisher
+from backend.view_definition import Array, is_packed, together, unpacked
+from backend.view_range import EncodedRange, Range
+from dataflow.arrangement import Hit
+from dataflow.engine import Engine
+from dataflow.source import Key
+from dataflow.types import Row
+
+MANY_KEYS = 64
+
+Fill = Callable[[bytes, HostedView, Sequence[Row]], list[Key] | None]
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class ViewReading:
+    """`fill` has keys filled and gives their index keys, None if there is no room for them."""
+
+    def __init__(self, publisher: Publisher, fill: Fill) -> None:
+        self._publisher = publisher
+        self._fill = fill
+
+    def lookup(
+        self, engine: Engine, name: bytes, hosted: HostedView, keys: bytes, part: EncodedRange | None
+    ) -> tuple[list[bytes], str] | None:
+        """The rows of each key, encoded, and the file where they are found from now on, or ''."""
+        if part is not None:
+            return self._range(engine, name, hosted, hosted.keys.decode(keys), hosted.ranges.decode(part))
+        if is_packed(keys):
+            return self._lookup_numbers(engine, name, hosted, unpacked(keys))
+        return self._lookup(engine, name, hosted, hosted.keys.decode(keys))
+
+    def _lookup_numbers(self, engine: Engine, name: bytes, hosted: HostedView, numbers: Array) -> tuple[list[bytes], str] | None:
+        """The rows of all these keys in one list of lists."""
+        shown = self._publisher.lookup_numbers(hosted.view, numbers)
+        if shown is not None:
+            hosted.hits += len(numbers)
+            return [together(len(numbers), [shown[0]])], shown[1]
+        found = self._lookup(engine, name, hosted, list(zip(numbers.tolist())))
+        return None if found is None else ([together(len(numbers), found[0])], found[1])
+
+    def _lookup(self, engine: Engine, name: bytes, hosted: HostedView, wanted: list[Row]) -> tuple[list[bytes], str] | None:
+        shown, few = self._publisher.lookup(hosted.view, wanted), list[Row]()
+        if shown is None and len(wanted) >= MANY_KEYS:
+            # That a few of them are not in shared memory must not make the others slow.
+            few = self._publisher.absent(hosted.view, wanted)
+            if 0 < 2 * len(few) <= len(wanted) and self._show(engine, name, hosted, few) is not None:
+                shown = self._publisher.lookup(hosted.view, wanted)
+        if shown is not None:
+            hosted.hits += len(wanted) - len(few)
+            return shown
+        return self._show(engine, name, hosted, wanted)
+
+    def _show(self, engine: Engine, name: bytes, hosted: HostedView, wanted: list[Row]) -> tuple[list[bytes], str] | None:
+        """The rows of these keys, which are from now on in shared memory, if the view is."""
+        filled = self._fill(name, hosted, wanted)
+        if filled is None:
+            return None
+        arrangement = hosted.view.arrangement
+        engine.reference(hosted.view, filled)
+        found = [hit for key in filled if isinstance(hit := arrangement.lookup(key), Hit)]
+        payloads = [_encode(hit.rows) for hit in found]
+        return payloads, self._publisher.looked_up(engine, hosted.view, wanted, found, payloads)
+
+    def _range(
+        self, engine: Engine, name: bytes, hosted: HostedView, keys: list[Row], part: Range
+    ) -> tuple[list[bytes], str] | None:
+        """The rows of each key that are in the range, touching no others."""
+        view = hosted.view
+        if self._fill(name, hosted, keys) is None:
+            return None
+        payloads = []
+        for values in keys:
+            found = engine.range(view, values, part.low, part.high, part.limit, part.descending)
+            assert isinstance(found, Hit)
+            payloads.append(_encode(found.rows))
+        return payloads, self._publisher.ranged(view, keys)

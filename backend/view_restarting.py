@@ -1,0 +1,46 @@
+"""Which views do not follow a large transaction, but start anew after it.
+
+All writers wait until the views show an epoch. Where following it takes longer than they should wait, a view that
+can be had again for less goes: one that is partial is empty then, and filled by whoever asks; one that is full is
+filled in the background.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+
+from backend.hosted_view import HostedView
+from dataflow.delta import Delta
+from dataflow.large_writes import LargeWrites
+from persistence.layout import table_ranges
+from persistence.shard_store import ShardStore
+
+FOLLOWED_ROWS_MAX = 50_000
+"""So many changed rows are followed in about a quarter of a second, each counted for every view of its table."""
+ROWS_MIN = 1_000
+"""A view with fewer changes than these follows, whatever others do."""
+SIZES_SEEN = 100
+"""From so many keys it is told how large a row is."""
+DEARER = 4
+"""A full view follows if its tables have more than so many times the rows that have changed."""
+
+
+def restarting(
+    views: Mapping[bytes, HostedView], deltas: Mapping[int, Delta], large: LargeWrites, store: ShardStore
+) -> list[bytes]:
+    """The names of the views that start anew after the large transaction that makes these changes."""
+    changed = {name: sum(len(deltas.get(table, ())) for table in hosted.tables) for name, hosted in views.items()}
+    if sum(changed.values()) <= FOLLOWED_ROWS_MAX:
+        return []
+    sizes = [len(key) + len(value or b"") for key, value in islice(large.values.items(), SIZES_SEEN)]
+    row_bytes = (1 + sum(sizes)) / (1 + len(sizes))
+
+    def stored_rows(tables: frozenset[int]) -> float:
+        return sum(store.approximate_bytes(*table_ranges(table)[0]) for table in tables) / row_bytes
+
+    return [
+        name
+        for name, rows in changed.items()
+        if rows >= ROWS_MIN and not (views[name].view.is_full and stored_rows(views[name].tables) > DEARER * rows)
+    ]
