@@ -43,15 +43,15 @@ def text_cell(type: SqlType, time_zone: str) -> Cell:
             raise AssertionError(kind)
 
 
-def value_text(type: SqlType, value: Value) -> str:
-    """Any value but NULL as text, the way it would be sent."""
+def value_text(type: SqlType, value: Value, time_zone: str) -> str:
+    """Any value but NULL as text, the way it would be sent to a session of that zone."""
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
     if isinstance(value, int) and type.kind not in TEMPORALS:
         return str(value)
-    return text_cell(type, "UTC")(value).decode()
+    return text_cell(type, time_zone)(value).decode()
 
 
 def binary_cell(type: SqlType, time_zone: str) -> Cell:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dataflow.errors import Unsupported
 
@@ -32,6 +32,8 @@ class FieldReader:
     def __init__(self, format: Format, codec: str) -> None:
         if not format.field_end or not format.line_end:
             raise Unsupported("LOAD DATA of rows with a fixed size")
+        if format.escape == format.enclosure:  # what is doubled stands for itself, and nothing else is escaped
+            format = replace(format, escape="")
         self._format = format
         self._decoder = codecs.getincrementaldecoder(codec)("surrogateescape" if codec == "utf-8" else "replace")
         self._field = _field_pattern(format)

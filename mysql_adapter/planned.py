@@ -186,10 +186,10 @@ def settings_for(session: Session, sql: str) -> Settings:
     return replace(session.settings, variables=tuple([(name, code_of(value)) for name, value in read.items()]))
 
 
-def plain_value(typed: Typed) -> Value:
+def plain_value(session: Session, typed: Typed) -> Value:
     """What a user variable becomes: dates and times are text in it."""
     value, type_ = typed
-    return value_text(type_, value) if value is not None and type_.kind in TEMPORALS else value
+    return value_text(type_, value, session.time_zone) if value is not None and type_.kind in TEMPORALS else value
 
 
 async def evaluate(session: Session, expression: str) -> Value:

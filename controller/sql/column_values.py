@@ -91,7 +91,7 @@ def _stored(column: Column, value: Value, settings: Settings) -> Value:
     if isinstance(value, bytes):
         number = column.type.kind in NUMBERS and type(value) is Digits
         value = int.from_bytes(value, "big") if number else bytes(value)
-    given = Modes.parse(",".join(settings.sql_mode))
+    given = Modes.parse(",".join(settings.sql_mode), settings.time_zone)
     modes = replace(
         given,
         strict=True,

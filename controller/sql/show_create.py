@@ -12,7 +12,7 @@ from controller.catalog import Database
 from controller.sql.stored_expressions import quoted, shown
 from dataflow.collation import CHARSETS, collation
 from dataflow.schema import Column, ForeignKey, Index, KeyPart, Table, has_row_id, is_functional, is_internal
-from dataflow.temporal import format_date, format_datetime, format_time
+from dataflow.temporal import format_date, format_datetime, format_time, from_utc
 from dataflow.types import BLOBS, INTEGERS, REALS, TEXTS, Kind, SqlType, Value
 
 _NO_DEFAULT_SHOWN = frozenset(
@@ -20,9 +20,9 @@ _NO_DEFAULT_SHOWN = frozenset(
 )
 
 
-def show_create_table(table: Table, next_auto_increment: int | None = None) -> str:
+def show_create_table(table: Table, next_auto_increment: int | None = None, time_zone: str = "UTC") -> str:
     """`next_auto_increment` is the counter's next value, if the table has one and it is known."""
-    lines = [_column(table, column) for column in table.columns if not is_internal(column)]
+    lines = [_column(table, column, time_zone) for column in table.columns if not is_internal(column)]
     names = {column.id: column for column in table.columns}
     if not has_row_id(table):
         lines.append(f"PRIMARY KEY {_parts(table.primary_key, names)}")
@@ -68,7 +68,7 @@ def string_literal(value: str) -> str:
     return f"'{escaped}'"
 
 
-def _column(table: Table, column: Column) -> str:
+def _column(table: Table, column: Column, time_zone: str) -> str:
     pieces = [quoted(column.name), type_text(column.type), *_collation(table, column)]
     if column.generated_sql:
         kind = "STORED" if column.generated_stored else "VIRTUAL"
@@ -77,7 +77,7 @@ def _column(table: Table, column: Column) -> str:
         pieces.append("NOT NULL")
     elif column.type.kind is Kind.TIMESTAMP:
         pieces.append("NULL")
-    pieces += default_clauses(column)
+    pieces += default_clauses(column, time_zone)
     if column.auto_increment:
         pieces.append("AUTO_INCREMENT")
     if column.invisible:
@@ -122,7 +122,8 @@ def _collation(table: Table, column: Column) -> list[str]:
     return pieces
 
 
-def default_clauses(column: Column) -> list[str]:
+def default_clauses(column: Column, time_zone: str = "UTC") -> list[str]:
+    """A TIMESTAMP is shown in the session's zone, as it is read from a definition."""
     pieces: list[str] = []
     digits = f"({column.type.scale})" if column.type.scale else ""
     if column.default_now:
@@ -131,7 +132,7 @@ def default_clauses(column: Column) -> list[str]:
         pieces.append(f"DEFAULT ({shown(column.default_sql)})")
     elif column.has_default:
         if column.default is not None:
-            pieces.append(f"DEFAULT {default_literal(column.type, column.default)}")
+            pieces.append(f"DEFAULT {default_literal(column.type, column.default, time_zone)}")
         elif column.type.kind not in _NO_DEFAULT_SHOWN:
             pieces.append("DEFAULT NULL")
     if column.on_update_now:
@@ -139,7 +140,7 @@ def default_clauses(column: Column) -> list[str]:
     return pieces
 
 
-def default_literal(found: SqlType, value: Value) -> str:
+def default_literal(found: SqlType, value: Value, time_zone: str) -> str:
     if found.kind is Kind.BIT:
         assert isinstance(value, int)
         return f"b'{value:b}'"
@@ -147,10 +148,10 @@ def default_literal(found: SqlType, value: Value) -> str:
         if value.isascii() and value.decode().isprintable():
             return string_literal(value.decode())
         return f"0x{value.hex().upper()}"
-    return string_literal(default_text(found, value))
+    return string_literal(default_text(found, value, time_zone))
 
 
-def default_text(found: SqlType, value: Value) -> str:
+def default_text(found: SqlType, value: Value, time_zone: str = "UTC") -> str:
     """A stored default as COLUMNS.COLUMN_DEFAULT and SHOW COLUMNS have it."""
     match found.kind:
         case Kind.DATE:
@@ -158,7 +159,8 @@ def default_text(found: SqlType, value: Value) -> str:
             return format_date(value)
         case Kind.DATETIME | Kind.TIMESTAMP:
             assert isinstance(value, int)
-            return format_datetime(value, found.scale)
+            local = from_utc(value, time_zone) if found.kind is Kind.TIMESTAMP and value else value
+            return format_datetime(local, found.scale)
         case Kind.TIME:
             assert isinstance(value, int)
             return format_time(value, found.scale)

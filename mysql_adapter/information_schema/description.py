@@ -14,7 +14,7 @@ from mysql_adapter.charsets import collation_of
 from mysql_adapter.columns import BLOB_BYTES
 
 
-def default_text(column: schema.Column) -> str | None:
+def default_text(column: schema.Column, time_zone: str) -> str | None:
     """COLUMN_DEFAULT: None for no default and for DEFAULT NULL."""
     if column.default_now:
         return f"CURRENT_TIMESTAMP({column.type.scale})" if column.type.scale else "CURRENT_TIMESTAMP"
@@ -22,7 +22,7 @@ def default_text(column: schema.Column) -> str | None:
         return column.default_sql
     if not column.has_default or column.default is None:
         return None
-    return show_create.default_text(column.type, column.default)
+    return show_create.default_text(column.type, column.default, time_zone)
 
 
 def extra_text(column: schema.Column) -> str:

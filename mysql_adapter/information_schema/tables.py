@@ -134,7 +134,7 @@ def columns(session: Session) -> Iterator[Row]:
             position += 1
             measured = measures(column.type)
             yield (
-                "def", table.database, table.name, column.name, position, default_text(column),
+                "def", table.database, table.name, column.name, position, default_text(column, session.time_zone),
                 "YES" if column.nullable else "NO", column.type.kind.value, measured.characters, measured.octets,
                 measured.precision, measured.scale, measured.datetime_precision, measured.charset,
                 measured.collation, type_text(column.type), key_text(table, column), extra_text(column),

@@ -151,7 +151,7 @@ async def _user_variable(session: Session, cursor: TokenCursor, token: Token) ->
         raise cursor.error()
     if not (cursor.accept("=") or cursor.accept(":=")):
         raise cursor.error()
-    value = plain_value(await evaluate_typed(session, cursor.expression(",")))
+    value = plain_value(session, await evaluate_typed(session, cursor.expression(",")))
     return lambda: session.user_variables.__setitem__(name, value)
 
 

@@ -88,7 +88,7 @@ async def run_create_select(session: Session, parts: CreateSelect, values: Seque
     columns = query.columns if isinstance(query, Select | Query) else ()
     declared = _declared(TokenCursor(parts.elements, session.settings))
     catalog = session.own(session.catalog)
-    added = [_definition(column, catalog) for column in columns if column.name.lower() not in declared]
+    added = [_definition(column, catalog, session.time_zone) for column in columns if column.name.lower() not in declared]
     elements = ", ".join(([parts.elements] if parts.elements else []) + added)
     done = await session.define(f"{parts.head} ({elements}) {parts.options}")
     if done.warnings and parts.optional:
@@ -118,7 +118,7 @@ def _declared(cursor: TokenCursor) -> set[str]:
     return found
 
 
-def _definition(column: OutputColumn, catalog: Catalog) -> str:
+def _definition(column: OutputColumn, catalog: Catalog, time_zone: str) -> str:
     """A column that holds such values; one of a table keeps its default and comment."""
     found = column.type
     text = type_text(_stored(found))
@@ -128,7 +128,7 @@ def _definition(column: OutputColumn, catalog: Catalog) -> str:
     source = catalog.find_table(column.database, column.original_table)
     original = None if source is None else next((each for each in source.columns if each.name == column.original_name), None)
     if original is not None:
-        pieces += ["DEFAULT 0"] if original.auto_increment else default_clauses(original)
+        pieces += ["DEFAULT 0"] if original.auto_increment else default_clauses(original, time_zone)
         pieces += comment_clause(original)
     return " ".join(pieces)
 

@@ -27,7 +27,7 @@ async def field_list(session: Session, name: str, pattern: str) -> list[tuple[Ou
     table = await session.environment.with_catalog(lambda catalog: session.own(catalog).table(session.database, name))
     matches = like_pattern(pattern or "%")
     return [
-        (output_column(table, column), default_text(column))
+        (output_column(table, column), default_text(column, session.time_zone))
         for column in table.columns
         if not column.invisible and matches.fullmatch(column.name)
     ]
@@ -41,7 +41,7 @@ async def describe(session: Session, cursor: TokenCursor) -> ResultSet:
     database = database or session.database
     check_sees_table(session, database, name)
     table = await session.environment.with_catalog(lambda catalog: table_or_view(session, session.own(catalog), database, name))
-    rows = column_rows(table, False)
+    rows = column_rows(table, False, session.time_zone)
     if not cursor.at_end:
         token = cursor.token
         pattern = cursor.word_or_string()

@@ -52,7 +52,7 @@ async def select_into(session: Session, cursor: TokenCursor) -> Done | None:
         nothing = Condition.NO_DATA
         return Done(warnings=(*result.warnings, Warning("Warning", nothing.code, nothing.template)))
     for name, value, column in zip(names, result.rows[0], result.columns):
-        session.user_variables[name] = plain_value((value, column.type))
+        session.user_variables[name] = plain_value(session, (value, column.type))
     if len(result.rows) > 1:  # found out at the second row
         raise InvalidStatement(Condition.TOO_MANY_ROWS)
     return Done(affected=1, matched=1, warnings=result.warnings)

@@ -136,20 +136,20 @@ async def _table(session: Session, cursor: TokenCursor) -> Table:
 
 async def columns(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
     table = await _table(session, cursor)
-    return await filtered(session, cursor, outputs_of(_FULL_COLUMNS if full else _COLUMNS), column_rows(table, full))
+    return await filtered(session, cursor, outputs_of(_FULL_COLUMNS if full else _COLUMNS), column_rows(table, full, session.time_zone))
 
 
 def describe_columns() -> tuple[OutputColumn, ...]:
     return outputs_of(_COLUMNS)
 
 
-def column_rows(table: Table, full: bool) -> list[Row]:
+def column_rows(table: Table, full: bool, time_zone: str) -> list[Row]:
     rows: list[Row] = []
     for column in table.columns:
         if is_internal(column):
             continue
         null = "YES" if column.nullable else "NO"
-        tail: Row = (null, key_text(table, column), default_text(column), extra_text(column))
+        tail: Row = (null, key_text(table, column), default_text(column, time_zone), extra_text(column))
         if full:
             rows.append(
                 (column.name, type_text(column.type), measures(column.type).collation, *tail, PRIVILEGES, column.comment)
@@ -187,7 +187,7 @@ async def create_table(session: Session, cursor: TokenCursor, full: bool) -> Res
     if any(column.auto_increment for column in table.columns):
         number = await session.environment.database.next_auto_increment(table)
     columns = (OutputColumn("Table", text(64), False), OutputColumn("Create Table", text(1024), False))
-    return ResultSet(columns, [(table.name, show_create_table(table, number))])
+    return ResultSet(columns, [(table.name, show_create_table(table, number, session.time_zone))])
 
 
 async def create_view(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:

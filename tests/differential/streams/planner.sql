@@ -62,3 +62,16 @@ SELECT GET_LOCK(CONCAT('a', id), 0) FROM wa ORDER BY id;
 DO RELEASE_ALL_LOCKS(), SLEEP(0);
 SET @l = GET_LOCK('ll', 0);
 SELECT @l, RELEASE_LOCK('ll');
+-- moments in the session's time zone: in defaults, and in user variables
+SET time_zone = '+03:00';
+CREATE TABLE z (a INT, ts TIMESTAMP DEFAULT '2003-01-01 00:00:00');
+INSERT INTO z (a) VALUES (1);
+SELECT * FROM z;
+SELECT ts INTO @v FROM z;
+SELECT @v;
+INSERT INTO z VALUES (2, @v);
+ALTER TABLE z ADD t2 TIMESTAMP NOT NULL DEFAULT '2004-05-06 07:08:09';
+CREATE TABLE z2 SELECT * FROM z;
+INSERT INTO z2 (a) VALUES (4);
+SET time_zone = '+00:00';
+SELECT * FROM z2;

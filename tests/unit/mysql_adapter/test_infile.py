@@ -72,3 +72,9 @@ def test_what_is_written_is_read(written: list[Fields], piece: int) -> None:
 
 def test_long_rows_take_linear_time() -> None:
     assert rows(b'"' + b'a""' * 200_000 + b'"\n' + b"\\a" * 200_000, CSV)[0] == ['a"' * 200_000]
+
+
+def test_an_enclosure_that_escapes_is_doubled() -> None:
+    """"fie""ld1","field2": the escape does nothing else, so a backslash and a single quotation mark end no field."""
+    format = Format(field_end=",", enclosure='"', escape='"')
+    assert rows(b'"a","b"\n"fie""ld1","\\n"\n"",x\n', format) == [["a", "b"], ['fie"ld1', "\\n"], ["", "x"]]
