@@ -23,6 +23,7 @@ from backend.execution.references import References
 from backend.execution.rows import Rows
 from backend.execution.transaction import RowsChanged
 from backend.execution.writing import Duplicate, RowWriter
+from controller.sql.column_values import implicit_default
 from controller.sql.plan import Insert, OnDuplicate
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Expression, columns_of
@@ -45,6 +46,7 @@ class CompiledInsert:
         self.select = self._strict_select = None if insert.select is None else compile_select(insert.select)
         if insert.select is not None and any(divides(each) for each in insert.select.outputs):
             self._strict_select = compile_select(insert.select, True)
+        self._before = None if insert.before is None else compile_select(insert.before)
         self.on_update = Assignments(self.columns, insert.on_update)
         self.rows = self._strict_rows = _cells(insert, False)
         if any(expression is not None and divides(expression) for row in insert.rows for expression in row):
@@ -53,6 +55,11 @@ class CompiledInsert:
             columns_of(expression) for row in insert.rows for expression in row if expression is not None
         ) or any(column.default_expression is not None for column in insert.table.columns)
         self.last_unique = [insert.table.primary_key, *(index for index in insert.table.indexes if index.unique)][-1]
+        self.initial = [
+            column.default if column.nullable or column.has_default else implicit_default(column.type)
+            for column in insert.table.columns
+        ]
+        """What an expression reads in a column that has no value yet."""
         targets = set(insert.columns)
         self.defaulted = tuple(
             position
@@ -75,7 +82,8 @@ class CompiledInsert:
         if self.ignore:
             execution.modes = execution.modes.ignoring()
         numbering.restart()
-        run = _Run(self, execution, numbering)
+        found = () if self._before is None else (await self._before.run(execution)).rows[0]
+        run = _Run(self, execution, numbering, found)
         if self.select is None:
             rows = self._strict_rows if execution.modes.refuses_division_by_zero else self.rows
             await run.insert([(cells, vector) for part in parts(vectors) for vector in part for cells in rows])
@@ -116,8 +124,9 @@ class _Draft:
 class _Run:
     """One run of the statement: rows, counts, and what LAST_INSERT_ID() becomes."""
 
-    def __init__(self, compiled: CompiledInsert, execution: Execution, numbering: AutoIncrement) -> None:
+    def __init__(self, compiled: CompiledInsert, execution: Execution, numbering: AutoIncrement, found: Row) -> None:
         self.compiled = compiled
+        self.found = found
         self.columns = compiled.columns
         self.execution = execution
         self.numbering = numbering
@@ -193,7 +202,7 @@ class _Run:
         """A row as it will be stored, without its AUTO_INCREMENT value (nothing is computed from that)."""
         execution = self.execution
         targets, auto, reads_row = self.columns.targets, self.columns.auto_increment, self.compiled.reads_row
-        row: list[Value] = [target.column.default for target in targets] if reads_row else [None] * len(targets)
+        row: list[Value] = list(self.compiled.initial) if reads_row else [None] * len(targets)
         for position in self.compiled.defaulted:
             if position != auto:
                 row[position] = targets[position].default(execution, tuple(row))
@@ -203,7 +212,7 @@ class _Run:
                 if position != auto:
                     row[position] = target.default(execution, tuple(row))
                 continue
-            value = target.store(scalar(tuple(row) if reads_row else (), parameters), source, execution)
+            value = target.store(scalar((*row, *self.found) if reads_row else (), parameters), source, execution)
             if value is None and not target.column.nullable and position != auto:
                 value = target.replace_null(execution, always_error=single and not self.compiled.ignore)
             row[position] = value
@@ -332,7 +341,8 @@ class _Run:
         old = writer.decode(found)
         if self.compiled.select is None:
             self.execution.parameters = tuple(draft.parameters)  # a batch has a vector for each row
-        new = self.compiled.on_update.apply(old, row, self.execution)
+        more = () if self.compiled.select is None else tuple(draft.parameters[len(self.compiled.insert.columns) :])
+        new = self.compiled.on_update.apply(old, (*row, *self.found, *more), self.execution)
         self._note_id(new)
         if new is old:
             self.matched += 1  # CLIENT_FOUND_ROWS counts it, though nothing changes

@@ -64,6 +64,8 @@ class Insert:
     for DEFAULT, evaluated with an empty row except that earlier targets of the same row may
     be read at their table position (MySQL lets `VALUES (1, a + 1)` do so). In `on_update`,
     the row is the existing row followed by the row that was to be inserted (VALUES(c)).
+    `before` is a SELECT of one row that is evaluated once: its values follow the row that expressions read. In
+    `on_update`, outputs of `select` beyond `columns` follow those.
     `relations` are the tables whose foreign keys are to be enforced, the table itself among
     them; none if there are no foreign keys, or they are not to be checked.
     """
@@ -76,6 +78,7 @@ class Insert:
     select: Select | Query | None = None
     ignore: bool = False
     relations: tuple[Table, ...] = ()
+    before: Select | Query | None = None
 
 
 @dataclass(frozen=True, slots=True)

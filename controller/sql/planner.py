@@ -114,11 +114,12 @@ def tables_of(found: Plan) -> tuple[Table, ...]:
     tables: tuple[Table, ...] = () if statement.table is None else (statement.table,)
     if not isinstance(statement, Select):
         tables = statement.relations or tables
-    if isinstance(statement, Insert) and statement.select is not None:
-        select = statement.select
-        if isinstance(select, Query):
-            return (*tables, *select.tables)
-        return tables if select.table is None else (*tables, select.table)
+    if isinstance(statement, Insert):
+        for select in (statement.select, statement.before):
+            if isinstance(select, Query):
+                tables = (*tables, *select.tables)
+            elif select is not None and select.table is not None:
+                tables = (*tables, select.table)
     return tables
 
 
@@ -133,8 +134,9 @@ def written_tables(found: Plan) -> tuple[Table, ...]:
 def views_of(found: Plan) -> tuple[View, ...]:
     """The named views that the plan reads."""
     statement = found.statement
-    query = statement.select if isinstance(statement, Insert) else statement
-    query = query.query if isinstance(query, Directed) else query
+    if isinstance(statement, Insert):
+        return tuple(view for query in (statement.select, statement.before) if isinstance(query, Query) for view in query.views)
+    query = statement.query if isinstance(statement, Directed) else statement
     return query.views if isinstance(query, Query) else ()
 
 

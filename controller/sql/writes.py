@@ -10,6 +10,7 @@ from controller.catalog import Catalog
 from controller.sql.constants import as_number
 from controller.sql.directed import DirectedPlanner, is_default, is_directed
 from controller.sql.foreign_keys import related_tables
+from controller.sql.found_values import FoundValues, FoundValueTranslator, Marks
 from controller.sql.parameters import Parameters
 from controller.sql.parse import syntax_error
 from controller.sql.plan import (
@@ -75,18 +76,27 @@ class WritePlanner:
         source = self._target(target, "INSERT")
         table = source.table
         columns = self._columns(table, names)
-        given = node.expression
+        given, conflict = node.expression, node.args.get("conflict")
+        found = FoundValues()
+        assigned = [] if conflict is None else [found.without_subqueries(each) for each in conflict.expressions]
+        nodes = [found.without_subqueries(each) for each in given.expressions] if isinstance(given, exp.Values) else []
+        scope = self._duplicate_scope(node, source, given)
+        if isinstance(given, exp.Select):
+            assigned = [found.without_columns(each, scope) for each in assigned]
+            if found.columns:
+                given = given.copy()
+                given.set("expressions", [*given.expressions, *found.columns])
+        before = self._select(exp.Select(expressions=found.subqueries)) if found.subqueries else None
         rows: tuple[tuple[Expression | None, ...], ...] = ()
         select: Select | Query | None = None
         if isinstance(given, exp.Values):
-            rows = tuple(
-                self._row(source, columns, each, number) for number, each in enumerate(given.expressions, 1)
-            )
+            marks = found.marks(len(table.columns), before, None)
+            rows = tuple(self._row(source, columns, each, number, marks) for number, each in enumerate(nodes, 1))
             if rows and names is None and all(not row for row in rows):
                 columns = ()
         elif isinstance(given, exp.Query):
-            select = plan_select(given, self._catalog, self._database, self._settings, self._parameters, stored=True)
-            if len(select.outputs) != len(columns):
+            select = self._select(given)
+            if len(select.outputs) != len(columns) + len(found.columns):
                 raise InvalidStatement(Condition.COLUMN_COUNT_MISMATCH, 1)
             for position in () if self._ignores_generated else columns:
                 if table.columns[position].generated is not None:
@@ -94,14 +104,17 @@ class WritePlanner:
         else:
             raise syntax_error("", 0)
         ignore = bool(node.args.get("ignore"))
-        on_update = self._on_duplicate(node, source, given)
+        on_update = self._on_duplicate(assigned, source, scope, found.marks(2 * len(table.columns), before, select))
         if node.args.get("overwrite"):
             action = OnDuplicate.REPLACE
         elif on_update:
             action = OnDuplicate.UPDATE
         else:
             action = OnDuplicate.IGNORE if ignore else OnDuplicate.ERROR
-        return Insert(table, columns, rows, action, on_update, select, ignore, self.relations(table))
+        return Insert(table, columns, rows, action, on_update, select, ignore, self.relations(table), before)
+
+    def _select(self, node: Any) -> Select | Query:
+        return plan_select(node, self._catalog, self._database, self._settings, self._parameters, stored=True)
 
     def _columns(self, table: Table, names: list[str] | None) -> tuple[int, ...]:
         if names is None:
@@ -115,13 +128,16 @@ class WritePlanner:
             found.append(position)
         return tuple(found)
 
-    def _row(self, source: Source, columns: tuple[int, ...], node: Any, number: int) -> tuple[Expression | None, ...]:
+    def _row(
+        self, source: Source, columns: tuple[int, ...], node: Any, number: int, marks: Marks
+    ) -> tuple[Expression | None, ...]:
         values = node.expressions
         if not values:
             return ()
         if len(values) != len(columns):
             raise InvalidStatement(Condition.COLUMN_COUNT_MISMATCH, number)
-        translator = self._translator(Scope((source,)), FIELD_LIST)
+        translator = FoundValueTranslator(Scope((source,)), FIELD_LIST, self._parameters, self._settings)
+        translator.marks = marks
         return tuple(
             self._inserted(source.table, position, value, translator) for position, value in zip(columns, values)
         )
@@ -149,14 +165,10 @@ class WritePlanner:
         found = translator.translate(node, column.type)
         return as_number(found) if column.type.kind in NUMBERS else found
 
-    def _on_duplicate(self, node: Any, source: Source, given: Any) -> tuple[Assignment, ...]:
-        conflict = node.args.get("conflict")
-        if conflict is None:
-            return ()
+    def _duplicate_scope(self, node: Any, source: Source, given: Any) -> Scope:
+        """What ON DUPLICATE KEY UPDATE has in sight: the existing row, followed by the one that was to be inserted."""
         width = len(source.table.columns)
-        # The row that was to be inserted follows the existing one.
-        inserted = Source("", source.table, width, exact=True)
-        sources = [source, inserted]
+        sources = [source, Source("", source.table, width, exact=True)]
         alias = given.args.get("alias") if isinstance(given, exp.Values) else None
         if alias is not None and alias.name:
             names = [each.name for each in alias.args.get("columns") or []]
@@ -166,12 +178,19 @@ class WritePlanner:
             for position, name in zip(self._columns(source.table, written), names):
                 renamed[position] = name
             sources.append(Source(alias.name, source.table, width, names=tuple(renamed), exact=not names))
-        translator = self._translator(
-            Scope(tuple(sources)),
+        return Scope(tuple(sources))
+
+    def _on_duplicate(self, nodes: list[Any], source: Source, scope: Scope, marks: Marks) -> tuple[Assignment, ...]:
+        inserted = Scope((Source("", source.table, len(source.table.columns)),))
+        translator = FoundValueTranslator(
+            scope,
             FIELD_LIST,
-            values=lambda name: read(*Scope((Source("", source.table, width),)).resolve(name, "", "", FIELD_LIST)),
+            self._parameters,
+            self._settings,
+            values=lambda name: read(*inserted.resolve(name, "", "", FIELD_LIST)),
         )
-        return self._assignments(source, conflict.expressions, translator)
+        translator.marks = marks
+        return self._assignments(source, nodes, translator)
 
     # -- UPDATE and DELETE
 
