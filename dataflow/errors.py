@@ -219,6 +219,7 @@ class Condition(Enum):
     LOCAL_INFILE_DISABLED = (3948, "42000", "Loading local data is disabled; this must be enabled on both the client and server sides")
     UNKNOWN_EXPLAIN_FORMAT = (1791, "HY000", "Unknown EXPLAIN format name: '{}'")
     MULTI_UPDATE_KEY_CONFLICT = (1706, "HY000", "Primary key/partition key update is not allowed since the table is updated both as '{}' and '{}'.")
+    ILLEGAL_REFERENCE = (1247, "42S22", "Reference '{}' not supported ({})")
     NONUNIQUE_TABLE = (1066, "42000", "Not unique table/alias: '{}'")
     WRONG_INDEX_NAME = (1280, "42000", "Incorrect index name '{}'")
     DUPLICATE_MEMBER = (1291, "HY000", "Column '{}' has duplicated value '{}' in {}")

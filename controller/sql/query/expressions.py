@@ -73,7 +73,7 @@ class QueryTranslator(Translator):
         if isinstance(node.this, exp.Star):
             raise syntax_error("*", 0)
         alias = None if table else self._aliases.get(name.lower())
-        if alias is not None and (self._aliases_first or not self.names.own(name)):
+        if alias is not None and (self._aliases_first or len(self.names.own(name)) != 1):
             return alias
         return self.names.resolve(name, table, database, self.clause).value
 

@@ -16,7 +16,7 @@ from controller.sql.query.block import From, Grouping, own_ids
 from controller.sql.query.dependence import determined
 from controller.sql.query.fields import Field, Numbering
 from controller.sql.translate import Translator
-from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Column, Expression, Literal, columns_of
 from dataflow.functions import call
 from dataflow.node import AggregateFunction
@@ -111,13 +111,16 @@ class GroupedClauses:
             case _:
                 return expression
 
-    def need(self, ids: Iterable[int], place: tuple[int, str]) -> None:
-        """A subquery beside the groups reads these columns."""
+    def read_by_subquery(self, ids: Iterable[int], place: tuple[int, str]) -> dict[int, Expression]:
+        """What a subquery beside the groups reads in place of these columns, where that is something else."""
+        found: dict[int, Expression] = {}
         for index in ids:
             if index in self._own:
-                field = self._fields[index]
-                if self.over(field.column, place) != field.column:
-                    raise Unsupported("outer references to a column that is not grouped")
+                column = self._fields[index].column
+                value = self.over(column, place)
+                if value != column:
+                    found[index] = value
+        return found
 
     def _column(self, column: Column, place: tuple[int, str]) -> Column:
         grouping = self.found

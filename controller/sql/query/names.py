@@ -66,6 +66,8 @@ class Names:
     visible: list[Visible] = field(default_factory=list)
     hidden: bool = False
     """Whether columns that no one declared may be named."""
+    selected: Callable[[str], Expression | None] | None = None
+    """The item of the SELECT list that a query inside may call by this name; columns come first."""
     aggregates: Callable[[AggregateFunction], Expression] | None = None
     """Takes an aggregate of this query that a query inside it has, in clauses where it may stand."""
 
@@ -96,6 +98,9 @@ class Names:
                 raise InvalidStatement(Condition.AMBIGUOUS_COLUMN, written, clause)
             if found:
                 return found[0]
+            value = names.selected(name.lower()) if names is not self and names.selected and not table else None
+            if value is not None:
+                return Visible(Field(-1, name, value.type, True, OutputColumn(name, value.type)), value)
         raise InvalidStatement(Condition.UNKNOWN_COLUMN, written, clause)
 
     def star(self, table: str, database: str) -> list[Visible]:

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from controller.sql.output import default_name
 from controller.sql.plan import OrderItem
-from controller.sql.query.block import Block, Inner, Subquery, outer_ids
+from controller.sql.query.block import Block, Inner, Subquery, outer_ids, rewritten
 from controller.sql.query.conditions import conditions
 from controller.sql.query.expressions import QueryTranslator
 from controller.sql.query.fields import Field, all_columns
@@ -106,16 +106,35 @@ class SelectResolver:
         translator = self._translator(
             FIELD_LIST, collect=self._grouped.collect, windows=self._windows.collect, levels=self._level
         )
+        repeated: set[str] = set()
+        self._names.selected = self._selected
         for item in self._node.expressions:
             if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
                 table, database = ("", "") if isinstance(item, exp.Star) else (item.table, item.text("db"))
                 for each in self._names.star(table, database):
                     self._add(block, each.value, each.field.name, each.field)
+                    if self._aliases.setdefault(each.field.name.lower(), each.value) != each.value:
+                        repeated.add(each.field.name.lower())
                 continue
             value = translator.translate(item)
             name = item.alias if isinstance(item, exp.Alias) else default_name(item)
             self._add(block, value, name, self._field(value))
-            self._aliases.setdefault(name.lower(), value)
+            if self._aliases.setdefault(name.lower(), value) != value:
+                if isinstance(item, exp.Column):
+                    repeated.add(name.lower())
+                elif name.lower() in repeated:
+                    self._aliases[name.lower()] = value
+        for name in repeated:  # two columns of this name: it means none of them
+            del self._aliases[name]
+
+    def _selected(self, name: str) -> Expression | None:
+        """What the name of an item means in subqueries that follow it."""
+        value = self._aliases.get(name)
+        if value is None or columns_of(value) & self._subqueries.keys():
+            return None
+        if self._grouped.is_aggregate(value):
+            raise InvalidStatement(Condition.ILLEGAL_REFERENCE, name, "reference to group function")
+        return value
 
     def _add(self, block: Block, value: Expression, name: str, found: Field | None) -> None:
         described = None if found is None else replace(found.output, name=name)
@@ -208,7 +227,8 @@ class SelectResolver:
         for number, subquery in self._subqueries.items():
             if number not in before and number not in within:
                 subquery.operands = tuple(over(each, (1, "SELECT list")) for each in subquery.operands)
-                self._grouped.need(outer_ids(subquery.block), (1, "SELECT list"))
+                read = self._grouped.read_by_subquery(outer_ids(subquery.block), (1, "SELECT list"))
+                subquery.block = rewritten(subquery.block, read)
         if not block.grouping.explicit:
             block.order_by = []  # one row needs no order
         elif block.grouping.rollup and not block.order_by and not block.distinct:
