@@ -85,10 +85,10 @@ def read_real(text: str) -> float:
 def read_decimal(text: str) -> Decimal:
     found = _REAL.match(text)
     cut("DECIMAL", text, 0 if found is None else found.end())
-    return _bounded_decimal(found[1]) if found is not None else Decimal(0)
+    return written_decimal(found[1]) if found is not None else Decimal(0)
 
 
-def _bounded_decimal(text: str) -> Decimal:
+def written_decimal(text: str) -> Decimal:
     """What no DECIMAL could hold is as large as one can be, or 0: nobody has to write out its zeros."""
     try:
         value = Decimal(text)
@@ -96,7 +96,7 @@ def _bounded_decimal(text: str) -> Decimal:
         value = Decimal("0" if "e-" in text.lower() else "-1e1000" if text.startswith("-") else "1e1000")
     if value.adjusted() < DECIMAL_DIGITS_MAX:
         return value if value.adjusted() > -DECIMAL_DIGITS_MAX else Decimal(0)
-    return Decimal("9" * DECIMAL_DIGITS_MAX).copy_sign(value)
+    return largest_decimal(65, 0).copy_sign(value)
 
 
 def whole_number(text: str) -> int:

@@ -33,6 +33,8 @@ _GEOMETRIES = frozenset(
     "GEOMETRY POINT LINESTRING POLYGON MULTIPOINT MULTILINESTRING MULTIPOLYGON GEOMETRYCOLLECTION GEOMCOLLECTION".split()  # noqa: SIM905
 )
 ROW_BYTES_MAX = 65535
+WIDTH_MAX = 255
+"""Of the numbers that a column shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def read_type(cursor: Cursor, column: str, settings: Settings = DEFAULT_SETTINGS
         case "SERIAL":
             return TypeDeclaration(SqlType(Kind.BIGINT, unsigned=True), serial=True)
         case "BIT":
-            return TypeDeclaration(SqlType(Kind.BIT, length=_length(cursor, column, 1, 64)))
+            return TypeDeclaration(SqlType(Kind.BIT, length=_length(cursor, column, 1, 64, Condition.DISPLAY_WIDTH_TOO_BIG)))
         case "DECIMAL" | "DEC" | "NUMERIC" | "FIXED":
             return TypeDeclaration(_decimal(cursor, column))
         case "FLOAT" | "FLOAT4" | "DOUBLE" | "FLOAT8" | "REAL":
@@ -203,7 +205,7 @@ def _sign(cursor: Cursor) -> tuple[bool, bool]:
 
 
 def _integer(cursor: Cursor, column: str, kind: Kind) -> SqlType:
-    width = _length(cursor, column, 0, 255)
+    width = _length(cursor, column, 0, WIDTH_MAX, Condition.DISPLAY_WIDTH_TOO_BIG)
     unsigned, zerofill = _sign(cursor)
     if zerofill:
         return SqlType(kind, length=width or _ZEROFILL_WIDTHS[kind], unsigned=True, zerofill=True)
@@ -230,6 +232,8 @@ def _real(cursor: Cursor, column: str, single: bool) -> SqlType:
             raise InvalidStatement(Condition.WRONG_COLUMN_SPECIFIER, column)
         single, precision = single and precision <= 24, None
     if precision is not None:
+        if precision > WIDTH_MAX:
+            raise InvalidStatement(Condition.DISPLAY_WIDTH_TOO_BIG, column, WIDTH_MAX)
         _check_scale(column, precision, scale or 0)
     unsigned, zerofill = _sign(cursor)
     kind = Kind.FLOAT if single else Kind.DOUBLE
@@ -254,7 +258,9 @@ def _two(cursor: Cursor) -> tuple[int | None, int | None]:
     return first, second
 
 
-def _length(cursor: Cursor, column: str, default: int | None, most: int) -> int:
+def _length(
+    cursor: Cursor, column: str, default: int | None, most: int, condition: Condition = Condition.COLUMN_TOO_LONG
+) -> int:
     if not cursor.accept("("):
         if default is None:
             raise cursor.error()
@@ -264,7 +270,6 @@ def _length(cursor: Cursor, column: str, default: int | None, most: int) -> int:
     if length > most:
         if most == 6:
             raise InvalidStatement(Condition.PRECISION_TOO_BIG, length, column, most)
-        condition = Condition.DISPLAY_WIDTH_TOO_BIG if most == 64 else Condition.COLUMN_TOO_LONG
         raise InvalidStatement(condition, column, most)
     return length
 

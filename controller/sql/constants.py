@@ -9,6 +9,7 @@ from dataflow.conversion import encode, is_digits
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Expression, Literal
 from dataflow.functions import call
+from dataflow.numerals import written_decimal
 from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, Kind, SqlType, Value, decimal, text
 
 
@@ -57,10 +58,12 @@ def number(digits: str) -> Literal:
             return Literal(value, BIGINT)
         if value < 1 << 64:
             return Literal(value, BIGINT_UNSIGNED)
-        return Literal(Decimal(digits), decimal(len(digits), 0))
+        large = written_decimal(digits)
+        return Literal(large, decimal_type(large))
     if "e" in digits or "E" in digits:
         return Literal(float(digits), DOUBLE)
-    return Literal(Decimal(digits), decimal_type(Decimal(digits)))
+    exact = written_decimal(digits)
+    return Literal(exact, decimal_type(exact))
 
 
 def decimal_type(value: Decimal) -> SqlType:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from enum import Enum
 from functools import cache
 
 from dataflow.errors import Condition, InvalidStatement
+from dataflow.numerals import written_decimal
 from dataflow.types import Value
 
 NEAR_LENGTH_MAX = 80
@@ -286,7 +286,7 @@ def literal_value(text: str, backslash: bool = True) -> Value:
     if text.isdigit():
         if len(text) < 20 or (len(text) == 20 and text <= "18446744073709551615"):
             return int(text)
-        return Decimal(text)
+        return written_decimal(text)
     if first == "_":
         return _introduced(text, backslash)
     lowered = text[:2].lower()
@@ -303,9 +303,9 @@ def literal_value(text: str, backslash: bool = True) -> Value:
     if "e" in text or "E" in text:
         return float(text)
     if "." in text:
-        return Decimal(text)
+        return written_decimal(text)
     signed = int(text)
-    return signed if signed >= -0x8000_0000_0000_0000 else Decimal(text)
+    return signed if signed >= -0x8000_0000_0000_0000 else written_decimal(text)
 
 
 def _introduced(text: str, backslash: bool) -> Value:

@@ -42,6 +42,9 @@ def as_compared(operator: str, operands: list[Expression]) -> list[Expression]:
     return [_made(each, target) if isinstance(each, Parameter) and each.type.kind in TEXTS else each for each in operands]
 
 
+_BEYOND = Decimal(1).scaleb(65)
+
+
 def _is_constant(each: Expression) -> bool:
     return isinstance(each, Parameter | Literal) and each.type.kind in TEXTS | INTEGERS
 
@@ -94,6 +97,9 @@ def _number(source: SqlType, is_decimal: bool) -> Callable[[str], int | Decimal]
         else:
             real = float(to_real(value))
             found = int(real) if real.is_integer() else Decimal(repr(real))
-        return found if INT64_MIN <= found <= UINT64_MAX and not is_decimal else Decimal(found)
+        if INT64_MIN <= found <= UINT64_MAX and not is_decimal:
+            return found
+        # Beyond what any column holds it does not matter how far.
+        return max(-_BEYOND, min(Decimal(found), _BEYOND))
 
     return number

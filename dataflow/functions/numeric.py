@@ -201,7 +201,7 @@ def format_number(value: Number | None, digits: int | None, locale: str | None =
     places = min(max(digits, 0), 30)
     # Zeros follow the digits that tell a double from its neighbours, not its exact expansion.
     exact = Decimal(repr(round_double(value, places))) if isinstance(value, float) else Decimal(value)
-    rounded = exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, Context(prec=400))
+    rounded = exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, Context(prec=400)) if exact.is_finite() else Decimal(0)
     if not rounded:
         rounded = rounded.copy_abs()
     point, separator = _LOCALES.get((locale or "en_US").lower(), (".", ","))

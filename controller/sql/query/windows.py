@@ -35,8 +35,18 @@ class WindowClauses:
         self._numbering = numbering
         self._named = {each.name.lower(): each for each in named}
         self.found: list[Window] = []
+        self._is_inside = False
 
     def collect(self, node: Any, translator: QueryTranslator) -> Expression:
+        if self._is_inside:
+            raise InvalidStatement(Condition.WINDOW_MISPLACED, str(node.this.this) if isinstance(node.this, exp.Anonymous) else node.this.key)
+        self._is_inside = True
+        try:
+            return self._collect(node, translator)
+        finally:
+            self._is_inside = False
+
+    def _collect(self, node: Any, translator: QueryTranslator) -> Expression:
         partition, order, spec = self._specification(node)
         function = _function(node.this, translator)
         items = tuple(
