@@ -15,6 +15,7 @@ from mysql_mimic.types import Commands as COM
 from mysql_mimic.types import ComStmtExecuteFlags
 
 from backend.execution.outcome import Answer, Done, ResultSet, RowStream
+from backend.execution.pace import aside
 from backend.process_log import without_secrets
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from mysql_adapter import answers, packets
@@ -102,8 +103,7 @@ class Commands:
         position = 1
         if stream.capabilities & packets.QUERY_ATTRIBUTES:
             position = self._skip_attributes(payload)
-        sql = session.decode(payload[position:])
-        statements = statements_of(sql, session.settings.backslash_escapes, self.multi_statements)
+        statements = aside(len(payload), lambda: self._statements(payload[position:]))
         last = len(statements) - 1
         for index, statement in enumerate(statements):
             outcome = await session.run(statement)
@@ -111,6 +111,10 @@ class Commands:
             await self._send(outcome, status, False)
             if index < last and stream.wants_drain:
                 await stream.drain()
+
+    def _statements(self, text: bytes) -> list[str]:
+        session = self.session
+        return statements_of(session.decode(text), session.settings.backslash_escapes, self.multi_statements)
 
     def _skip_attributes(self, payload: bytes) -> int:
         reader = Reader(payload, 1)

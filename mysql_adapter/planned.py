@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Answer, Done, ResultSet, RowStream, Warning, warnings_of
+from backend.execution.pace import aside
 from controller.catalog import Catalog
 from controller.privileges import check_plan, check_text
 from controller.sql.parameter_types import code_of
@@ -40,7 +41,7 @@ async def run_planned(session: Session, sql: str, stream: bool = False, unborn: 
 
     async def attempt(catalog: Catalog) -> Answer:
         try:
-            plan, values = plans.plan_text(sql, catalog, session.database, settings)
+            plan, values = aside(len(sql), lambda: plans.plan_text(sql, catalog, session.database, settings))
         except InvalidStatement:
             check_text(session, sql)
             raise
@@ -60,7 +61,7 @@ async def run_prepared(
     codes = tuple([type_code(typed) for typed in values])
 
     async def attempt(catalog: Catalog) -> Answer:
-        plan = environment.plans.plan_prepared(sql, catalog, session.database, settings, codes)
+        plan = aside(len(sql), lambda: environment.plans.plan_prepared(sql, catalog, session.database, settings, codes))
         check_plan(session, plan, sql)
         if stream and isinstance(plan.statement, Select | Query):
             session.connection.limit_time(time_limit_s(session, sql))
@@ -76,7 +77,7 @@ async def plan_prepared(session: Session, sql: str, values: Sequence[Typed] | No
 
     def planned(catalog: Catalog) -> Plan:
         try:
-            plan = plans.plan_prepared(sql, catalog, session.database, settings, codes)
+            plan = aside(len(sql), lambda: plans.plan_prepared(sql, catalog, session.database, settings, codes))
         except InvalidStatement:
             check_text(session, sql)
             raise

@@ -33,6 +33,9 @@ COUNT_AVAILABLE = 8
 FLAGS_AT, PARAMETERS_AT = 9, 14
 """Places in an EXECUTE packet, counted from its length."""
 BIGINT_MAX = (1 << 63) - 1
+TEXT_READ_BYTES_MAX = 4 << 10
+"""Longer statements without a list are not read as they arrive: others would wait."""
+LIST_READ_BYTES_MAX = 64 << 10
 TEXT_KEPT_BYTES_MAX = 2 << 10
 """Longer statements are read again each time: long lists hardly ever come twice."""
 LIST_TEXT_BYTES_MIN = 256
@@ -116,7 +119,8 @@ class ShortcutCommands:
         name = (context, text)
         known = cache.young.get(name) or cache.get(name)
         if known is None:
-            known = self._read(text, context)
+            length_max = TEXT_READ_BYTES_MAX if listed is None else LIST_READ_BYTES_MAX
+            known = self._read(text, context) if len(text) <= length_max else None
             if known is None:
                 return None
             if listed is not None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from backend.execution.lookup_value import UNUSABLE, Lookup, lookup_value
+from backend.execution.pace import breathe
 from dataflow.comparison import basis
 from dataflow.compile import Parameters, compile_scalar
 from dataflow.expression import Call, Column, Expression, columns_of
@@ -112,6 +113,7 @@ def bind(path: Path, parameters: Sequence[Value]) -> Bound | None:
     for term in path.equalities:
         values: list[Value] = []
         for constant in term.constants:
+            breathe()
             value = term.lookup(constant((), parameters))
             if value is UNUSABLE:
                 return None

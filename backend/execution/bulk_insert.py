@@ -19,6 +19,7 @@ from backend.execution.column_values import Array, ColumnValues
 from backend.execution.columns import Columns, Target
 from backend.execution.execution import Execution
 from backend.execution.outcome import Done
+from backend.execution.pace import aside
 from backend.execution.reading import table_writer
 from backend.execution.transaction import Transaction
 from backend.store import ABSENT, ANY, NEW, Puts
@@ -73,6 +74,28 @@ class BulkInsert:
         count = (end - start) // width if width else 1
         columns: list[Sequence[Value]] = [()] * len(self._table.columns)
         numbers: dict[int, Array] = {}
+        if not aside(count, lambda: self._read(execution, parameters, (start, width, end), columns, numbers)):
+            return None
+        if self._row_id is not None:
+            row_ids = columns[self._row_id] = await execution.numbers.row_ids(self._table.id, count)
+            if count >= AT_ONCE_MIN:
+                numbers[self._row_id] = np.arange(row_ids.start, row_ids.stop)
+        if not aside(count, lambda: self._write(execution.transaction, columns, numbers)):
+            return None
+        info = f"Records: {count}  Duplicates: 0  Warnings: 0" if count > 1 else ""
+        return Done(count, count, 0, None, info, ())
+
+    def _read(
+        self,
+        execution: Execution,
+        parameters: Sequence[Value],
+        batch: tuple[int, int, int],
+        columns: list[Sequence[Value]],
+        numbers: dict[int, Array],
+    ) -> bool:
+        """Fill `columns`, or `numbers` in their place; False if a value is not stored as it is."""
+        start, width, end = batch
+        count = (end - start) // width if width else 1
         by_column = parameters if isinstance(parameters, ColumnValues) else None
         for cell in self._cells:
             given = cell.given
@@ -84,14 +107,14 @@ class BulkInsert:
                     continue
                 column: Sequence[Value] = found.tolist() if isinstance(found, np.ndarray) else found
                 if not cell.fits(column):
-                    return None
+                    return False
             else:
                 if isinstance(given, Literal):
                     value = given.value
                 else:
                     value = parameters[given.index if given.index < start else given.index + end - start - width]
                 if not cell.fits((value,)):
-                    return None
+                    return False
                 column = (value,) * count
             columns[cell.position] = column
         for position, target in self._defaults:
@@ -99,17 +122,10 @@ class BulkInsert:
         if self._row_id is not None and self._first in numbers:
             # In the order of their keys LevelDB finds the place of each next to that of the one before.
             order = numbers[self._first].argsort(kind="stable")
-            numbers = {position: array[order] for position, array in numbers.items()}
+            numbers.update({position: array[order] for position, array in numbers.items()})
             places = order.tolist()
-            columns = [column and [column[place] for place in places] for column in columns]
-        if self._row_id is not None:
-            row_ids = columns[self._row_id] = await execution.numbers.row_ids(self._table.id, count)
-            if count >= AT_ONCE_MIN:
-                numbers[self._row_id] = np.arange(row_ids.start, row_ids.stop)
-        if not self._write(execution.transaction, columns, numbers):
-            return None
-        info = f"Records: {count}  Duplicates: 0  Warnings: 0" if count > 1 else ""
-        return Done(count, count, 0, None, info, ())
+            columns[:] = [column and [column[place] for place in places] for column in columns]
+        return True
 
     def _write(
         self, transaction: Transaction, columns: Sequence[Sequence[Value]], numbers: Mapping[int, Array]

@@ -24,6 +24,7 @@ from backend.execution.insert import CompiledInsert
 from backend.execution.instant import InstantQuery, instant_query
 from backend.execution.numbers import Numbers
 from backend.execution.outcome import Answer, Done, Outcome, ResultSet, RowStream
+from backend.execution.pace import aside
 from backend.execution.query import CompiledQuery, compile_scan, compile_select
 from backend.execution.select import CompiledSelect
 from backend.execution.statement_run import Compiled, StatementRun, utc_now
@@ -45,6 +46,8 @@ from dataflow.types import Row, Value
 from persistence.row_encoding import LaterFormat
 
 PLANS_MAX = 2_000
+PARAMETER_LENGTH = 20
+"""About so many characters of a statement come with each of its parameters."""
 TRIES_MAX = 50
 PAUSE_SECONDS = 0.001
 PAUSE_SECONDS_MAX = 0.1
@@ -285,7 +288,7 @@ class Database:
         if kept is not None:  # the plan is kept too, so its id is not another's
             self._compiled.move_to_end(id(plan))
             return kept[1]
-        compiled = compile_statement(plan)
+        compiled = aside(PARAMETER_LENGTH * len(plan.parameter_types), lambda: compile_statement(plan))
         self._compiled[id(plan)] = (plan, compiled)
         if len(self._compiled) > PLANS_MAX:
             self._compiled.popitem(last=False)

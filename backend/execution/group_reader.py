@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from backend.execution.grouping import GROUP_BYTES
-from backend.execution.pace import parts
+from backend.execution.pace import batches, parts
 from backend.execution.reader import Conditions, Keys, Run, moved
 from backend.execution.rows import Rows, Weight, drop, held
 from backend.execution.sorting import sort_rows
@@ -39,8 +39,9 @@ class AggregateReader:
 
     async def rows(self, run: Run, keys: Keys | None) -> list[Row]:
         if keys is not None and not self._same:
-            ordered = [tuple([values[place] for place in self._order]) for values in keys.values()]
-            keys = {self._key(values): values for values in ordered}
+            order, wanted = self._order, list(keys.values())
+            ordered = [tuple([values[place] for place in order]) for part in parts(wanted) for values in part]
+            keys = {self._key(values): values for part in parts(ordered) for values in part}
         rows = await self._input.rows(run, keys)
         return self._load(parts(rows), run.parameters)
 
@@ -59,11 +60,9 @@ def _loader(node: Aggregate) -> Callable[[Iterable[Sequence[Row]], Sequence[Valu
                 code.line(f"s = states[g] = {writer.fresh}")
             writer.absorb("1")
         code.line(f"weight.add((len(states) - before) * {GROUP_BYTES})")
-    code.line("groups = list(states.items())")
     made = f"[{writer.output_row('g')} for g, s in part]"
-    code.line(f"found = {code.constant(held)}({made} for part in {code.constant(parts)}(groups))")
+    code.line(f"found = {code.constant(held)}({made} for part in {code.constant(batches)}(states.items()))")
     code.line(f"{code.constant(drop)}(states)")
-    code.line(f"{code.constant(drop)}(groups)")
     code.line("return found")
     found: Callable[[Iterable[Sequence[Row]], Sequence[Value]], list[Row]] = code.build()
     return found

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from backend.execution.aggregation import Accumulator, accumulator
 from backend.execution.memory_account import size_of
-from backend.execution.pace import parts
+from backend.execution.pace import batches, parts
 from backend.execution.rows import Weight, drop, held
 from controller.sql.plan import Aggregate
 from dataflow.comparison import group_key
@@ -79,12 +79,11 @@ class Groups:
                 each.add(value)
 
     def rows(self) -> list[Row]:
-        groups = list(self._groups.values())
         rows = held(
-            [values + tuple(each.result() for each in accumulators) for values, accumulators in part] for part in parts(groups)
+            [values + tuple(each.result() for each in accumulators) for values, accumulators in part]
+            for part in batches(self._groups.values())
         )
         drop(self._groups)
-        drop(groups)
         return rows
 
 

@@ -153,7 +153,12 @@ class _Run:
             self.enforcement.assume_present = assume_absent
             rows = [tuple(draft.row) for part in parts(drafts) for draft in part]
             await self.enforcement.prefetch_parents(self.compiled.table, rows)
-        first_numbered = next((n for n, draft in enumerate(drafts) if draft.is_numbered), len(drafts))
+        first_numbered = 0
+        for draft in drafts:
+            if draft.is_numbered:
+                break
+            first_numbered += 1
+            breathe()
         await self._prefetch(writer, drafts[:first_numbered])
         try:
             for position, draft in enumerate(drafts):

@@ -195,8 +195,9 @@ class JoinReader:
         if not self._given:
             return None
         assert keys is not None
-        shorter = [tuple([values[place] for place in self._key_places]) for values in keys.values()]
-        return {self._start_key(values): values for values in shorter}
+        places, wanted = self._key_places, list(keys.values())
+        shorter = [tuple([values[place] for place in places]) for part in parts(wanted) for values in part]
+        return {self._start_key(values): values for part in parts(shorter) for values in part}
 
     async def _joined(self, run: Run, step: Step, rows: list[Row]) -> list[Row]:
         parameters: tuple[Value, ...] = run.parameters

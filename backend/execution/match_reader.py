@@ -77,8 +77,9 @@ class _Matching:
             matches = [found] * len(rows)
         if self.before is not None:
             before: Predicate = self.before
-            pairs = list(zip(rows, matches))
-            matches = [each if before(row, parameters) else () for part in parts(pairs) for row, each in part]
+            matches = [
+                matches[place] if before(rows[place], parameters) else () for part in parts(range(len(rows))) for place in part
+            ]
         return matches
 
 
@@ -105,8 +106,9 @@ class LeftJoinReader:
         below: Keys | None = None
         if self._has_keys:
             assert keys is not None
-            shorter = [tuple([values[place] for place in self._key_places]) for values in keys.values()]
-            below = {self._left_key(values): values for values in shorter}
+            places, wanted = self._key_places, list(keys.values())
+            shorter = [tuple([values[place] for place in places]) for part in parts(wanted) for values in part]
+            below = {self._left_key(values): values for part in parts(shorter) for values in part}
         parameters, both, after = run.parameters, self._matching.both, self._after
         left = await self._matching.left.rows(run, below)
         nothing = (None,) * self._matching.right_width
@@ -138,14 +140,13 @@ class SemiJoinReader:
         left = await self._matching.left.rows(run, keys)
         parameters, both, negated = run.parameters, self._matching.both, self._negated
         matches = await self._matching.matches(run, left)
-        pairs = list(zip(left, matches))
         if both is None:
-            return held_shared([row for row, found in part if bool(found) is not negated] for part in parts(pairs))
+            places = parts(range(len(left)))
+            return held_shared([left[place] for place in part if bool(matches[place]) is not negated] for part in places)
         out: Rows[Row] = Rows()
-        for row, found in pairs:
+        for row, found in zip(left, matches):
             if any(both(row + other, parameters) for part in parts(found) for other in part) is not negated:
                 out.add_shared([row])
             breathe()
         drop(matches)
-        drop(pairs)
         return out

@@ -6,7 +6,6 @@ share, such as the values of the two rows that a joined one is made of, counts o
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
 from sys import getsizeof
 from typing import Any
@@ -16,10 +15,6 @@ from dataflow.errors import Condition, MillraceError
 SAMPLE_ROWS = 8
 LIMIT_BYTES = 512 << 20
 VARIABLE = "statement_memory"
-QUIET_BYTES = 8 << 20
-"""While statements hold more than this, nobody looks through all objects for garbage."""
-THRESHOLDS = gc.get_threshold()
-OLDEST_NEVER = 1_000_000
 
 
 class MemoryAccount:
@@ -32,27 +27,12 @@ class MemoryAccount:
         self.held_bytes = 0
 
     def take(self, size_bytes: int) -> None:
-        _hold(size_bytes)
         self.held_bytes += size_bytes
         if self.held_bytes > self.limit_bytes:
             raise MillraceError(Condition.CAPACITY_EXCEEDED, self.limit_bytes, VARIABLE, "The statement was ended.")
 
     def give(self, size_bytes: int) -> None:
-        _hold(-size_bytes)
         self.held_bytes -= size_bytes
-
-
-class _Process:
-    held_bytes = 0
-
-
-def _hold(size_bytes: int) -> None:
-    """Rows make no circles, and looking at millions of them takes longer than a slice."""
-    before = _Process.held_bytes
-    _Process.held_bytes += size_bytes
-    if (before > QUIET_BYTES) != (_Process.held_bytes > QUIET_BYTES):
-        young, middle, oldest = THRESHOLDS
-        gc.set_threshold(young, middle, OLDEST_NEVER if _Process.held_bytes > QUIET_BYTES else oldest)
 
 
 def size_of(rows: Sequence[Any]) -> int:

@@ -13,17 +13,24 @@ Contract: see `dataflow.breath`. Outside of `paced` all of this does nothing.
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import sys
 import types
 from collections import deque
-from collections.abc import Coroutine, Generator, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
+from itertools import islice
 from math import inf
 from time import perf_counter
 from typing import Any, TypeVar
 
 from greenlet import getcurrent, greenlet
 
+from backend.execution.collector import hold_off, let_go
 from backend.execution.memory_account import MemoryAccount
+from controller.sql.depth import NoRoom, no_room_to_spare
 from dataflow.breath import breathe_by
 
 T = TypeVar("T")
@@ -31,8 +38,13 @@ T = TypeVar("T")
 SLICE_S = 0.003
 PART_S = 0.0005
 """How long a part of `parts` should take."""
+LARGE = 2_000
+"""From so many characters or values on `aside` is worth a thread."""
+SWITCH_S = 0.001
+"""How long the event loop waits for a thread that computes."""
 PART_ROWS_MIN = 32
 PART_ROWS_MAX = 8192
+BATCH = 256
 
 
 class _Slices(greenlet):  # type: ignore[misc]
@@ -42,6 +54,7 @@ class _Slices(greenlet):  # type: ignore[misc]
         super().__init__(_drive)
         self.account = account
         self.left_s = SLICE_S
+        self.is_heavy = False
         self.is_undisturbed = False
         self.owed: BaseException | None = None
         self.gr_context = getcurrent().gr_context  # what its task says is heard by who listens to the task
@@ -84,14 +97,18 @@ _lines: dict[asyncio.AbstractEventLoop, _Line] = {}
 def paced(work: Coroutine[Any, Any, T], account: MemoryAccount) -> Generator[Any, Any, T]:
     """Run `work` in slices; what it holds in memory counts for `account`."""
     slices = _Slices(account)
-    given = _resumed(slices, slices.switch, work)
-    while not slices.dead:
-        try:
-            value = yield given
-        except BaseException as error:
-            given = _resumed(slices, slices.throw, error)
-        else:
-            given = _resumed(slices, slices.switch, value)
+    try:
+        given = _resumed(slices, slices.switch, work)
+        while not slices.dead:
+            try:
+                value = yield given
+            except BaseException as error:
+                given = _resumed(slices, slices.throw, error)
+            else:
+                given = _resumed(slices, slices.switch, value)
+    finally:
+        if slices.is_heavy:
+            let_go()
     result: T = given
     return result
 
@@ -144,6 +161,9 @@ def _pause() -> None:
     if line is None:
         _lines.clear()  # of loops that are over
         line = _lines[loop] = _Line()
+    if not slices.is_heavy:
+        slices.is_heavy = True
+        hold_off()
     turn = line.join()
     assert slices.parent is not None
     turn._asyncio_future_blocking = True  # as `await` does; who waits is the task around the greenlet
@@ -175,6 +195,32 @@ def undisturbed() -> Iterator[None]:
             raise owed
 
 
+def aside(size: int, function: Callable[[], T]) -> T:
+    """What `function` returns. If `size`, of a text or a list, is large, it runs in a thread while others have their turn.
+
+    This is for what is done in one go, such as planning a statement of megabytes; it may use nothing that belongs
+    to the event loop. KILL does not wait for it.
+    """
+    slices = getcurrent()
+    if size < LARGE or not isinstance(slices, _Slices):
+        return function()
+    context = contextvars.copy_context()
+    turn = asyncio.get_running_loop().run_in_executor(_thread(), context.run, function)
+    turn._asyncio_future_blocking = True
+    assert slices.parent is not None
+    slices.parent.switch(turn)
+    try:
+        return turn.result()
+    except NoRoom:
+        return function()
+
+
+@cache
+def _thread() -> ThreadPoolExecutor:
+    sys.setswitchinterval(SWITCH_S)
+    return ThreadPoolExecutor(1, "aside", initializer=no_room_to_spare)
+
+
 def account() -> MemoryAccount | None:
     """What the statement that runs now holds in memory; None outside of `paced`."""
     slices = getcurrent()
@@ -199,3 +245,11 @@ def parts(rows: Sequence[T]) -> Iterator[Sequence[T]]:
             size = min(size * 2, PART_ROWS_MAX)
         elif now - began > PART_S * 2:
             size = max(size // 2, 1)
+
+
+def batches(values: Iterable[T]) -> Iterator[list[T]]:
+    """As `parts`, of what is no sequence, such as the items of a dict."""
+    source = iter(values)
+    while batch := list(islice(source, BATCH)):
+        yield batch
+        breathe()

@@ -15,7 +15,7 @@ from backend.execution.execution import Execution
 from backend.execution.grouping import row_key
 from backend.execution.memory_account import size_of
 from backend.execution.outcome import ResultSet, RowStream
-from backend.execution.pace import PART_ROWS_MIN, parts
+from backend.execution.pace import PART_ROWS_MIN, batches, breathe, parts
 from backend.execution.point import point_query, scanned_query
 from backend.execution.reader import Keys, Run, conditions_of, fulfilling, projected
 from backend.execution.readers import Readers
@@ -157,6 +157,7 @@ class CompiledQuery:
     async def rows(self, execution: Execution, memory: Mapping[int, Sequence[Row]]) -> tuple[list[Row], int]:
         """The result, and what FOUND_ROWS() is after it; `memory` are tables that exist only now."""
         parameters = execution.parameters
+        breathe()
         if self._prior:
             memory = dict(memory)
             for table, query in self._prior:
@@ -206,7 +207,7 @@ class CompiledQuery:
             for pair in part:
                 unique.setdefault(key_of(pair[1]), pair)
             weight.add((len(unique) - before) * size_of(part) // len(part) if part else 0)
-        found = held_shared(parts(list(unique.values())))
+        found = held_shared(batches(unique.values()))
         drop(unique)
         return found
 
@@ -228,6 +229,7 @@ class CompiledQuery:
         for place, values, key_of in self._keys:
             found = {}
             for value in values:
+                breathe()
                 given = value((), parameters)
                 if given is not None:
                     found[key_of((given,))] = given
@@ -236,8 +238,9 @@ class CompiledQuery:
         combined: list[tuple[Any, ...]] = [()]
         for choice in choices:
             assert choice is not None
-            combined = [(*row, value) for row in combined for value in choice.values()]
-        return {self._key_of_values(values): values for values in combined}
+            given_values = list(choice.values())
+            combined = [(*row, value) for row in combined for part in parts(given_values) for value in part]
+        return {self._key_of_values(values): values for part in parts(combined) for values in part}
 
 
 def _compiled_prior(

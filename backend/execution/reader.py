@@ -99,8 +99,9 @@ class Chosen:
             assert keys is not None
             below = keys
             if self._key_of is not None:
-                shorter = [tuple([values[place] for place in self._places]) for values in keys.values()]
-                below = {self._inner_key(values): values for values in shorter}
+                places, wanted = self._places, list(keys.values())
+                shorter = [tuple([values[place] for place in places]) for part in parts(wanted) for values in part]
+                below = {self._inner_key(values): values for part in parts(shorter) for values in part}
         rows = await self._inner.rows(run, below)
         if self._key_of is not None and keys is not None:
             rows = having_keys(rows, self._key_of, keys)

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
+from backend.execution.collector import hold_off, let_go
 from backend.execution.memory_account import MemoryAccount, shallow_size_of, size_of
 from backend.execution.pace import account
 
@@ -108,6 +109,7 @@ def drop(what: list[Any] | dict[Any, Any] | set[Any]) -> None:
     except RuntimeError:
         return
     if not _dropped:
+        hold_off()
         loop.call_soon(_sweep, loop)
     _dropped.append(what)
 
@@ -124,3 +126,5 @@ def _sweep(loop: asyncio.AbstractEventLoop) -> None:
         _dropped.pop()
     if _dropped:
         loop.call_soon(_sweep, loop)
+    else:
+        let_go()

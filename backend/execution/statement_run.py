@@ -12,6 +12,7 @@ from backend.execution.execution import Execution
 from backend.execution.insert import CompiledInsert
 from backend.execution.numbers import AutoIncrement, Numbers
 from backend.execution.outcome import Answer, Done, warnings_of
+from backend.execution.pace import aside
 from backend.execution.query import CompiledQuery
 from backend.execution.select import CompiledSelect
 from backend.execution.transaction import EpochLost, RowsChanged, Transaction
@@ -59,7 +60,9 @@ class StatementRun:
         """The parameters of each row of a batch."""
         plan, parameters = self._plan, self._parameters
         own = len(parameters) - len(plan.facts)
-        return [tuple(parameters)] if plan.batch is None else plan.vectors(parameters[:own], parameters[own:])
+        if plan.batch is None:
+            return [tuple(parameters)]
+        return aside(len(parameters), lambda: plan.vectors(parameters[:own], parameters[own:]))
 
     @property
     def may_share(self) -> bool:

@@ -25,8 +25,9 @@ from typing import Any
 import msgspec
 
 from backend.execution.alternatives import alternatives_of
+from backend.execution.pace import parts
 from backend.execution.ranges import range_of
-from backend.execution.reader import Keys, Run
+from backend.execution.reader import Keys, Run, fulfilling
 from backend.store import Store
 from backend.view_definition import ViewDefinition
 from backend.view_range import Range
@@ -38,6 +39,8 @@ from dataflow.node import AggregateFunction, Base, Join, Node, Order, TopK, base
 from dataflow.types import NULL, Row, Value
 
 USES_BEFORE_VIEW = 2
+CONSTANTS_MAX = 1_000
+"""A query about more values, not counting keys, has no view: it hardly comes again with the same ones."""
 BINDINGS_MAX = 200
 LIMITS = (16, 64, 256, 1024)
 KEYLESS_ROWS_MAX = 100_000
@@ -179,11 +182,10 @@ class QueryViews:
         self, definition: ViewDefinition, found: Sequence[bytes], parameters: tuple[Value, ...]
     ) -> list[Row]:
         """The rows of several keys that pass the filter."""
-        rows = [row for each in found for row in definition.decode(each)]
+        rows = [row for part in parts(found) for each in part for row in definition.decode(each)]
         if self._alternatives is not None:
             rows = self._alternatives.rows(rows, parameters)
-        predicate = self._filter
-        return rows if predicate is None else [row for row in rows if predicate(row, parameters)]
+        return fulfilling(rows, self._filter, parameters)
 
     def definition(self, order: tuple[int, ...] = ()) -> ViewDefinition | None:
         """The view that answers the query for every key; None if it needs more than its keys to be asked."""
@@ -202,6 +204,8 @@ class QueryViews:
         `fleeting` are the parameters that have another value each time.
         """
         obstacle = self.obstacle
+        if not obstacle and len(self._inside) > CONSTANTS_MAX:
+            obstacle = f"it is about more than {CONSTANTS_MAX} values"
         if not obstacle and not fleeting.isdisjoint(self._inside):
             obstacle = "it depends on the moment it is asked"
         end = self._end(parameters)
@@ -238,6 +242,8 @@ class QueryViews:
             too_many = end is None and self._rows_seen > self._rows_max
             if too_many or self._seconds_taken > KEYLESS_SECONDS_MAX:
                 return None
+        if len(self._inside) > CONSTANTS_MAX:
+            return None
         return (end, *[(type(parameters[each]), parameters[each]) for each in self._inside])
 
     def _definition(self, parameters: tuple[Value, ...], store: Store) -> ViewDefinition | None:

@@ -19,6 +19,7 @@ STACK_BYTES = 512 << 20
 
 _Found = TypeVar("_Found")
 _alone = threading.Lock()
+_thread = threading.local()
 
 
 def deeply(function: Callable[[], _Found]) -> _Found:
@@ -26,7 +27,18 @@ def deeply(function: Callable[[], _Found]) -> _Found:
     try:
         return function()
     except RecursionError:
+        if hasattr(_thread, "is_crowded"):
+            raise NoRoom from None
         return _with_room(function)
+
+
+class NoRoom(Exception):
+    """To be run again where nothing else runs meanwhile."""
+
+
+def no_room_to_spare() -> None:
+    """In this thread `deeply` raises `NoRoom`: others run meanwhile, so the limit may not be raised."""
+    _thread.is_crowded = True
 
 
 def _with_room(function: Callable[[], _Found]) -> _Found:

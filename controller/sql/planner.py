@@ -195,7 +195,7 @@ class PlanCache:
 
     def forget(self, owner: str) -> None:
         """The session's temporary tables are others now: names may mean something else."""
-        self._plans = {key: plan for key, plan in self._plans.items() if key[2].owner != owner}
+        self._plans = {key: plan for key, plan in list(self._plans.items()) if key[2].owner != owner}
 
     def _keep(self, key: tuple[str, str | None, Settings, tuple[str, ...] | None], found: Plan) -> None:
         self._length += len(key[0]) + PLAN_LENGTH

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dataflow.breath import breathe
 from dataflow.collation.coercion import merged_collation
 from dataflow.comparison import Basis, basis, common_basis, comparand, operands
 from dataflow.errors import Condition, InvalidStatement
@@ -251,7 +252,11 @@ class _Members:
         known = self._known
         if known is not None and known[0] is parameters:
             return known[1]
-        members = frozenset([*self._constants, *(key((parameters[index],)) for index, key in self._keys)])
+        found = set(self._constants)
+        for index, key in self._keys:
+            breathe()
+            found.add(key((parameters[index],)))
+        members = frozenset(found)
         if isinstance(parameters, tuple):  # else they may change
             self._known = parameters, members
         return members

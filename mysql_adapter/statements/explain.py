@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from backend.execution.explanation import Explained, dot_text, tree_text
 from backend.execution.explanation_document import document_text
 from backend.execution.outcome import ResultSet
+from backend.execution.pace import aside
 from controller.catalog import Catalog
 from controller.privileges import check_plan
 from controller.sql.lexer import leading_words
@@ -56,7 +57,8 @@ async def explain(session: Session, cursor: TokenCursor) -> ResultSet:
     sql = cursor.rest()
 
     def explained(catalog: Catalog) -> Explained:
-        plan, values = session.environment.plans.plan_text(sql, catalog, session.database, session.settings)
+        plans, settings = session.environment.plans, session.settings
+        plan, values = aside(len(sql), lambda: plans.plan_text(sql, catalog, session.database, settings))
         check_plan(session, plan, sql)
         facts = [fact(session, name) for name in plan.facts]
         return session.environment.database.explain(plan, [*values, *facts])
