@@ -45,6 +45,8 @@ from dataflow.errors import CorruptState, MillraceError
 
 START_TIMEOUT_S = 120.0
 POLL_S = 0.05
+START_RESTARTS_MAX = 5
+"""A process that has ended so often while the cluster starts will not come."""
 
 log = logging.getLogger(__name__)
 
@@ -254,6 +256,9 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + START_TIMEOUT_S
         while missing := _missing(status := await health.status()):
+            for name, child in self._children.items():
+                if child.restarts >= START_RESTARTS_MAX:
+                    raise CannotStart(f"{name} ends again and again: {_last_line(child.log_path)} (see {child.log_path})")
             if loop.time() > deadline:
                 raise CannotStart(f"after {START_TIMEOUT_S:.0f} s: {'; '.join(missing)}; see {self._data / 'logs'}")
             await asyncio.sleep(POLL_S)
@@ -311,6 +316,11 @@ def _checked_certificate(settings: Settings) -> tuple[str, str]:
     except BadCertificate as error:
         raise CannotStart(str(error)) from error
     return str(certificate), str(key)
+
+
+def _last_line(path: Path) -> str:
+    lines = path.read_text(errors="replace").split("\n") if path.exists() else []
+    return next((line.strip() for line in reversed(lines) if line.strip()), "without a word")
 
 
 def _missing(status: dict[str, Any]) -> list[str]:

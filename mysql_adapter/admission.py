@@ -99,10 +99,11 @@ class Admission:
         """A connection is over; `broke_off` if in the middle of its login."""
         if self._entering.pop(connection.id, None) is None and connection.account is not None:
             return
+        if not connection.stream.received_bytes:  # it has only looked whether somebody listens, as /health does
+            return
         self._environment.past_counts.update(("Aborted_connects",))
         host = connection.stream.host
-        # One that has only looked whether somebody listens does no harm.
-        if broke_off and connection.stream.received_bytes and not is_loopback(host):
+        if broke_off and not is_loopback(host):
             self._hosts[host] = (self._hosts.pop(host, (0, 0.0))[0] + 1, time.monotonic())
             if len(self._hosts) > HOSTS_MAX:
                 self._hosts.popitem(last=False)

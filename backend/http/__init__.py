@@ -7,6 +7,7 @@
     answers          answers and errors, with their status codes
     interface        the requests themselves
     description      the OpenAPI document of all this
+    connections      those that ask for nothing end
     server           listening, in a process of its own (`python -m backend.http`)
 
 Nothing is known here that the client library does not know; privileges are checked by

@@ -5,6 +5,7 @@ from __future__ import annotations
 from aiohttp import web
 
 from backend.http.answers import REQUEST_BYTES_MAX, errors_as_json
+from backend.http.connections import Connections
 from backend.http.description import description
 from backend.http.interface import Interface
 from backend.http.status import Status, status_routes
@@ -12,8 +13,9 @@ from backend.node import Node
 from backend.tls import Certificate
 
 
-def application(routes: list[web.RouteDef]) -> web.Application:
-    found = web.Application(middlewares=[errors_as_json], client_max_size=REQUEST_BYTES_MAX)
+def application(routes: list[web.RouteDef], connections: Connections) -> web.Application:
+    middlewares = [connections.middleware(), errors_as_json]
+    found = web.Application(middlewares=middlewares, client_max_size=REQUEST_BYTES_MAX)
 
     async def show_description(request: web.Request) -> web.Response:
         return web.json_response(description())
@@ -35,15 +37,18 @@ class HttpServer:
         self._host = host
         self._tls = certificate.listening_context() if certificate is not None else None
         self._port = port
+        self._connections = Connections()
         interface = Interface(node.database, node.cluster.shared)
-        self._runner = web.AppRunner(
-            application([*status_routes(status, interface.callers, node.deployment.status_token), *interface.routes()]), access_log=None, handle_signals=False
-        )
+        routes = [*status_routes(status, interface.callers, node.deployment.status_token), *interface.routes()]
+        self._runner = web.AppRunner(application(routes, self._connections), access_log=None, handle_signals=False)
 
     async def start(self) -> None:
         """The supervisor holds the port, so that nobody else gets it between two of these."""
         await self._runner.setup()
         await web.TCPSite(self._runner, self._host, self._port, reuse_port=True, ssl_context=self._tls).start()
+        assert self._runner.server is not None
+        self._connections.watch(self._runner.server)
 
     async def stop(self) -> None:
+        self._connections.stop()
         await self._runner.cleanup()

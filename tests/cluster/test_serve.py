@@ -116,6 +116,15 @@ def test_own_certificate_is_shown_on_both_ports_and_a_new_one_when_it_comes(tmp_
         server.kill()
 
 
+def test_a_process_that_cannot_start_is_named_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "tls").mkdir(mode=0o700)
+    (tmp_path / "tls" / "server.pem").write_text("no certificate")
+    refused = run("serve", f"--data={tmp_path}", "--mysql-port=0", "--http-port=0", "--controllers=1")
+    assert refused.returncode == 1
+    [line] = [each for each in refused.stderr.splitlines() if each.startswith("millrace: ")]
+    assert "adapter-0 ends again and again" in line and "no certificate and its key" in line
+
+
 def test_unusable_data_directory_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     refused = run("serve", f"--data={tmp_path / 'file' / 'data'}")

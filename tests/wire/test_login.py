@@ -348,7 +348,7 @@ def test_a_host_that_breaks_off_its_logins_is_1129_until_flush_hosts(monkeypatch
             with RawClient(server.port, login=False) as client:
                 client.send_packet(b"no handshake")
                 assert client.read()[:1] == b"\xff"
-        while status(root, "Aborted_connects") < before + 8:
+        while status(root, "Aborted_connects") < before + 3:
             pass
         with pytest.raises(pymysql.err.OperationalError) as raised:
             connect(server, "root")

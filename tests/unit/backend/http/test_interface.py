@@ -17,6 +17,7 @@ from yarl import URL
 from backend.execution.database import Database
 from backend.execution.embedded import open_embedded
 from backend.http.answers import REQUEST_BYTES_MAX
+from backend.http.connections import Connections
 from backend.http.interface import Interface
 from backend.http.server import application
 from controller.sql.account_statements import AccountReader
@@ -70,7 +71,7 @@ def served(folder: Path, scenario: Callable[[Api], Awaitable[None]]) -> None:
 
     async def main() -> None:
         engine = await open_embedded(folder)
-        runner = web.AppRunner(application(Interface(engine, None).routes()))
+        runner = web.AppRunner(application(Interface(engine, None).routes(), Connections()))
         try:
             await runner.setup()
             await web.TCPSite(runner, "127.0.0.1", 0).start()
