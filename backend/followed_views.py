@@ -107,7 +107,7 @@ class FollowedViews:
 
     def add(self, view: AddView, versions: Mapping[int, int]) -> bool:
         """As `ViewHost.add`; not now, if they are busy."""
-        origin = view.order, view.names, view.since
+        origin = view.order, view.names, view.since, view.named
         return not self.is_busy and self._host.add(view.view, view.node, view.key, view.tables, versions, *origin)
 
     def lookup_shared(self, name: bytes, keys: bytes, part: EncodedRange | None) -> tuple[list[bytes], str] | None:

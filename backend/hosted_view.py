@@ -35,6 +35,8 @@ class HostedView:
     too_large: set[Key] = field(default_factory=set)
     """Keys that there is not enough memory for."""
     names: tuple[str, ...] = ()
+    named: frozenset[int] = frozenset()
+    """The ids of the named views that it reads."""
     since: float = field(default_factory=time.time)
     uses_seen: int = 0
     used_at: float = field(default_factory=time.monotonic)

@@ -119,7 +119,7 @@ class Allocated:
 
 @dataclass(frozen=True, slots=True)
 class SetTables:
-    """The versions of all tables, from the controller; answered once they are in force."""
+    """The versions of all tables and named views (`Catalog.versions`), from the controller; answered once they are in force."""
 
     catalog_version: int
     versions: dict[int, int]
@@ -130,8 +130,8 @@ class SetTables:
 class AddView:
     """Maintain a query: its node, the columns it is looked up by, its tables, the columns it is ordered by.
 
-    `names` are the named views that it reads; `since` is when it was first maintained, in Unix time.
-    Answered by Done, or UnknownView if it cannot be maintained.
+    `names` and `named` are the names and ids of the named views that it reads; `since` is when it was first maintained,
+    in Unix time. Answered by Done, or UnknownView if it cannot be maintained.
     """
 
     view: bytes
@@ -141,6 +141,7 @@ class AddView:
     order: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
     since: float = 0.0
+    named: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 Whenever a worker has come or moved, the queries of the program are handed to shard 0 again; so
 they are there after any restart without anybody asking. A change of tables ends the queries over
 them; those whose tables have kept their columns, as with a new index, are handed over again, the
-others are forgotten. So is, after a while, what workers have let go because nobody used it. What
-reads a named view stays as long as its tables do.
+others are forgotten, as is what reads a named view that was dropped or defined anew. So is, after a while, what workers
+have let go because nobody used it. What reads a named view stays as long as that does.
 """
 
 from __future__ import annotations
@@ -101,8 +101,9 @@ class ProgramKeeper:
 
 def moved_query(query: MaintainedQuery, catalog: Catalog) -> MaintainedQuery | None:
     """The same query over its tables as they are now; None if it is, or its tables have other columns."""
-    tables = {table_id: catalog.tables.get(table_id) for table_id, _ in query.tables}
-    if query.is_current(catalog) or None in tables.values():
+    tables = {table_id: catalog.tables.get(table_id) for table_id, _ in query.tables if table_id >= 0}
+    named = [each for each in query.tables if each[0] < 0]
+    if query.is_current(catalog) or None in tables.values() or any(each not in catalog.versions for each, _ in named):
         return None
     for base in bases_of(decode_node(query.node)):
         table = tables[base.table]
@@ -111,10 +112,11 @@ def moved_query(query: MaintainedQuery, catalog: Catalog) -> MaintainedQuery | N
         key = tuple([places[part.column_id] for part in table.primary_key.parts])
         if base.types != tuple([column.type for column in table.columns]) or base.primary_key != key:
             return None
-    versions = tuple(sorted((table.id, table.version) for table in tables.values() if table is not None))
+    versions = tuple(sorted([(table.id, table.version) for table in tables.values() if table is not None] + named))
     return replace(query, name=view_name(query.node, query.key, versions, query.order), tables=versions)
 
 
 def _request(query: MaintainedQuery, catalog: Catalog) -> AddView:
-    tables = [encode_table(catalog.tables[table_id]) for table_id, _ in query.tables]
-    return AddView(query.name, query.node, query.key, tables, query.order, query.names, query.since)
+    tables = [encode_table(catalog.tables[table_id]) for table_id, _ in query.tables if table_id >= 0]
+    named = tuple(table_id for table_id, _ in query.tables if table_id < 0)
+    return AddView(query.name, query.node, query.key, tables, query.order, query.names, query.since, named)

@@ -54,5 +54,5 @@ class RecordedViews:
         self.forget(name)
         since = self._asked[name] = time.time()
         return AddView(
-            name, definition.node, definition.key, definition.tables, definition.order, definition.names, since
+            name, definition.node, definition.key, definition.tables, definition.order, definition.names, since, definition.named
         )

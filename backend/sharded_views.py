@@ -178,8 +178,9 @@ class ShardedViews:
 
     async def _add(self, definition: ViewDefinition) -> bool:
         message = AddView(
-            definition.name, definition.node, definition.key, definition.tables, definition.order, definition.names, time.time()
-        )
+            definition.name, definition.node, definition.key, definition.tables, definition.order, definition.names, time.time(),
+            definition.named,
+        )  # fmt: skip
         return not isinstance(await self._ask(0, message), UnknownView)
 
     def _shards(self, definition: ViewDefinition, keys: Sequence[Row]) -> list[int]:

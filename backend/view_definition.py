@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from backend.shared_memory.shared_key import KeyNaming
-from controller.catalog import encode_node, encode_table
+from controller.catalog import View, encode_node, encode_table
 from dataflow.node import Node
 from dataflow.schema import Table
 from dataflow.types import BLOBS, REALS, STRINGS, Kind, Row, SqlType
@@ -31,7 +31,7 @@ Array = np.ndarray[Any, Any]
 class ViewDefinition:
     """`naming` says what its keys are called in shared memory; it agrees with the engine's indexes."""
 
-    __slots__ = ("decode", "decode_all", "decode_keys", "key", "name", "names", "naming", "node", "order", "table_versions", "tables", "types")
+    __slots__ = ("decode", "decode_all", "decode_keys", "key", "name", "named", "names", "naming", "node", "order", "table_versions", "tables", "types")
 
     def __init__(
         self,
@@ -39,17 +39,18 @@ class ViewDefinition:
         key: tuple[int, ...],
         tables: tuple[Table, ...],
         order: tuple[int, ...] = (),
-        names: tuple[str, ...] = (),
+        views: tuple[View, ...] = (),
     ) -> None:
         """With `order`, the rows of a key are kept sorted by these columns, and can be read by range.
 
-        `names` are the named views that the query reads.
+        `views` are the named views that the query reads: dropped with any of them.
         """
         self.node = encode_node(node)
         self.key = key
         self.order = order
-        self.names = names
-        self.table_versions = tuple(sorted((table.id, table.version) for table in tables))
+        self.names = tuple(sorted({f"{view.database}.{view.name}" for view in views}))
+        self.named = tuple(sorted({view.id for view in views}))
+        self.table_versions = tuple(sorted([(table.id, table.version) for table in tables] + [(each, 0) for each in self.named]))
         self.tables = [encode_table(table) for table in tables]
         self.name = view_name(self.node, key, self.table_versions, order)
         self.types = node.types
@@ -64,7 +65,7 @@ class ViewDefinition:
 
 
 def view_name(node: bytes, key: tuple[int, ...], tables: tuple[tuple[int, int], ...], order: tuple[int, ...]) -> bytes:
-    """`tables` are (id, version) of all that the query reads."""
+    """`tables` are (id, version) of all tables and named views that the query reads."""
     return blake2b(msgspec.msgpack.encode((node, key, tables, order)), digest_size=16).digest()
 
 

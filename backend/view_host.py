@@ -75,8 +75,8 @@ class ViewHost:
         self.memory = MemoryReport(0, 0, 0, False)
         """What the views took when it was last looked at."""
         self._refused: set[bytes] = set()
-        self._origins: dict[bytes, tuple[tuple[str, ...], float]] = {}
-        """(named views, since) of those that are being added."""
+        self._origins: dict[bytes, tuple[tuple[str, ...], frozenset[int], float]] = {}
+        """(named views, their ids, since) of those that are being added."""
         self.idle_s = math.inf
         """Views that nobody has used for so long go, unless they read named ones."""
         self._is_writing = False
@@ -115,24 +115,24 @@ class ViewHost:
         order: tuple[int, ...] = (),
         names: tuple[str, ...] = (),
         since: float = 0.0,
+        named: tuple[int, ...] = (),
     ) -> bool:
-        """Host a view; False if it cannot be: a table has another definition by now, or it cannot be computed.
+        """Host a view; False if it cannot be: what it reads is defined otherwise by now, or it cannot be computed.
 
         Or not yet: a view that takes long to fill is there once it is asked for again after that.
         """
         if name in self.views or name in self._refused or self._filling(name) is not None:
             return name in self.views
         definitions = [decode_table(table) for table in tables]
-        for table in definitions:
-            if versions.get(table.id) != table.version:
-                return False
+        if any(versions.get(table.id) != table.version for table in definitions) or not set(named) <= versions.keys():
+            return False
         if order and not key and self._stored_bytes(definitions) * BYTES_IN_MEMORY > self._memory_bytes:
             return False
         if not self._use:
             self._source.advance(self._store.view())
         for table in definitions:
             self._source.learn(table)
-        self._origins[name] = (names, since)
+        self._origins[name] = (names, frozenset(named), since)
         node = decode_node(node_bytes)
         used = tables_of(node)
         if not self._make(name, (node, key, order), used, self._budget()):
@@ -161,8 +161,8 @@ class ViewHost:
         types = view.node.types
         keys = keys_decoder(tuple(types[column] for column in view.key))
         hosted = HostedView(view, tables, keys, RangeDecoder([types[column] for column in view.order]))
-        names, since = self._origins.pop(name, ((), 0.0))
-        hosted.names, hosted.since = names, since or hosted.since
+        hosted.names, hosted.named, since = self._origins.pop(name, ((), frozenset(), 0.0))
+        hosted.since = since or hosted.since
         self.views[name] = hosted
         log.info("view %s is %s, %d views", name.hex(), view.reason or "partial", len(self.views))
 
@@ -182,11 +182,12 @@ class ViewHost:
                 self._use.end(fill.tables)
 
     def tables_changed(self, versions: Mapping[int, int]) -> None:
-        """Drop the views over tables that were changed or dropped."""
+        """Drop the views over tables, or named views, that were changed or dropped."""
         stale = {
             table_id for table_id in self._use if versions.get(table_id) != self._source.version(table_id)
         }
-        names = {name for name, hosted in self.views.items() if hosted.tables & stale}
+        names = {name for name, hosted in self.views.items() if hosted.tables & stale or not hosted.named <= versions.keys()}
+        names |= {name for name, (_, named, _) in self._origins.items() if not named <= versions.keys()}
         for name in names | {fill.name for fill in self._under_way() if fill.tables & stale}:
             self.remove(name)
 
@@ -336,7 +337,7 @@ class ViewHost:
         leaving, self._leaving = self._leaving, {}
         for name, hosted in leaving.items():
             view = hosted.view
-            self._origins[name] = (hosted.names, hosted.since)
+            self._origins[name] = (hosted.names, hosted.named, hosted.since)
             if not self._make(name, (view.node, view.key, view.order), hosted.tables, Budget(0)):
                 self._use.end(hosted.tables)
         return sum(map(len, deltas.values()))

@@ -82,6 +82,7 @@ class Outside(Protocol):
 @dataclass(slots=True)
 class _Hosted:
     tables: dict[int, int]
+    named: dict[int, int]
     keys: msgspec.msgpack.Decoder[list[Row]]
     ranges: RangeDecoder
     names: tuple[str, ...]
@@ -167,7 +168,7 @@ class ViewShard:
         self._use.source.advance(self._store.view())
         current = effect.generation == self._views.generation
         transitions = tuple([self._transition(each) for each in effect.transitions]) if current else ()
-        if current and any(_is_stale(hosted.tables, versions) for hosted in self._hosted.values()):
+        if current and any(_is_stale(hosted.tables | hosted.named, versions) for hosted in self._hosted.values()):
             self._carry_out(self._views.fail(RuntimeError("a table has changed while a view of it was on its way")))
         own = changes if epoch == effect.epoch else {}
         self._carry_out(self._views.apply(effect.epoch, effect.generation, own, transitions))
@@ -190,7 +191,8 @@ class ViewShard:
         self._use.begin(used)
         keys = keys_decoder(tuple([node.types[column] for column in message.key]))
         ranges = RangeDecoder([node.types[column] for column in message.order])
-        self._hosted[message.view] = _Hosted(used, keys, ranges, message.names, message.since)
+        named = dict.fromkeys(message.named, 0)
+        self._hosted[message.view] = _Hosted(used, named, keys, ranges, message.names, message.since)
         log.info("view %s, %d views", message.view.hex(), len(self._hosted))
         return shard_messages.AddView(message.view, node, message.key, message.order)
 
@@ -282,7 +284,7 @@ class ViewShard:
 
     def add(self, peer: Peer, request: int, message: AddView, versions: Mapping[int, int]) -> None:
         """Have a view kept; answered when it can be asked, or if it cannot be."""
-        tables = {table.id: table.version for table in map(decode_table, message.tables)}
+        tables = {table.id: table.version for table in map(decode_table, message.tables)} | dict.fromkeys(message.named, 0)
         if message.view in self._hosted:
             peer.send(Done(), request)
         elif message.view in self._adding:
@@ -297,13 +299,13 @@ class ViewShard:
     def remove_stale(self, versions: Mapping[int, int]) -> bool:
         """Have the views over changed tables go; whether there are any, still."""
         for name, hosted in self._hosted.items():
-            if _is_stale(hosted.tables, versions):
+            if _is_stale(hosted.tables | hosted.named, versions):
                 self._outside.change_views(_encode((RemoveView.__name__, name)))
         return self.has_stale(versions)
 
     def has_stale(self, versions: Mapping[int, int]) -> bool:
         """Whether views over changed tables are there, or about to be."""
-        return any(_is_stale(hosted.tables, versions) for hosted in self._hosted.values()) or any(
+        return any(_is_stale(hosted.tables | hosted.named, versions) for hosted in self._hosted.values()) or any(
             _is_stale(tables, versions) for tables, _ in self._adding.values()
         )
 

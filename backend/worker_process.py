@@ -57,8 +57,7 @@ def run_worker(shard: int, deployment: Deployment) -> None:
 
 def catalog_tables(catalog: Catalog) -> SetTables:
     """What workers need to know of a catalog."""
-    versions = {table.id: table.version for table in catalog.tables.values()}
-    return SetTables(catalog.version, versions, catalog.next_table_id)
+    return SetTables(catalog.version, dict(catalog.versions), catalog.next_table_id)
 
 
 async def _serve(shard: int, deployment: Deployment) -> None:

@@ -11,10 +11,10 @@ import ipaddress
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from types import MappingProxyType
 
 from controller.passwords import DEFAULT_PLUGIN, NATIVE
+from dataflow.functions.patterns import like_matcher
 
 TABLE_PRIVILEGES = (
     "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "REFERENCES", "INDEX", "ALTER", "CREATE VIEW",
@@ -122,14 +122,7 @@ def is_loopback(host: str) -> bool:
 
 def like(pattern: str, name: str) -> bool:
     """Whether a name matches a pattern with `%`, `_` and backslashes."""
-    return _compiled(pattern).fullmatch(name) is not None
-
-
-@lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    parts = re.findall(r"\\.|.", pattern, re.DOTALL)
-    wild = {"%": ".*", "_": "."}
-    return re.compile("".join(wild.get(part) or re.escape(part[-1]) for part in parts), re.DOTALL)
+    return like_matcher(pattern, "\\", "utf8mb4_bin")(name)
 
 
 # --- what someone may do

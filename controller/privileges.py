@@ -6,17 +6,19 @@ Errors are MySQL's: 1044 for databases, 1142 for tables, 1227 for what concerns 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Protocol
 
 from controller.account_changes import ALL, AccountStatement
 from controller.accounts import GRANT_OPTION, Account, Rights, privileges_at
 from controller.catalog import Catalog, View
+from controller.roles import with_roles
 from controller.sql.cursor import Cursor
 from controller.sql.lexer import TokenKind
 from controller.sql.plan import Plan
 from controller.sql.planner import tables_of, views_of, written_tables
 from controller.sql.references import Need, needs_of
-from controller.sql.settings import Settings
+from controller.sql.settings import DEFAULT_SETTINGS, Settings
 from controller.sql.temporary import temporary_tables
 from dataflow.errors import Condition, InvalidStatement
 
@@ -72,19 +74,43 @@ def check_plan(session: Session, plan: Plan, sql: str) -> None:
             raise denied_database(session, table.database)
     if not session.rights.everything:
         check_needs(session, _PLANS.of(plan, sql, session))
-        for view in views_of(plan):
-            if view.invoker:
-                _check_invoker(session, view)
+    for view in views_of(plan):
+        _check_view(session, view)
 
 
-def _check_invoker(session: Session, view: View) -> None:
-    """What is wrong is not told: whoever may read the view need not know what is in it."""
-    try:
-        # It never reads temporary tables, so they do not count.
-        needs = needs_of(view.select, view.default_database or None, session.settings)
-        _check_needs(session, needs, set())
-    except InvalidStatement:
-        raise InvalidStatement(Condition.VIEW_INVALID, view.database, view.name) from None
+def _check_view(session: Session, view: View) -> None:
+    """Whoever reads a view needs rights on its tables, or its definer does: whenever it is read, not just when it was made.
+
+    What is wrong is not told: whoever may read the view need not know what is in it.
+    """
+    rights = session.rights if view.invoker else _definer_rights(session, view)
+    if rights.everything:
+        return
+    # It never reads temporary tables, so they do not count.
+    for need in _view_needs(view):
+        if need.database.lower() != INFORMATION_SCHEMA and need.privilege not in rights.on_table(need.database, need.table):
+            raise InvalidStatement(Condition.VIEW_INVALID, view.database, view.name)
+
+
+@lru_cache(maxsize=NEEDS_MAX)
+def _view_needs(view: View) -> tuple[Need, ...]:
+    needs = needs_of(view.select, view.default_database or None, DEFAULT_SETTINGS)
+    return tuple(need for need in needs if not need.uncertain)
+
+
+def _definer_rights(session: Session, view: View) -> Rights:
+    accounts = session.catalog.known_accounts
+    definer = accounts.get(view.definer)
+    if definer is not None:
+        return _rights_of(with_roles(definer, definer.default_roles, accounts) or definer)
+    if session.rights.has_any("SUPER"):
+        raise InvalidStatement(Condition.DEFINER_MISSING, *view.definer)
+    raise InvalidStatement(Condition.ACCESS_DENIED, *session.account.name, "YES")
+
+
+@lru_cache(maxsize=256)
+def _rights_of(account: Account) -> Rights:
+    return Rights(account)
 
 
 def check_text(session: Session, sql: str) -> None:

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class MaintainedQuery:
-    """`names` are the named views that it reads; `tables` (id, version). `since` is in seconds of Unix time."""
+    """`names` are the named views that it reads; `tables` (id, version), of named views, too. `since` is in seconds of Unix time."""
 
     name: bytes
     node: bytes
@@ -42,9 +42,12 @@ class MaintainedQuery:
     since: float
 
     def is_current(self, catalog: Catalog) -> bool:
-        """Whether its tables are still what it was made for."""
-        found = [(catalog.tables.get(table_id), version) for table_id, version in self.tables]
-        return all(table is not None and table.version == version for table, version in found)
+        """Whether its tables and named views are still what it was made for."""
+        tables = [(catalog.tables.get(each), version) for each, version in self.tables if each >= 0]
+        named = {each for each, _ in self.tables if each < 0}
+        if any(table is None or table.version != version for table, version in tables):
+            return False
+        return not named or named <= {view.id for view in catalog.views.values()}
 
 
 _encode = msgspec.msgpack.Encoder().encode

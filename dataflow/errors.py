@@ -85,6 +85,7 @@ class Condition(Enum):
     TABLE_DEFINITION_CHANGED = (1412, "HY000", "Table definition has changed, please retry transaction")
     DATETIME_OVERFLOW = (1441, "22008", "Datetime function: {} field overflow")
     AUTO_INCREMENT_EXHAUSTED = (1467, "HY000", "Failed to read auto-increment value from storage engine")
+    DEFINER_MISSING = (1449, "HY000", "The user specified as a definer ('{}'@'{}') does not exist")
     ROW_IS_REFERENCED = (1451, "23000", "Cannot delete or update a parent row: a foreign key constraint fails ({})")
     NO_REFERENCED_ROW = (1452, "23000", "Cannot add or update a child row: a foreign key constraint fails ({})")
     WRONG_ARGUMENT_COUNT = (1582, "42000", "Incorrect parameter count in the call to native function '{}'")

@@ -85,7 +85,7 @@ class LocalCatalogStore:
         )
 
     def _publish(self) -> None:
-        self._store.table_versions = {table.id: table.version for table in self._catalog.tables.values()}
+        self._store.table_versions = self._catalog.versions
 
 
 async def open_embedded(

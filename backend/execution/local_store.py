@@ -125,8 +125,9 @@ class LocalStore:
         self._views.tables_changed(self.table_versions)
         if definition.name not in self._views.views:
             hosted = self._views.add(
-                definition.name, definition.node, definition.key, definition.tables, self.table_versions, definition.order
-            )
+                definition.name, definition.node, definition.key, definition.tables, self.table_versions, definition.order,
+                definition.names, named=definition.named,
+            )  # fmt: skip
             if not hosted:
                 return None
         found = self._views.lookup_shared(definition.name, keys, None if part is None else part.encoded())

@@ -86,7 +86,7 @@ class QueryViews:
             self._range = range_of(query, key_columns, None if self.folds_filter else filter_)
         elif self._alternatives is not None:
             self._key_columns = (self._alternatives.key,)
-        self._names = tuple(sorted({f"{view.database}.{view.name}" for view in query.views}))
+        self._views = query.views
         self._bindings: OrderedDict[tuple[object, ...], _Binding] = OrderedDict()
         self._rows_seen = 0
         self._rows_max = KEYLESS_ROWS_MAX if self._range is None else ORDERED_ROWS_MAX
@@ -194,7 +194,7 @@ class QueryViews:
             return None
         if any(True for each in limits for _ in parameters_of(each)):
             return None
-        return ViewDefinition(self._node((), self._end(())), self._key_columns, self._query.tables, order, self._names)
+        return ViewDefinition(self._node((), self._end(())), self._key_columns, self._query.tables, order, self._views)
 
     def explained(
         self, parameters: tuple[Value, ...], shard_count: int, fleeting: frozenset[int]
@@ -221,7 +221,7 @@ class QueryViews:
         if obstacle:
             return None, self._query.node, obstacle
         node = self._node(parameters, end)
-        return ViewDefinition(node, self._key_columns, self._query.tables, self._order(end), self._names), node, ""
+        return ViewDefinition(node, self._key_columns, self._query.tables, self._order(end), self._views), node, ""
 
     def known(self, parameters: tuple[Value, ...]) -> ViewDefinition | None:
         """The view for these parameters, if they have been seen often enough before."""
@@ -266,7 +266,7 @@ class QueryViews:
         if binding.definition is None:
             node = self._node(parameters, constants[0])
             order = self._order(constants[0])
-            found = ViewDefinition(node, self._key_columns, self._query.tables, order, self._names)
+            found = ViewDefinition(node, self._key_columns, self._query.tables, order, self._views)
             if is_new and found.name not in familiar:
                 return None
             store.inherited.discard(found.name)

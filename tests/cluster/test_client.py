@@ -25,7 +25,7 @@ from backend.client import AsyncDatabase, Database, View
 from backend.client.target import find_deployment
 from backend.shared_memory.segment import FOLDER, prefix_of
 from controller.registry import Address, Registry
-from dataflow.errors import Retryable
+from dataflow.errors import MillraceError, Retryable
 from tests.serving import MillraceServer
 
 COUNT = "SELECT story, COUNT(*) AS votes FROM votes WHERE story = ? GROUP BY story"
@@ -108,6 +108,27 @@ def test_the_same_query_over_mysql_and_here_is_the_same_view(db: Database, serve
     view.lookup(1)
     known = [story for story in range(40) if view.lookup(story, block=False) is not None]
     assert len(known) > 30
+
+
+def test_a_dropped_view_is_gone_for_who_reads_it_from_shared_memory(db: Database, server: MillraceServer) -> None:
+    db.execute("CREATE TABLE leaves (id INT PRIMARY KEY, name VARCHAR(10))")
+    db.execute("INSERT INTO leaves VALUES (1, 'one')")
+    db.execute("CREATE VIEW leaving AS SELECT * FROM leaves WHERE id > 0")
+    direct, named = db.view("SELECT * FROM leaves WHERE id > 0 AND id = ?"), db.view("leaving", "id")
+    for view in (direct, named):
+        assert shared(view, 1).lookup(1) == [(1, "one")]
+    with server.connect("vote") as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT COUNT(*) FROM millrace.views WHERE named_views = 'vote.leaving'")
+        assert cursor.fetchall() == ((1,),)
+        cursor.execute("CREATE OR REPLACE VIEW leaving AS SELECT id, UPPER(name) AS name FROM leaves")
+        assert named.lookup(1) == [(1, "ONE")], "another definition is another view"
+        cursor.execute("DROP VIEW leaving")
+        cursor.execute("SELECT COUNT(*) FROM millrace.views WHERE named_views = 'vote.leaving'")
+        assert cursor.fetchall() == ((0,),)
+    with pytest.raises(MillraceError) as raised:
+        named.lookup(1)
+    assert raised.value.condition.code == 1146
+    assert direct.lookup(1) == [(1, "one")]
 
 
 def test_a_miss_is_told_and_then_filled(db: Database) -> None:

@@ -91,6 +91,11 @@ def test_what_was_maintained_is_maintained_again_after_any_restart(tmp_path: Pat
     assert rows(server, COUNT, 2) == [(2, 1)]
     assert sum(each[3] for each in maintained(server, 3).values()) == 1, "asked for once, and answered from the view"
 
+    rows(server, "DROP VIEW counts")
+    assert all(each[1] is None for each in maintained(server, 2).values()), "dropped is dropped"
+    os.kill(server.status()["shards"][0]["process"], 9)
+    assert all(each[1] is None for each in maintained(server, 2).values()), "also after a restart"
+
     rows(server, "ALTER TABLE votes ADD COLUMN user INT")
     [left] = maintained(server, 1).values()
     assert left[0] == "d.other"
@@ -116,5 +121,7 @@ def test_views_of_several_workers_that_nobody_uses_retire_unless_they_are_named(
         [(_, named, _, _)] = maintained(server, 2).values()  # one on each shard
         assert named == "d.counts" and "retires" in server.logs()
         assert rows(server, COUNT, 1) == [(1, 2)]
+        rows(server, "DROP VIEW counts")
+        assert all(each[1] is None for each in rows(server, "SELECT name, named_views FROM millrace.views")), "at once"
     finally:
         server.kill()

@@ -287,6 +287,32 @@ def test_who_reads_a_view_for_its_invoker_needs_rights_on_its_tables(server: Ser
         assert bob("SELECT * FROM shop.asking") == []
 
 
+def test_a_view_reads_what_its_definer_may_read_now(server: ServerThread) -> None:
+    with user(server) as root, user(server, "bob", "pw") as bob:
+        root("CREATE USER ann")
+        root("GRANT ALL ON shop.* TO ann")
+        root("INSERT INTO shop.items VALUES (1, 'one')")
+        root("CREATE DEFINER = ann VIEW shop.seen AS WITH i AS (SELECT * FROM shop.items) SELECT * FROM i")
+        root("CREATE VIEW shop.outer_view AS SELECT * FROM shop.seen WHERE id = 1")
+        root("GRANT SELECT ON shop.seen TO bob")
+        queries = ("SELECT * FROM shop.seen WHERE id = 1", "SELECT * FROM shop.outer_view")
+
+        def read_often() -> None:
+            for _ in range(5):  # often enough to be answered by a shortcut
+                assert bob(queries[0]) == root(queries[0]) == root(queries[1]) == [(1, "one")]
+
+        read_often()
+        root("REVOKE ALL ON shop.* FROM ann")
+        for run, query in ((bob, queries[0]), (root, queries[0]), (root, queries[1])):
+            assert error(run, query)[0] == 1356
+        root("GRANT SELECT ON shop.items TO ann")
+        read_often()
+        root("DROP USER ann")
+        assert error(root, queries[0]) == (1449, "The user specified as a definer ('ann'@'%') does not exist")
+        assert error(root, queries[1])[0] == 1449
+        assert error(bob, queries[0])[0] == 1045
+
+
 def test_granting_needs_the_option_and_the_privilege(server: ServerThread) -> None:
     with user(server) as root, user(server, "bob", "pw") as bob:
         root("CREATE USER ann")
