@@ -160,15 +160,16 @@ class CompiledUpdate:
 
 
 class CompiledDelete:
-    ignore = False
-
     def __init__(self, delete: Delete) -> None:
         self._table = delete.table
+        self.ignore = delete.ignore
         self._references = References(delete.relations) if delete.relations else None
         self._victims = Victims(delete.table, delete.where, delete.order_by, delete.limit)
 
     async def run(self, execution: Execution, given: list[Victim] | None = None) -> Done:
         victims = await self._victims.find(execution) if given is None else given
+        if self._references is not None and self.ignore:
+            return await self._delete_what_may_go(victims, execution)
         if self._references is not None:
             rows = [(found, row) for part in parts(victims) for found, row, _ in part]
             await Enforcement(self._references, execution).delete(self._table, rows)
@@ -178,3 +179,19 @@ class CompiledDelete:
                 writer.delete(found, row)
                 breathe()
         return Done(len(victims), len(victims), warnings=execution.warnings())
+
+    async def _delete_what_may_go(self, victims: list[Victim], execution: Execution) -> Done:
+        """One row after the other; one that others point at stays."""
+        assert self._references is not None
+        deleted = 0
+        for found, row, _ in victims:
+            mark = execution.transaction.mark()
+            try:
+                await Enforcement(self._references, execution).delete(self._table, [(found, row)])
+                deleted += 1
+            except InvalidStatement as error:
+                if not is_violation(error):
+                    raise
+                execution.transaction.rollback_to_mark(mark)
+                execution.warn(error.condition, *error.arguments)
+        return Done(deleted, deleted, warnings=execution.warnings())

@@ -14,7 +14,8 @@ from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, Kind, SqlType, Value
 
 
 def unit(name: str) -> Literal:
-    return Literal(name.upper(), text(len(name)))
+    name = name.upper().removeprefix("SQL_TSI_")
+    return Literal(name, text(len(name)))
 
 
 def binary(value: bytes) -> Literal:

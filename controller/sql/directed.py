@@ -104,7 +104,7 @@ class DirectedPlanner:
                 raise InvalidStatement(Condition.UNKNOWN_TABLE_MULTI_DELETE, name)
             table = self._table(source, "DELETE")
             start = self._row(items, source, table)
-            changes.append((Delete(table, None, relations=self._writes.relations(table)), start))
+            changes.append((Delete(table, None, relations=self._writes.relations(table), ignore=bool(node.meta.get("ignore"))), start))
         return Directed(self._query(node, source_node, items), tuple(changes))
 
     # -- parts

@@ -52,6 +52,7 @@ class _Parser(PrecedenceParser):
             else exp.Anonymous(this="EXISTS", expressions=given)
         ),
     }
+    TABLE_ALIAS_TOKENS: ClassVar[Any] = MySQLParser.TABLE_ALIAS_TOKENS - {TokenType.SET}
     FUNC_TOKENS: ClassVar[set[Any]] = {*MySQLParser.FUNC_TOKENS, TokenType.DEFAULT}
     FUNCTION_PARSERS: ClassVar[dict[Any, Any]] = {
         **{
@@ -190,15 +191,18 @@ class _Parser(PrecedenceParser):
         return update
 
     def _parse_delete(self) -> Any:
+        ignore = False
         while self._match_texts(("LOW_PRIORITY", "QUICK", "IGNORE")):
-            pass
+            ignore = ignore or self._prev.text.upper() == "IGNORE"
         index = self._index
         if not self._match(TokenType.FROM, advance=False):
             self._parse_csv(self._parse_table)
             if not self._match(TokenType.FROM, advance=False):
                 self.raise_error("Expected FROM")
             self._retreat(index)
-        return super()._parse_delete()
+        delete = super()._parse_delete()
+        delete.meta["ignore"] = ignore
+        return delete
 
     def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> Any:
         """INTERVAL value unit; the function INTERVAL(…) and a column of that name are not one."""

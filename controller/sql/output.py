@@ -7,6 +7,7 @@ from typing import Any
 from sqlglot import exp
 
 from controller.sql.aggregation import AGGREGATE_OFFSET
+from controller.sql.nullability import may_be_null
 from controller.sql.plan import OutputColumn
 from controller.sql.scope import Scope
 from dataflow import expression
@@ -104,7 +105,7 @@ def output_column(scope: Scope, node: Any, value: Expression) -> OutputColumn:
     name = node.alias if isinstance(node, exp.Alias) else default_name(node)
     if isinstance(value, expression.Column) and value.index < AGGREGATE_OFFSET:
         return table_column(scope, value.index, name)
-    nullable = _is_nullable(value)
+    nullable = may_be_null(value, _of_column)
     flags = type_flags(value.type) | (0 if nullable else NOT_NULL)
     if value.type.kind in NUMBERS:
         flags |= BINARY
@@ -131,15 +132,6 @@ def default_name(node: Any) -> str:
     return str(node.meta.get("text") or node.sql("mysql"))
 
 
-def _is_nullable(value: Expression) -> bool:
-    match value:
-        case expression.Literal(value=None):
-            return True
-        case expression.Literal():
-            return False
-        case expression.Column(index=index, type=found) if index >= AGGREGATE_OFFSET:
-            return found.kind is not Kind.BIGINT
-        case expression.Call(function=function, arguments=arguments):
-            return function not in ("<=>", "is null", "is not null") and any(_is_nullable(each) for each in arguments)
-        case _:
-            return True
+def _of_column(column: expression.Column) -> bool:
+    """Only that of a COUNT is certain here."""
+    return column.index < AGGREGATE_OFFSET or column.type.kind is not Kind.BIGINT

@@ -96,11 +96,14 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
+    """With `ignore`, a row that others point at stays, with a warning."""
+
     table: Table
     where: Expression | None
     order_by: tuple[OrderItem, ...] = ()
     limit: Expression | None = None
     relations: tuple[Table, ...] = ()
+    ignore: bool = False
 
 
 @dataclass(frozen=True, slots=True)

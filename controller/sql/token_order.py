@@ -1,14 +1,16 @@
 """Tokens put in the order in which sqlglot expects them, before a statement is parsed.
 
-MySQL takes the options of SELECT in any order, and `t.*` for a table of a DELETE. Each token keeps its place in the text, so
+MySQL takes the options of SELECT in any order, `t.*` for a table of a DELETE, the columns of MATCH without parentheses, and
+ODBC's {oj …}, {d '…'}, {t '…'} and {ts '…'}. sqlglot takes `1e0-1e0` for a name. Each token keeps its place in the text, so
 an error is still reported where it is written.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from sqlglot.tokens import TokenType
+from sqlglot.tokens import Token, TokenType
 
 from dataflow.errors import Condition, InvalidStatement
 
@@ -18,10 +20,16 @@ _MODIFIERS = frozenset(
         "SQL_CALC_FOUND_ROWS",
     }
 )  # fmt: skip
+_NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 _TARGETS = frozenset({TokenType.VAR, TokenType.IDENTIFIER, TokenType.DOT, TokenType.STAR, TokenType.COMMA})
 
 
+_LITERALS = {"d": ("DATE", TokenType.DATE), "t": ("TIME", TokenType.TIME), "ts": ("TIMESTAMP", TokenType.TIMESTAMP)}
+_NUMBERS = re.compile(r"(\d+(?:\.\d*)?[eE][-+]?\d+)([-+])(\d.*)")
+
+
 def in_order(given: list[Any]) -> list[Any]:
+    given = _plain([part for token in given for part in _numbers(token)])
     found: list[Any] = []
     place = 0
     while place < len(given):
@@ -35,6 +43,49 @@ def in_order(given: list[Any]) -> list[Any]:
             targets, place = _targets(given, place)
             found += targets
     return found
+
+
+def _numbers(token: Any) -> list[Any]:
+    """1e0-1e0 as two numbers and an operator."""
+    if token.token_type not in (TokenType.VAR, TokenType.NUMBER) or (parts := _NUMBERS.fullmatch(token.text)) is None:
+        return [token]
+    operator = TokenType.DASH if parts[2] == "-" else TokenType.PLUS
+    first, sign = token.start + parts.end(1), token.start + parts.end(2)
+    rest = _token(TokenType.VAR if _NUMBERS.fullmatch(parts[3]) else TokenType.NUMBER, parts[3], sign, token.end)
+    number = _token(TokenType.NUMBER, parts[1], token.start, first - 1)
+    return [number, _token(operator, parts[2], first, first), *_numbers(rest)]
+
+
+def _plain(given: list[Any]) -> list[Any]:
+    """Without braces, and with parentheses around the columns of MATCH."""
+    found: list[Any] = []
+    opened = False
+    place = 0
+    while place < len(given):
+        token, following = given[place], given[place + 1 : place + 2]
+        place += 1
+        if token.token_type == TokenType.L_BRACE and following:
+            text, kind = _LITERALS.get(following[0].text.lower(), ("", None))
+            place += 1
+            if kind is not None and place + 1 < len(given):
+                value, end = given[place], given[place + 1]
+                found += [_token(kind, text, token.start, token.end), _token(value.token_type, value.text, value.start, end.end)]
+                place += 1
+        elif token.token_type == TokenType.R_BRACE:
+            continue
+        elif opened and token.text.upper() == "AGAINST":
+            opened = False
+            found += [_token(TokenType.R_PAREN, ")", token.start, token.start), token]
+        else:
+            found.append(token)
+            if token.text.upper() == "MATCH" and following and following[0].token_type in _NAMES:
+                opened = True
+                found.append(_token(TokenType.L_PAREN, "(", token.end, token.end))
+    return found
+
+
+def _token(kind: TokenType, text: str, start: int, end: int) -> Token:
+    return Token(kind, text, start=start, end=end)
 
 
 def _options(given: list[Any], place: int) -> tuple[list[Any], int]:

@@ -216,7 +216,7 @@ class WritePlanner:
             if each.name != source.alias:
                 raise InvalidStatement(Condition.UNKNOWN_TABLE_DROP, each.name)
         where, order_by, limit = self._restriction(node, Scope((source,)))
-        return Delete(source.table, where, order_by, limit, self.relations(source.table))
+        return Delete(source.table, where, order_by, limit, self.relations(source.table), bool(node.meta.get("ignore")))
 
     def _single(self, node: Any, table: Any) -> Source:
         if node.args.get("from_") or node.args.get("with_"):

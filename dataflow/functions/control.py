@@ -106,3 +106,9 @@ def interval(value: float | None, *bounds: float | None) -> int:
     return bisect_right([bound if bound is not None else float("-inf") for bound in bounds], value)
 
 
+
+
+@function("benchmark", arguments=(Domain.INTEGER, Domain.ANY), result=BIGINT, nulls=True)
+def benchmark(count: int | None, _: object) -> int | None:
+    """How long a server takes is its own affair: 0, however often."""
+    return None if count is None or count < 0 else 0

@@ -69,12 +69,14 @@ def _read(cursor: TokenCursor) -> CreateSelect | None:
     if cursor.at("(") and cursor.ahead(1).upper not in (*_QUERIES, "LIKE"):
         elements = cursor.parenthesised()
     first = None if cursor.at_end else cursor.token.start
+    partitioned = False  # then VALUES is that of a partition
     while not cursor.at_end:
+        partitioned = partitioned or cursor.at("PARTITION", "BY")
         at, insert = cursor.token.start, "INSERT"
         if word := cursor.accept_any("IGNORE", "REPLACE"):
             insert = "REPLACE" if word == "REPLACE" else "INSERT IGNORE"
         cursor.accept("AS")
-        if cursor.at_any(*_QUERIES) or (cursor.at("(") and cursor.ahead(1).upper in _QUERIES):
+        if (cursor.at_any(*_QUERIES) and not (partitioned and cursor.at("VALUES"))) or (cursor.at("(") and cursor.ahead(1).upper in _QUERIES):
             assert first is not None
             options = cursor.sql[first:at].strip()
             return CreateSelect(head, name, database, table, elements, options, insert, cursor.rest(), temporary, optional)

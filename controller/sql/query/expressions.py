@@ -144,7 +144,7 @@ class QueryTranslator(Translator):
 
     def _some(self, operator: str, value: Any, query: Any) -> Expression:
         """Whether some row of `query` compares so with `value`."""
-        operand = self.translate(value)
+        operand = self._row(value)
         operands = operand.arguments if isinstance(operand, Call) and operand.function == "row" else (operand,)
         block = self.resolver.query(query, self.names.inside())
         if len(block.outputs) != len(operands):

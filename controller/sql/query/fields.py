@@ -11,17 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from controller.sql.nullability import may_be_null
 from controller.sql.output import NOT_NULL, shown_type, type_flags
 from controller.sql.plan import OutputColumn
-from dataflow.expression import Call, Column, Expression, Literal, columns_of
+from dataflow.expression import Call, Column, Expression, columns_of
 from dataflow.node import Node
 from dataflow.types import SqlType
-
-_NEVER_NULL = frozenset(
-    {"<=>", "is null", "is not null", "isnull", "is true", "is not true", "is false", "is not false", "is unknown", "is not unknown"}
-)
-_STRICT = frozenset({"=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "xor", "between", "not between", "in", "not in", "negate", "+", "-", "*"})
-"""Functions whose result is NULL only if an argument is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +48,7 @@ class Numbering:
 
     def may_be_null(self, expression: Expression) -> bool:
         """False only where that is certain."""
-        match expression:
-            case Literal(value=value):
-                return value is None
-            case Column(index=index):
-                return self._nullable[index]
-            case Call(function=function, arguments=arguments):
-                if function in _NEVER_NULL:
-                    return False
-                if function in ("coalesce", "ifnull"):
-                    return all(self.may_be_null(each) for each in arguments)
-                if function in ("case", "if"):
-                    results = arguments[1:] if function == "if" else (*arguments[1:-1:2], arguments[-1])
-                    return any(self.may_be_null(each) for each in results)
-                return function not in _STRICT or any(self.may_be_null(each) for each in arguments)
-            case _:
-                return True
+        return may_be_null(expression, lambda column: self._nullable[column.index])
 
     def set_nullable(self, ids: Iterable[int]) -> None:
         for each in ids:
