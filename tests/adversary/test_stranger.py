@@ -1,0 +1,202 @@
+"""A stranger on all ports, and as another user of the machine, gets nothing, changes nothing and holds up nobody.
+
+The machine that runs the tests is shared, so how long a reader waits is compared with how long it waits without the stranger.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import psutil
+import pymysql
+import pytest
+
+from backend.settings import spark_secret
+from controller.derived_keys import derived_key
+from tests.serving import MillraceServer
+
+PASSWORD = "not to be guessed"
+ROWS = 100
+GROWTH_BYTES_MAX = 48 << 20
+"""What a process may grow by in the short run: the first connections take pools and buffers that stay."""
+SETTLED_S = 60.0
+"""From then on memory is flat."""
+STALL_S = 0.1
+NOISE_FACTOR = 4
+"""How much longer than without the stranger the slowest of a hundred reads may take in the short run, on a busy machine."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MillraceServer]:
+    data = tmp_path_factory.mktemp("adversary") / "data"
+    (data / "shards").mkdir(parents=True)
+    (data / "logs").mkdir()
+    (data / "logs" / "from-before.log").write_text("")
+    for path in (data.parent.parent, data.parent, data, *data.rglob("*")):
+        path.chmod(0o644 if path.is_file() else 0o755)
+    server = MillraceServer(data, "--controllers=1", "--workers=2")
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute(f"ALTER USER root@localhost IDENTIFIED BY '{PASSWORD}'")
+        cursor.execute("CREATE DATABASE d")
+        cursor.execute("CREATE TABLE d.t (id INT PRIMARY KEY, v VARCHAR(20))")
+        cursor.execute("INSERT INTO d.t VALUES " + ", ".join(f"({number}, 'v{number}')" for number in range(ROWS)))
+    yield server
+    server.kill()
+
+
+def connection_to(server: MillraceServer) -> pymysql.connections.Connection[Any]:
+    return server.connect("d", password=PASSWORD)
+
+
+def doors(server: MillraceServer) -> list[tuple[str, str, int]]:
+    """Every port on which a process of the cluster listens, by kind."""
+    found = set()
+    names = {each["process"]: each["name"] for each in server.status()["processes"]}
+    for process in server.processes():
+        for each in process.net_connections("tcp"):
+            if each.status == psutil.CONN_LISTEN:
+                name = names.get(process.pid, "")
+                kind = "spark" if process.name() == "java" and name != "zookeeper" else name.partition("-")[0] or "worker"
+                kind = {"adapter": "mysql", "controller": "internal", "worker": "internal"}.get(kind, kind)
+                found.add((kind, each.laddr.ip.removeprefix("::ffff:"), each.laddr.port))
+    return sorted(found)
+
+
+class Reader:
+    """Somebody else's point reads, one after the other, and how long each took."""
+
+    def __init__(self, server: MillraceServer) -> None:
+        self._connection = connection_to(server)
+        self._until_stopped = threading.Event()
+        self.took_s: list[float] = []
+        self.error: BaseException | None = None
+        self._thread = threading.Thread(target=self._read)
+        self._thread.start()
+
+    def _read(self) -> None:
+        try:
+            with self._connection.cursor() as cursor:
+                number = 0
+                while not self._until_stopped.is_set():
+                    began = time.perf_counter()
+                    cursor.execute(f"SELECT v FROM t WHERE id = {number % ROWS}")
+                    assert cursor.fetchall() == ((f"v{number % ROWS}",),)
+                    self.took_s.append(time.perf_counter() - began)
+                    number += 1
+                    self._until_stopped.wait(0.002)
+        except BaseException as error:
+            self.error = error
+
+    def stop(self) -> list[float]:
+        self._until_stopped.set()
+        self._thread.join()
+        self._connection.close()
+        if self.error is not None:
+            raise self.error
+        return self.took_s
+
+
+def memory(server: MillraceServer) -> dict[int, int]:
+    return {process.pid: process.memory_info().rss for process in server.processes()}
+
+
+def read_alone(server: MillraceServer, seconds: float) -> list[float]:
+    reader = Reader(server)
+    threading.Event().wait(seconds)
+    return reader.stop()
+
+
+def let_in(server: MillraceServer, seconds: float, files: list[str]) -> subprocess.Popen[str]:
+    order = {"seconds": seconds, "doors": doors(server), "files": files}
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.adversary.stranger", json.dumps(order)], stdout=subprocess.PIPE, text=True
+    )
+
+
+def told(stranger: subprocess.Popen[str]) -> dict[str, Any]:
+    output, _ = stranger.communicate()
+    assert stranger.returncode == 0
+    found: dict[str, Any] = json.loads(output)
+    return found
+
+
+def check_nothing_has_changed(server: MillraceServer, processes: set[int]) -> None:
+    assert {process.pid for process in server.processes()} == processes, "a process was replaced"
+    status = server.status()
+    assert status["ready"] and not any(each["restarts"] for each in status["processes"])
+    with connection_to(server) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT COUNT(*), COUNT(DISTINCT v) FROM t")
+        assert cursor.fetchone() == (ROWS, ROWS)
+        cursor.execute("SHOW TABLES")
+        assert cursor.fetchall() == (("t",),)
+        cursor.execute("CREATE TABLE u (id INT PRIMARY KEY)")
+        cursor.execute("DROP TABLE u")
+
+
+def places(server: MillraceServer) -> list[str]:
+    """What belongs to the cluster on this machine, besides its ports."""
+    own = [f"/proc/{process.pid}/{name}" for process in server.processes() for name in ("environ", "mem", "fd")]
+    return [str(server.data), "/dev/shm/millrace-*", *own]
+
+
+def test_nobody_else_can_read_a_file_of_the_cluster(server: MillraceServer) -> None:
+    """Although the folders were open when it started."""
+    open_ones = [path for path in (server.data, *server.data.rglob("*")) if path.lstat().st_mode & 0o077 and not path.is_symlink()]
+    assert not open_ones
+    assert (server.data / "shards" / "0").exists()
+
+
+def test_no_secret_is_on_a_command_line(server: MillraceServer) -> None:
+    secret = server.deployment().secret_bytes
+    purposes = ("internal connections", "ZooKeeper's credential", "content of ZooKeeper's nodes", "status over HTTP")
+    secrets = [secret.hex(), spark_secret(secret), *(derived_key(secret, purpose).hex() for purpose in purposes)]
+    for process in (psutil.Process(server.process.pid), *server.processes()):
+        command = " ".join(process.cmdline())
+        assert not [each for each in secrets if each in command], command
+
+
+def test_all_doors_are_on_loopback_and_known(server: MillraceServer) -> None:
+    found = doors(server)
+    assert {host for _, host, _ in found} == {"127.0.0.1"}
+    assert {kind for kind, _, _ in found} == {"http", "internal", "mysql", "spark", "zookeeper"}
+    assert len([kind for kind, _, _ in found if kind == "internal"]) == 3, "a controller and two workers"
+
+
+def test_a_stranger_gets_nothing_and_holds_up_nobody(server: MillraceServer) -> None:
+    alone = read_alone(server, 3)
+    processes, before = {process.pid for process in server.processes()}, memory(server)
+    stranger = let_in(server, 10, places(server))
+    reader = Reader(server)
+    found = told(stranger)
+    beside = reader.stop()
+    assert not found["findings"]
+    assert len(found["tried"]) >= 20 and min(found["tried"].values()) > 0
+    check_nothing_has_changed(server, processes)
+    slowest_alone, slowest_beside = (statistics.quantiles(took_s, n=100)[-1] for took_s in (alone, beside))
+    assert slowest_beside < max(STALL_S, NOISE_FACTOR * slowest_alone), (slowest_alone, slowest_beside)
+    grown = {process: size - before[process] for process, size in memory(server).items()}
+    assert max(grown.values()) < GROWTH_BYTES_MAX, grown
+
+
+@pytest.mark.slow
+def test_a_stranger_gets_nothing_in_ten_minutes(server: MillraceServer) -> None:
+    alone = read_alone(server, 30)
+    processes = {process.pid for process in server.processes()}
+    told(let_in(server, SETTLED_S, []))
+    settled = memory(server)
+    stranger = let_in(server, 600, places(server))
+    reader = Reader(server)
+    found = told(stranger)
+    beside = reader.stop()
+    assert not found["findings"]
+    check_nothing_has_changed(server, processes)
+    assert max(beside) < max(STALL_S, 2 * max(alone)), (max(alone), max(beside))
+    grown = {process: size - settled[process] for process, size in memory(server).items()}
+    assert max(grown.values()) < GROWTH_BYTES_MAX // 4, grown
