@@ -28,7 +28,7 @@ class Attempt:
     def noise(self, most: int = 4096) -> bytes:
         return self.random.randbytes(self.random.randint(1, most))
 
-    async def exchange(self, *pieces: bytes, pause_s: float = 0.0, listen_s: float = 1.0) -> bytes:
+    async def exchange(self, *pieces: bytes, pause_s: float = 0.0, listen_s: float = 0.5) -> bytes:
         """Send the pieces on a new connection and return what came until it was closed, or for a while."""
         reader, writer = await asyncio.open_connection(self.host, self.port)
         heard = bytearray()

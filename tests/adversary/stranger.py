@@ -24,9 +24,29 @@ from typing import Any
 from tests.adversary.attacks import ATTACKS, Attempt
 
 NOBODY = 65534
-PAUSE_S = 0.02
+PAUSE_S = 0.05
+AT_ONCE = 3
+"""Attacks under way at each door."""
 SILENT_MAX = 150
 """Connections that are open at a time and say nothing, of each door."""
+
+
+class _Silent(asyncio.Protocol):
+    """A connection on which nothing is said."""
+
+    def __init__(self) -> None:
+        self.is_closed = False
+        self._transport: asyncio.BaseTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def connection_lost(self, exception: Exception | None) -> None:
+        self.is_closed = True
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
 
 
 class Stranger:
@@ -40,8 +60,8 @@ class Stranger:
 
     async def run(self) -> None:
         self.look_at_files()
-        tasks = [self._attack(*door) for door in self._doors] + [self._be_silent(*door) for door in self._doors]
-        await asyncio.gather(*tasks)
+        attacks = [self._attack(*door) for door in self._doors for _ in range(AT_ONCE)]
+        await asyncio.gather(*attacks, *(self._be_silent(*door) for door in self._doors))
 
     async def _attack(self, kind: str, host: str, port: int) -> None:
         """One attack after the other, each with what chance says."""
@@ -61,21 +81,21 @@ class Stranger:
 
     async def _be_silent(self, kind: str, host: str, port: int) -> None:
         """Hold as many connections as one gets, and open others for those that were closed."""
-        held: list[asyncio.StreamWriter] = []
+        held: list[_Silent] = []
         try:
             while time.monotonic() < self._until:
-                held = [writer for writer in held if not writer.transport.is_closing()]
+                held = [each for each in held if not each.is_closed]
                 while len(held) < SILENT_MAX:
+                    connecting = asyncio.get_running_loop().create_connection(_Silent, host, port)
                     try:
-                        _, writer = await asyncio.wait_for(asyncio.open_connection(host, port), 2)
+                        held.append((await asyncio.wait_for(connecting, 2))[1])
                     except (OSError, TimeoutError):
                         break
-                    held.append(writer)
                     self.tried[f"{kind}: silence"] += 1
                 await asyncio.sleep(0.25)
         finally:
-            for writer in held:
-                writer.transport.abort()
+            for each in held:
+                each.close()
 
     def look_at_files(self) -> None:
         """Read, list, change, replace: everything in some places, which may be patterns."""

@@ -104,7 +104,8 @@ class Reader:
 
 
 def memory(server: MillraceServer) -> dict[int, int]:
-    return {process.pid: process.memory_info().rss for process in server.processes()}
+    """Of the processes that are Python; Java's take what their -Xmx allows, sooner or later."""
+    return {process.pid: process.memory_info().rss for process in server.processes() if process.name() != "java"}
 
 
 def read_alone(server: MillraceServer, seconds: float) -> list[float]:
