@@ -92,6 +92,7 @@ def main() -> None:
 )
 @_option("--zookeeper", default="embedded", help="'embedded' or an existing ensemble host:port,…")
 @_option("--memory", default="2G", help="Limit of the memory that computed state may take.")
+@_option("--statement-memory", default="512M", help="Limit of the memory that the rows of one statement may take.")
 @_option(
     "--durability",
     type=click.Choice(["fsync", "os"]),
@@ -124,13 +125,21 @@ def main() -> None:
     default="127.0.0.1",
     help="Where the cluster's processes listen for each other; 'auto' (the address of each machine) when Spark has several.",
 )
-def serve(memory: str, **options: Any) -> None:
+def serve(memory: str, statement_memory: str, **options: Any) -> None:
     """Start a cluster and serve it until Ctrl-C."""
+    settings = Settings(
+        memory_bytes=_size("--memory", memory),
+        statement_memory_bytes=_size("--statement-memory", statement_memory),
+        **options,
+    )
+    sys.exit(asyncio.run(_serve(settings)))
+
+
+def _size(option: str, value: str) -> int:
     try:
-        memory_bytes = parse_bytes(memory)
+        return parse_bytes(value)
     except ValueError:
-        raise click.BadParameter(f"not a size: {memory!r} (e.g. 512M or 2G)", param_hint="--memory") from None
-    sys.exit(asyncio.run(_serve(Settings(memory_bytes=memory_bytes, **options))))
+        raise click.BadParameter(f"not a size: {value!r} (e.g. 512M or 2G)", param_hint=option) from None
 
 
 def _first_signal() -> asyncio.Future[str]:

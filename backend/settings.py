@@ -33,6 +33,7 @@ class Settings:
     master: str = "local[*]"
     zookeeper: str = "embedded"
     memory_bytes: int = 2 << 30
+    statement_memory_bytes: int = 512 << 20
     durability: str = "fsync"
     http_port: int = 6033
     internal_host: str = "127.0.0.1"
@@ -72,6 +73,7 @@ class Deployment:
     watchdog_s: float = 15.0
     tls_cert: str = ""
     tls_key: str = ""
+    statement_memory_bytes: int = 512 << 20
 
     @property
     def data_path(self) -> Path:

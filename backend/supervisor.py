@@ -117,6 +117,7 @@ class Supervisor:
             master=settings.master,
             durability=settings.durability,
             memory_bytes=settings.memory_bytes,
+            statement_memory_bytes=settings.statement_memory_bytes,
             idle_view_s=settings.idle_view_s,
             default_authentication=settings.default_authentication,
             watchdog_s=settings.watchdog_s,

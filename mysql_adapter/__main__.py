@@ -16,7 +16,7 @@ from backend.session_services import ClusterServices
 from backend.settings import Deployment
 from backend.tls import Certificate, own_certificate, private_key
 from controller.registry import Address
-from mysql_adapter.server import Server, run_adapter
+from mysql_adapter.server import Limits, Server, run_adapter
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +39,7 @@ async def main(number: int, deployment: Deployment) -> None:
     server = Server(
         node.database,
         tls=certificate,
+        limits=Limits(statement_memory_bytes=deployment.statement_memory_bytes),
         password_key=private_key(own),
         adapter_number=number,
         adapter_count=deployment.adapter_count,

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
+from backend.execution.memory_account import LIMIT_BYTES
+from backend.execution.memory_account import VARIABLE as STATEMENT_MEMORY
 from backend.session_services import Services
 from backend.tls import Certificate
 from controller.passwords import DEFAULT_PLUGIN
@@ -42,6 +44,7 @@ class Limits:
     login_timeout_s: float = 10
     write_timeout_s: float = 60.0
     drain_timeout_s: float = 5.0
+    statement_memory_bytes: int = LIMIT_BYTES
 
 
 class Server:
@@ -68,6 +71,7 @@ class Server:
         self.authenticator = Authenticator(self.environment, password_key)
         self.admission = self.environment.admission
         self.environment.globals.put("max_connections", self.limits.connections_max)
+        self.environment.globals.put(STATEMENT_MEMORY, self.limits.statement_memory_bytes)
         self.environment.globals.put("connect_timeout", self.limits.login_timeout_s)
         self.environment.globals.put("max_allowed_packet", self.limits.packet_bytes_max)
         self.environment.globals.put("net_write_timeout", max(1, int(self.limits.write_timeout_s)))

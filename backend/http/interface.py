@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 from urllib.parse import unquote_to_bytes
@@ -19,6 +19,8 @@ from backend.client.async_database import AsyncDatabase, AsyncTable
 from backend.client.async_view import AsyncView
 from backend.client.statements import Result
 from backend.execution.database import Database
+from backend.execution.memory_account import LIMIT_BYTES, MemoryAccount
+from backend.execution.pace import paced
 from backend.http import bodies
 from backend.http.answers import answer
 from backend.http.authentication import Caller, Callers
@@ -35,15 +37,16 @@ TRIES_MAX = 20
 PAUSE_S = 0.02
 
 Body = TypeVar("Body")
-Work = Callable[[web.Request, Caller], Awaitable[web.Response]]
+Work = Callable[[web.Request, Caller], Coroutine[Any, Any, web.Response]]
 
 DATABASE = "/v1/databases/{database}"
 
 
 class Interface:
-    def __init__(self, engine: Database, shared: SharedViews | None) -> None:
+    def __init__(self, engine: Database, shared: SharedViews | None, statement_memory_bytes: int = LIMIT_BYTES) -> None:
         self._engine = engine
         self._shared = shared
+        self._statement_memory_bytes = statement_memory_bytes
         self.callers = Callers(engine)
         self._plans = PlanCache()
         self._catalog: Catalog | None = None
@@ -70,7 +73,8 @@ class Interface:
 
     def _identified(self, work: Work) -> Callable[[web.Request], Awaitable[web.Response]]:
         async def handle(request: web.Request) -> web.Response:
-            return await work(request, await self.callers.identify(request, request.match_info.get("database")))
+            caller = await self.callers.identify(request, request.match_info.get("database"))
+            return await paced(work(request, caller), MemoryAccount(self._statement_memory_bytes))
 
         return handle
 

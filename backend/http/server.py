@@ -38,7 +38,7 @@ class HttpServer:
         self._tls = certificate.listening_context() if certificate is not None else None
         self._port = port
         self._connections = Connections()
-        interface = Interface(node.database, node.cluster.shared)
+        interface = Interface(node.database, node.cluster.shared, node.deployment.statement_memory_bytes)
         routes = [*status_routes(status, interface.callers, node.deployment.status_token), *interface.routes()]
         self._runner = web.AppRunner(application(routes, self._connections), access_log=None, handle_signals=False)
 

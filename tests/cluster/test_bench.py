@@ -12,14 +12,14 @@ from typing import Any
 from tests.tidy.repository import ROOT
 
 
-def bench(folder: Path, *arguments: str) -> list[dict[str, Any]]:
+def bench(folder: Path, *arguments: str, timeout_s: float = 240) -> list[dict[str, Any]]:
     done = subprocess.run(
         [sys.executable, "-m", "backend.cli", "bench", *arguments, "--json"],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=timeout_s,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     return [json.loads(line) for line in done.stdout.splitlines()]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pymysql
@@ -10,6 +12,7 @@ import pytest
 
 from backend.bench.stall_statements import TABLE, Heavy, heavy_statements, load_lines
 from backend.bench.stalls import STATUS
+from tests.cluster.test_bench import bench
 from tests.serving import MillraceServer
 
 ROWS = 30_000
@@ -61,3 +64,16 @@ def test_the_loop_is_not_held(server: MillraceServer, cursor: Any, heavy: Heavy)
     for sql in heavy.after:
         run(sql)
     assert 0 < float(held_ms) < (DEEP_HOLD_MS_MAX if heavy.name == "explain_deep" else HOLD_MS_MAX)
+
+
+@pytest.mark.slow
+def test_others_read_within_a_hundred_milliseconds_at_full_size(tmp_path: Path) -> None:
+    """Wall clock: for a machine that has nothing else to do."""
+    bench(tmp_path, "stalls", "--rows=500000", timeout_s=1800)
+    late = [
+        (each["statement"], kind, each[f"{kind}_p99_ms"], each[f"{kind}_max_ms"])
+        for each in json.loads((tmp_path / "bench-results" / "stalls.json").read_text())["statements"]
+        for kind in ("hit", "miss")
+        if each["statement"] != "explain_deep" and (each[f"{kind}_p99_ms"] >= 20 or each[f"{kind}_max_ms"] >= 100)
+    ]
+    assert not late
