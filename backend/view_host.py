@@ -14,11 +14,13 @@ from __future__ import annotations
 import logging
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 import msgspec
 
 from backend.hosted_view import HostedView, status_of
+from backend.set_aside import SetAside, reason_of, severity, to_blame
 from backend.shared_memory.publication import Edited, Publisher
 from backend.shared_memory.segment import SegmentNames
 from backend.table_use import TableChanges, TableUse
@@ -34,6 +36,7 @@ from dataflow.clock import MemoryReport
 from dataflow.delta import Delta
 from dataflow.engine import Engine, View
 from dataflow.epoch_effects import PersistEpoch
+from dataflow.explanation import explain
 from dataflow.large_writes import LargeWrites
 from dataflow.loading import Budget, OverBudget
 from dataflow.node import Columns, Node, tables_of
@@ -74,7 +77,7 @@ class ViewHost:
         self._memory_bytes = memory_bytes
         self.memory = MemoryReport(0, 0, 0, False)
         """What the views took when it was last looked at."""
-        self._refused: set[bytes] = set()
+        self._refused: dict[bytes, SetAside] = {}
         self._origins: dict[bytes, tuple[tuple[str, ...], frozenset[int], float]] = {}
         """(named views, their ids, since) of those that are being added."""
         self.idle_s = math.inf
@@ -149,13 +152,20 @@ class ViewHost:
                 made = self._engine.add_view(*view)
         except OverBudget:
             self._begin(name, view, (), tables)
-        except Exception:
-            log.exception("a view is refused: %s", view[0])
-            self._refused.add(name)
+        except Exception as error:
+            self._set_aside(name, view, tables, error)
             return False
         else:
             self._host(name, made, tables)
         return True
+
+    def _set_aside(
+        self, name: bytes, view: tuple[Node, Columns, Columns], tables: frozenset[int], error: BaseException, definition: str = ""
+    ) -> None:
+        names, named, _ = self._origins.pop(name, ((), frozenset(), 0.0))
+        log.log(severity(error), "view %s %s is set aside: %s, %s", name.hex(), names, reason_of(error), view[0])
+        versions = {table: self._source.version(table) for table in tables}
+        self._refused[name] = SetAside(view[1], versions, reason_of(error), names, named, definition)
 
     def _host(self, name: bytes, view: View, tables: frozenset[int]) -> None:
         types = view.node.types
@@ -188,6 +198,7 @@ class ViewHost:
         }
         names = {name for name, hosted in self.views.items() if hosted.tables & stale or not hosted.named <= versions.keys()}
         names |= {name for name, (_, named, _) in self._origins.items() if not named <= versions.keys()}
+        self._refused = {name: each for name, each in self._refused.items() if each.is_current(versions)}
         for name in names | {fill.name for fill in self._under_way() if fill.tables & stale}:
             self.remove(name)
 
@@ -226,11 +237,12 @@ class ViewHost:
             self._host(fill.name, view, fill.tables)
 
     def _fail(self, fill: Fill, error: Exception) -> None:
-        log.warning("view %s cannot be filled: %r", fill.name.hex(), error)
         if not fill.keys:
-            self._refused.add(fill.name)
+            self._set_aside(fill.name, fill.view, fill.tables, error)
             self._use.end(fill.tables)
-        elif isinstance(error, OutOfMemory):
+            return
+        log.warning("keys of view %s cannot be filled: %r", fill.name.hex(), error)
+        if isinstance(error, OutOfMemory):
             self.views[fill.name].too_large.update(fill.keys)
 
     def _fill(self, name: bytes, hosted: HostedView, keys: Sequence[Row]) -> list[Key] | None:
@@ -286,7 +298,7 @@ class ViewHost:
         """The epoch is stored, or is after `wait`: bring the views up to it. Returns how many rows have gone through them.
 
         A change that some view cannot compute (a value out of range, say) must not hold up the
-        epoch: all views go, and who asks for one again is told what is wrong with it.
+        epoch: that view is set aside, and the others begin anew.
         """
         if not self.begin(changes, wait):
             return 0
@@ -328,10 +340,7 @@ class ViewHost:
             self._fills.collect(deltas)  # type: ignore[union-attr]
         if error is not None:
             wait()
-            log.error("the views could not follow epoch %d and start anew", changes.epoch, exc_info=error)
-            broken = self._engine
-            self._start_anew()
-            broken.close()
+            self._recover(error, deltas.keys())
         assert self._source.state.epoch == changes.epoch, "views are shown before their epoch is stored"
         self._publisher.show(edited)
         leaving, self._leaving = self._leaving, {}
@@ -341,6 +350,25 @@ class ViewHost:
             if not self._make(name, (view.node, view.key, view.order), hosted.tables, Budget(0)):
                 self._use.end(hosted.tables)
         return sum(map(len, deltas.values()))
+
+    def _recover(self, error: Exception, changed: Collection[int]) -> None:
+        """An epoch could not be followed, and the state is that of no epoch: the views begin anew, except who is to blame."""
+        views = self.views | self._leaving
+        blamed = to_blame(error, views, self._source, changed)
+        log.log(severity(error), "the views begin anew: %d of %d could not follow", len(blamed), len(views), exc_info=error)
+        broken, source = self._engine, self._source
+        definitions = {name: " <- ".join(each.does for each in reversed(explain(views[name].view))) for name in blamed}
+        self._start_anew()
+        for name, hosted in views.items():
+            view = (hosted.view.node, hosted.view.key, hosted.view.order)
+            for table in hosted.tables:
+                self._source.learn(source.table(table))
+            self._origins[name] = (hosted.names, hosted.named, hosted.since)
+            if name in blamed:
+                self._set_aside(name, view, hosted.tables, blamed[name], definitions[name])
+            elif self._make(name, view, hosted.tables, self._budget()):
+                self._use.begin(hosted.tables)
+        broken.close()
 
     def _leave(self, large: LargeWrites) -> None:
         """Take down the views that start anew after the epoch."""
@@ -366,4 +394,5 @@ class ViewHost:
 
     def status(self) -> HostedViews:
         """What is kept, with sizes measured on samples."""
-        return status_of(self.views, [fill.status() for fill in self._under_way()])
+        found = status_of(self.views, [fill.status() for fill in self._under_way()])
+        return replace(found, views=[*found.views, *(each.status(name) for name, each in self._refused.items())])

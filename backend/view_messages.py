@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ViewStatus:
-    """`reason` says why a view is full, empty for a partial one. `tables` are ids, `key` column numbers."""
+    """`reason` says why a view is full, or set aside; it is empty for a partial one. `tables` are ids, `key` column numbers."""
 
     name: bytes
     definition: str
@@ -22,6 +22,7 @@ class ViewStatus:
     evictions: int
     names: tuple[str, ...] = ()
     since: float = 0.0
+    is_set_aside: bool = False
 
 
 @dataclass(frozen=True, slots=True)

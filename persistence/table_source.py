@@ -113,6 +113,9 @@ class TableSource:
             del self._writers[table_id]
             self._paths = {key: path for key, path in self._paths.items() if key[0] != table_id}
 
+    def table(self, table_id: int) -> Table:
+        return self._tables[table_id]
+
     def version(self, table_id: int) -> int | None:
         table = self._tables.get(table_id)
         return None if table is None else table.version

@@ -21,7 +21,7 @@ DATABASE = "millrace"
     definition longtext
     tables longtext
     key_columns longtext
-    state 7
+    state 9
     reason longtext?
     key_count ubigint
     row_count ubigint
@@ -39,7 +39,8 @@ async def views(session: Session) -> list[Row]:
         for view in hosted.views:
             names = ", ".join(f"{tables[each].database}.{tables[each].name}" for each in view.tables if each in tables)
             rows.append((
-                shard, view.name.hex(), view.definition, names, _numbers(view.key), "full" if view.reason else "partial",
+                shard, view.name.hex(), view.definition, names, _numbers(view.key),
+                "set aside" if view.is_set_aside else "full" if view.reason else "partial",
                 view.reason or None, view.keys, view.rows, view.size_bytes, view.hits, view.misses, view.evictions,
                 ", ".join(view.names) or None, from_datetime(datetime.fromtimestamp(view.since, UTC).replace(microsecond=0)),
             ))  # fmt: skip

@@ -15,7 +15,8 @@ from backend.view_host import ViewHost
 from controller.catalog import encode_node, encode_table
 from dataflow.epoch_effects import PersistEpoch
 from dataflow.epoch_messages import NEW, Puts
-from dataflow.expression import Column
+from dataflow.expression import Column, Literal
+from dataflow.functions import call
 from dataflow.node import Aggregate, AggregateFunction, Base, Join
 from dataflow.types import BIGINT
 from persistence.layout import TableWriter
@@ -186,4 +187,42 @@ def test_views_follow_while_an_epoch_is_written_and_wait_for_what_they_read_of_i
         assert shown[b"count"] == [[[n, [*named.values()].count(n)]] if n in named.values() else [] for n in range(40)]
         seen.append(shown)
     assert seen[0] != seen[-1]
+    host.close()
+
+
+@pytest.mark.parametrize("key", [(), (0,)], ids=["full", "partial"])
+def test_a_view_that_cannot_follow_is_set_aside_and_the_others_stay(tmp_path: Path, key: tuple[int, ...]) -> None:
+    store = ShardStore(tmp_path, "os")
+    host = ViewHost(store, 1 << 30)
+    base, writer = Base(TABLE.id, (BIGINT, BIGINT), (0,)), TableWriter(TABLE)
+    doubled = Join((base,), outputs=(Column(0, BIGINT), call("*", Column(1, BIGINT), Literal(1 << 61, BIGINT))))
+    counted = Aggregate(base, (1,), (AggregateFunction("count_star", (), BIGINT),))
+
+    def write(epoch: int, *rows: tuple[int, int]) -> None:
+        persisted = PersistEpoch(epoch, dict(writer.stored_rows(list(rows))), [], {}, None, True)
+        changes = host.changes(persisted)
+        store.persist_epoch(persisted)
+        host.apply(changes)
+
+    def rows(name: bytes, *values: int) -> object:
+        found = host.lookup(name, msgspec.msgpack.encode([values]))
+        return None if found is None else sorted(msgspec.msgpack.decode(found[0]))
+
+    write(1, (1, 1), (2, 1))
+    for name, node, columns in ((b"rows", base, (0,)), (b"all", base, ()), (b"count", counted, (0,)), (b"bad", doubled, key)):
+        assert host.add(name, encode_node(node), columns, [encode_table(TABLE)], VERSIONS, names=("d.v",) if name == b"bad" else ())
+    assert (rows(b"rows", 1), rows(b"count", 1)) == ([[1, 1]], [[1, 2]])
+    assert rows(b"bad", *key and (2,)) is not None
+    write(2, (2, 9))
+    assert set(host.views) == {b"rows", b"all", b"count"}, "nobody else goes"
+    assert (rows(b"rows", 2), rows(b"count", 1), rows(b"all")) == ([[2, 9]], [[1, 1]], [[1, 1], [2, 9]])
+    assert not host.add(b"bad", encode_node(doubled), key, [encode_table(TABLE)], VERSIONS), "it is not tried for ever"
+    [aside] = [each for each in host.status().views if each.is_set_aside]
+    assert (aside.name, aside.names, aside.tables) == (b"bad", ("d.v",), (TABLE.id,))
+    assert "out of range" in aside.reason
+    write(3, (2, 1), (3, 1))
+    assert (rows(b"rows", 3), rows(b"count", 1)) == ([[3, 1]], [[1, 3]])
+    host._engine.validate()
+    host.tables_changed({TABLE.id: TABLE.version + 1})
+    assert not host.status().views
     host.close()

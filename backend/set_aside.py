@@ -1,0 +1,119 @@
+"""Views that cannot be maintained: which are to blame when an epoch cannot be followed, and what is told of them.
+
+A view that fails takes nobody else with it: it is set aside, its query is evaluated from then on, and `millrace.views` says why.
+It stays aside until a definition of what it reads changes, or the worker starts again.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from types import TracebackType
+
+from backend.hosted_view import HostedView
+from backend.view_filling import OutOfMemory
+from backend.view_messages import ViewStatus
+from dataflow.engine import Engine
+from dataflow.errors import MillraceError
+from dataflow.loading import Budget, OverBudget
+from dataflow.operator import Operator
+from persistence.table_source import TableSource
+
+TRIED_KEYS_MAX = 1_000
+TRIED_ROWS_MAX = 20_000
+"""What is computed of a view to see whether it is to blame."""
+REASON_LENGTH_MAX = 500
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """`versions` are those of its tables, `named` the ids of the named views that it reads."""
+
+    key: tuple[int, ...]
+    versions: Mapping[int, int | None]
+    reason: str
+    names: tuple[str, ...] = ()
+    named: frozenset[int] = frozenset()
+    definition: str = ""
+    since: float = field(default_factory=time.time)
+
+    def is_current(self, versions: Mapping[int, int]) -> bool:
+        return self.named <= versions.keys() and all(versions.get(each) == known for each, known in self.versions.items())
+
+    def status(self, name: bytes) -> ViewStatus:
+        return ViewStatus(
+            name, self.definition, tuple(sorted(self.versions)), self.key, self.reason, 0, 0, 0, 0, 0, 0,
+            self.names, self.since, is_set_aside=True,
+        )  # fmt: skip
+
+
+def reason_of(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:REASON_LENGTH_MAX]
+
+
+def to_blame(
+    error: BaseException, views: Mapping[bytes, HostedView], source: TableSource, changed: Collection[int]
+) -> dict[bytes, BaseException]:
+    """Which views are the reason that `changed` tables could not be followed, each with what is wrong with it.
+
+    State equals the query evaluated from scratch: who cannot be computed now is to blame. If all can be, it is the views
+    that the code which raised belongs to; if that is not known, nobody is.
+    """
+    suspects = {name: hosted for name, hosted in views.items() if not hosted.tables.isdisjoint(changed)} or dict(views)
+    found: dict[bytes, BaseException] = {}
+    for name, hosted in suspects.items():
+        wrong = _tried(hosted, source)
+        if wrong is not None:
+            found[name] = wrong
+    return found or dict.fromkeys(_raised(error.__traceback__, suspects), error)
+
+
+def severity(error: BaseException) -> int:
+    """Values that do not fit are no fault of this program."""
+    return logging.WARNING if isinstance(error, MillraceError | OutOfMemory) else logging.ERROR
+
+
+def _tried(hosted: HostedView, source: TableSource) -> Exception | None:
+    view = hosted.view
+    engine = Engine(source.copy(hosted.tables))
+    try:
+        with engine.spending(Budget(TRIED_ROWS_MAX)):
+            made = engine.add_view(view.node, view.key, view.order)
+            engine.fill(made, list(islice(view.arrangement.index, TRIED_KEYS_MAX)))
+    except OverBudget:
+        return None
+    except Exception as error:
+        return error
+    finally:
+        engine.close()
+    return None
+
+
+def _raised(trace: TracebackType | None, views: Mapping[bytes, HostedView]) -> set[bytes]:
+    """The views that the innermost generated function in the trace belongs to."""
+    spaces: list[int] = []
+    while trace is not None:
+        spaces.append(id(trace.tb_frame.f_globals))
+        trace = trace.tb_next
+    users: dict[int, set[bytes]] = {}
+    for name, hosted in views.items():
+        for operator in _below(hosted.view.operator):
+            for function in operator.updates.values():
+                users.setdefault(id(getattr(function, "__globals__", None)), set()).add(name)
+    return next((users[space] for space in reversed(spaces) if space in users), set())
+
+
+def _below(operator: Operator) -> list[Operator]:
+    found: dict[int, Operator] = {}
+    waiting = [operator]
+    while waiting:
+        each = waiting.pop()
+        if each.number not in found:
+            found[each.number] = each
+            waiting.extend(each.inputs)
+    return list(found.values())
