@@ -10,6 +10,7 @@ Names are seen on one machine only. A worker on another one is watched by nobody
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import faulthandler
 import mmap
 import os
@@ -113,16 +114,15 @@ def read_sign(secret: bytes, name: str) -> Sign | None:
 
 
 def remove_signs(secret: bytes) -> None:
-    """Those of a cluster that is over, and of all others here whose processes have ended without a word."""
+    """Those of a cluster that is over, and of all others here whose supervisors have ended without a word."""
     for name in signs(secret):
         _path(secret, name).unlink(missing_ok=True)
-    for path in FOLDER.glob(f"{_START}*"):
-        try:
-            process, born, *_ = _RECORD.unpack_from(path.read_bytes())
+    for supervisor in FOLDER.glob(f"{_START}*-{SUPERVISOR}"):
+        with contextlib.suppress(OSError, struct.error):  # another user's, or gone by now
+            process, born, *_ = _RECORD.unpack_from(supervisor.read_bytes())
             if birth(process) != born:
-                path.unlink()
-        except (OSError, struct.error):  # another user's, or gone by now
-            pass
+                for path in FOLDER.glob(f"{supervisor.name.removesuffix(SUPERVISOR)}*"):
+                    path.unlink(missing_ok=True)
 
 
 def birth(process: int) -> int:

@@ -13,7 +13,7 @@ import pytest
 
 from backend import watchdog
 from backend.health import process_problems, shard_faults
-from backend.heartbeat import LOOP_STARTS, Heartbeat, Sign, birth, read_sign, remove_signs, signs
+from backend.heartbeat import LOOP_STARTS, SUPERVISOR, Heartbeat, Sign, birth, read_sign, remove_signs, signs
 from backend.watchdog import Watchdog, is_stuck
 
 BEATING = """
@@ -105,6 +105,19 @@ def test_problems_name_who_is_missing_starting_or_in_a_crash_loop(secret: bytes)
     [problem] = process_problems(("http",), signs(secret))
     assert problem.startswith("worker-0 ends again and again: 4 starts")
     assert sign_of(secret, "http").starts == 2
+
+
+def test_signs_of_a_cluster_stay_until_its_supervisor_is_gone(secret: bytes) -> None:
+    with started(BUSY) as supervisor, started(BUSY) as worker:
+        Heartbeat(secret, SUPERVISOR, supervisor.pid).beat()
+        Heartbeat(secret, "worker-0", worker.pid).beat()
+        worker.kill()
+        worker.wait()
+        remove_signs(os.urandom(16))  # as another cluster does when it starts
+        assert signs(secret).keys() == {SUPERVISOR, "worker-0"}, "how often a worker had to be started is kept"
+        supervisor.kill()
+    remove_signs(os.urandom(16))
+    assert not signs(secret)
 
 
 def test_faults_name_damage_and_a_full_disk() -> None:
