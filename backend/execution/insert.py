@@ -208,19 +208,23 @@ class _Run:
         execution = self.execution
         targets, auto, reads_row = self.columns.targets, self.columns.auto_increment, self.compiled.reads_row
         row: list[Value] = list(self.compiled.initial) if reads_row else [None] * len(targets)
-        for position in self.compiled.defaulted:
-            if position != auto:
+        computed: list[int] = []  # defaults that may read what the other columns get
+        given = [position for position, scalar, _ in cells if scalar is None]
+        for position in (*self.compiled.defaulted, *given):
+            if targets[position].column.default_expression is not None:
+                computed.append(position)
+            elif position != auto:
                 row[position] = targets[position].default(execution, tuple(row))
         for position, scalar, source in cells:
             target = targets[position]
             if scalar is None:
-                if position != auto:
-                    row[position] = target.default(execution, tuple(row))
                 continue
             value = target.store(scalar((*row, *self.found) if reads_row else (), parameters), source, execution)
             if value is None and not target.column.nullable and position != auto:
                 value = target.replace_null(execution, always_error=single and not self.compiled.ignore)
             row[position] = value
+        for position in sorted(computed):
+            row[position] = targets[position].default(execution, tuple(row))
         return list(self.columns.complete(row, execution))
 
     def _fulfils_checks(self, row: list[Value]) -> bool:

@@ -28,13 +28,19 @@ from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.schema import Column, ForeignKey, Table
 
 
-def alter_table(cursor: Cursor, table: Table, catalog: Catalog, settings: Settings, now: int) -> CatalogChange:
-    alteration = _Alteration(cursor, table, catalog, settings, now)
+def alter_table(
+    cursor: Cursor, table: Table, catalog: Catalog, settings: Settings, now: int, database: str | None
+) -> CatalogChange:
+    """`database` is the session's: where a new name belongs."""
+    alteration = _Alteration(cursor, table, catalog, settings, now, database)
     return alteration.plan()
 
 
 class _Alteration:
-    def __init__(self, cursor: Cursor, table: Table, catalog: Catalog, settings: Settings, now: int) -> None:
+    def __init__(
+        self, cursor: Cursor, table: Table, catalog: Catalog, settings: Settings, now: int, database: str | None
+    ) -> None:
+        self._database = database
         self.cursor = cursor
         self.catalog = catalog
         self.settings = settings
@@ -266,7 +272,10 @@ class _Alteration:
         else:
             cursor.accept_any("TO", "AS", "=")
             database, name = cursor.qualified_name()
-            self.new_name = (database or self.old.database, name)
+            database = database or self._database
+            if not database:
+                raise InvalidStatement(Condition.NO_DB_SELECTED)
+            self.new_name = (database, name)
 
     def _replace(self, old: Column, new: Column) -> None:
         """Put `new` where `old` is, and carry its name over to all that mentions it."""

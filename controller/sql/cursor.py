@@ -109,10 +109,12 @@ class Cursor:
 
     def qualified_name(self) -> tuple[str | None, str]:
         """`table` or `database`.`table`."""
-        first = self.identifier()
+        first, second = self.identifier(), None
         if self.accept("."):
-            return first, self.identifier(any_word=True)
-        return None, first
+            second = self.identifier(any_word=True)
+        if not (second if second is not None else first):
+            raise InvalidStatement(Condition.WRONG_TABLE_NAME, "")
+        return (None, first) if second is None else (first, second)
 
     def at_string(self) -> bool:
         return self.token.kind is TokenKind.STRING and self.token.text[0] in "'\""

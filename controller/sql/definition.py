@@ -136,7 +136,7 @@ class _Definition:
         cursor.accept("IGNORE")
         if cursor.accept("TABLE"):
             table = self._table(self._name())
-            return alter_table(cursor, table, self.catalog, self.settings, self.now)
+            return alter_table(cursor, table, self.catalog, self.settings, self.now, self.database)
         raise self._other("ALTER")
 
     def _other(self, verb: str) -> Exception:

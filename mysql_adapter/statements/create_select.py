@@ -1,7 +1,7 @@
 """CREATE TABLE … SELECT: a definition made from the query's columns, then an INSERT of its rows.
 
-The query never reads the new table, whatever its name. If the rows cannot be inserted the table goes again. Columns that are declared come first, then
-those of the query that are not among them, as in MySQL.
+The query never reads the new table, whatever its name. If the rows cannot be inserted the table goes again. Columns that are only declared come first, then
+those of the query, as in MySQL.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mysql_adapter.session import Session
 
 _QUERIES = ("SELECT", "WITH", "VALUES")
+_NO_COLUMNS = frozenset({"PRIMARY", "UNIQUE", "KEY", "INDEX", "FULLTEXT", "SPATIAL", "CONSTRAINT", "FOREIGN", "CHECK"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,11 @@ async def run_create_select(session: Session, parts: CreateSelect, values: Seque
     columns = query.columns if isinstance(query, Select | Query) else ()
     declared = _declared(TokenCursor(parts.elements, session.settings))
     catalog = session.own(session.catalog)
-    added = [_definition(column, catalog, session.time_zone) for column in columns if column.name.lower() not in declared]
-    elements = ", ".join(([parts.elements] if parts.elements else []) + added)
+    selected = [
+        declared.pop(column.name.lower(), "") or _definition(column, catalog, session.time_zone) for column in columns
+    ]
+    keys = [declared.pop(name) for name in list(declared) if name.endswith(".")]
+    elements = ", ".join([*declared.values(), *selected, *keys])
     done = await session.define(f"{parts.head} ({elements}) {parts.options}")
     if done.warnings and parts.optional:
         return done  # it was there before
@@ -107,16 +111,21 @@ async def run_create_select(session: Session, parts: CreateSelect, values: Seque
         raise
 
 
-def _declared(cursor: TokenCursor) -> set[str]:
-    """The first word of each element: the names of columns, and some keywords that no column has."""
-    found: set[str] = set()
-    depth, starts = 0, True
+def _declared(cursor: TokenCursor) -> dict[str, str]:
+    """The elements by the name of the column that each is; what is none has a number and a point."""
+    found: dict[str, str] = {}
+    depth, start, name = 0, 0, ""
     while not cursor.at_end:
         token = cursor.next()
-        if starts and token.kind in (TokenKind.WORD, TokenKind.QUOTED):
-            found.add(token.text.strip("`\"").lower())
+        if not name:
+            is_column = token.kind is TokenKind.QUOTED or token.upper not in _NO_COLUMNS
+            name = token.text.strip("`\"").lower() if is_column else f"{len(found)}."
         depth += (token.text == "(") - (token.text == ")")
-        starts = depth == 0 and token.text == ","
+        if depth == 0 and token.text == ",":
+            found[name] = cursor.sql[start : token.start].strip()
+            start, name = token.end, ""
+    if name:
+        found[name] = cursor.sql[start:].strip()
     return found
 
 

@@ -125,3 +125,32 @@ def test_the_log_has_the_statement_that_failed_within(
         run("SELECT 'this one'")
     assert caught.value.args[0] == 1105
     assert "SELECT 'this one'" in caplog.text and "ZeroDivisionError" in caplog.text
+
+
+def test_a_default_reads_what_the_other_columns_get(run: Any) -> None:
+    run("DROP TABLE IF EXISTS defaulted")
+    run("CREATE TABLE defaulted (a INT, b INT DEFAULT (a + 1), c INT DEFAULT (a + b))")
+    run("INSERT INTO defaulted (a) VALUES (2)")
+    run("INSERT INTO defaulted (a, b) VALUES (10, 20)")
+    run("INSERT INTO defaulted VALUES (1, DEFAULT, DEFAULT), (5, 6, DEFAULT)")
+    run("INSERT INTO defaulted (a) SELECT 100")
+    assert run("SELECT * FROM defaulted ORDER BY a") == [(1, 2, 3), (2, 3, 5), (5, 6, 11), (10, 20, 30), (100, 101, 201)]
+
+
+def test_columns_that_are_only_declared_come_before_those_of_the_query(run: Any) -> None:
+    run("DROP TABLE IF EXISTS declared")
+    run("CREATE TABLE declared (a VARCHAR(9) NOT NULL, b INT, `key` INT DEFAULT 3, PRIMARY KEY (a)) SELECT 'x' AS a, 1 AS c")
+    assert run("SELECT * FROM declared") == [(None, 3, "x", 1)]
+
+
+def test_a_new_name_belongs_to_the_database_in_use(run: Any) -> None:
+    run("DROP DATABASE IF EXISTS elsewhere")
+    run("CREATE DATABASE elsewhere")
+    run("CREATE TABLE elsewhere.moved (a INT)")
+    run("DROP TABLE IF EXISTS moved_here")
+    run("ALTER TABLE elsewhere.moved RENAME moved_here")
+    assert run("SELECT * FROM wire.moved_here") == []
+    for statement in ("ALTER TABLE moved_here RENAME TO ``", "RENAME TABLE moved_here TO ``", "CREATE TABLE `` (a INT)"):
+        with pytest.raises(pymysql.err.MySQLError) as caught:
+            run(statement)
+        assert caught.value.args[0] == 1103
