@@ -45,6 +45,7 @@ async def main(number: int, deployment: Deployment) -> None:
         adapter_count=deployment.adapter_count,
         services=services,
         default_authentication=deployment.default_authentication,
+        logs=deployment.data_path / "logs",
     )
     await run_adapter(server, deployment.host, deployment.mysql_port, listening)
     if services is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import struct
+import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
@@ -57,10 +58,14 @@ class Commands:
             self.report(InvalidStatement(Condition.UNKNOWN_COMMAND))
             return True
         command = payload[0]
+        session = self.session
+        query_log = session.environment.query_log
+        if query_log.is_on:
+            query_log.command(session, command, self._text_of(payload))
         if command == COM.COM_QUIT:
             return False
         handler = _HANDLERS.get(command)
-        session = self.session
+        started = time.monotonic()
         session.command_count += 1
         try:
             if handler is None:
@@ -77,11 +82,14 @@ class Commands:
         except Exception as error:
             log.exception("command %d of connection %d failed: %s", command, self._connection.id, self._text_of(payload))
             self.report(MillraceError(Condition.UNKNOWN_ERROR, f"internal error: {type(error).__name__}"))
+        seconds = time.monotonic() - started
+        if seconds >= session.long_query_s:
+            query_log.took(session, self._text_of(payload), seconds)
         return True
 
     def _text_of(self, payload: bytes) -> str:
         """The statement of a command, for the log."""
-        if payload[0] in (COM.COM_QUERY, COM.COM_STMT_PREPARE):
+        if payload[0] in (COM.COM_QUERY, COM.COM_STMT_PREPARE, COM.COM_INIT_DB):
             return without_secrets(payload[1:].decode(errors="replace"))[:LOGGED_CHARACTERS_MAX]
         if payload[0] == COM.COM_STMT_EXECUTE:
             statement = self.session.prepared.get(int.from_bytes(payload[1:5], "little"))

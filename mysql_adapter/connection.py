@@ -265,6 +265,7 @@ class Connection:
         stream.allow(self.server.limits.packet_bytes_max)
         commands = Commands(self)
         assert self.session is not None
+        self.server.environment.query_log.connected(self.session)
         shortcuts = ShortcutCommands(self.server.environment.shortcuts, self.session, stream.capabilities)
         pipelined = 0
         while True:

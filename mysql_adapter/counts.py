@@ -39,6 +39,7 @@ def process_counts(environment: Environment) -> Counter[str]:
     total = Counter(environment.past_counts)
     total.update(
         Connection_control_delay_generated=environment.admission.throttle.delayed_count,
+        Slow_queries=environment.query_log.slow_count,
         Millrace_shortcuts=environment.shortcuts.answered,
         Threads_connected=len(environment.connections),
     )

@@ -26,13 +26,15 @@ from controller.privileges import sees_database
 from controller.sql.planner import PlanCache
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.schema import Table
-from dataflow.types import Row
+from dataflow.types import Row, Value
 from mysql_adapter.admission import Admission
 from mysql_adapter.answers import Formats
 from mysql_adapter.database import Database
 from mysql_adapter.information_schema import DATABASE, extended, rows_of
 from mysql_adapter.loop_watch import LoopWatch
 from mysql_adapter.neighbours import answer
+from mysql_adapter.query_log import VARIABLES as LOG_VARIABLES
+from mysql_adapter.query_log import QueryLog
 from mysql_adapter.shortcuts import Shortcuts
 from mysql_adapter.variables import Variables
 
@@ -73,6 +75,7 @@ class Environment:
         self.globals = Variables()
         self.formats = Formats()
         self.shortcuts = Shortcuts(database)
+        self.query_log = QueryLog(self.globals, self.shortcuts)
         self.watch = LoopWatch()
         self.services = services or LocalServices()
         self.connections: dict[int, Connection] = {}
@@ -87,6 +90,12 @@ class Environment:
         self.described: dict[View, Table] = {}
         """Views as tables, as far as anyone has asked, under the present catalog."""
         self.services.serve(partial(answer, self), self._locks_lost)
+
+    def set_global(self, name: str, value: Value) -> None:
+        """`value` has been checked."""
+        self.globals.put(name, value)
+        if name in LOG_VARIABLES:
+            self.query_log.settings_changed()
 
     def catalog(self) -> Catalog:
         """The catalog with information_schema in it."""

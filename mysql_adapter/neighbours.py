@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from backend.tls import BadCertificate
+from controller.system_variables import VARIABLES, Shape
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.types import Row, Value
 from mysql_adapter.counts import LONGEST, process_counts
@@ -65,7 +67,8 @@ def _kill(environment: Environment, number: int, query_only: bool, user: str | N
 
 
 def _set_global(environment: Environment, name: str, value: Value) -> None:
-    environment.globals.put(name, value)
+    is_number = VARIABLES[name].shape is Shape.NUMBER
+    environment.set_global(name, Decimal(value) if is_number and isinstance(value, str) else value)
 
 
 def _reload_tls(environment: Environment) -> str:
@@ -162,6 +165,6 @@ async def flush_hosts(session: Session) -> None:
 
 async def set_global(session: Session, name: str, value: Value) -> None:
     """`value` has been checked."""
-    session.environment.globals.put(name, value)
+    session.environment.set_global(name, value)
     sent = value if value is None or isinstance(value, int | str) else str(value)
     await session.environment.services.ask_others(_encode(("set_global", name, sent)))

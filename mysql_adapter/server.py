@@ -13,6 +13,7 @@ import signal
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
@@ -60,6 +61,7 @@ class Server:
         plans: PlanCache | None = None,
         password_key: RSAPrivateKey | None = None,
         default_authentication: str = DEFAULT_PLUGIN,
+        logs: Path | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self.tls = tls
@@ -76,6 +78,8 @@ class Server:
         self.environment.globals.put("max_allowed_packet", self.limits.packet_bytes_max)
         self.environment.globals.put("net_write_timeout", max(1, int(self.limits.write_timeout_s)))
         self.environment.globals.put("default_authentication_plugin", default_authentication)
+        if logs is not None:
+            self.environment.query_log.write_to(logs)
         self.draining = False
         self.adapter_count = adapter_count
         self._next_id = adapter_number + adapter_count

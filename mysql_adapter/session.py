@@ -134,6 +134,7 @@ class Session:
         if found is not None:
             self.results_collation_id, self.results_codec = found.default_collation_id, found.codec
         patience = get("innodb_lock_wait_timeout")
+        self.long_query_s = float(str(get("long_query_time")))
         self.lock_timeout_s = float(patience) if isinstance(patience, int) else TIMEOUT_S
         timeout = get("wait_timeout")
         self.idle_timeout_s = float(timeout) if isinstance(timeout, int) else 28800.0

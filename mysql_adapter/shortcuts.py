@@ -226,6 +226,7 @@ class Shortcuts:
         self._seen: set[int] = set()
         self._statement_count = 0
         self.answered = 0
+        self._is_off = False
         self.packets: BoundedCache[tuple[object, ...], Answer] = BoundedCache(PACKETS_BYTES_MAX, _packets_bytes)
         self._forms: dict[tuple[object, ...], object] = {}
         self.rows: BoundedCache[tuple[object, bytes], RowPackets] = BoundedCache(PACKETS_BYTES_MAX, _rows_bytes)
@@ -239,6 +240,8 @@ class Shortcuts:
 
     def context(self, session: Session, capabilities: int) -> Context | None:
         """The session's context as it is now; None if its statements have to be executed."""
+        if self._is_off:
+            return None
         transaction = session.transaction
         if transaction is None:
             # The first statement without autocommit begins a transaction, and any takes SET TRANSACTION's word.
@@ -269,6 +272,11 @@ class Shortcuts:
                 self._forget()
             found = self._contexts[name] = Context(self, catalog, session, capabilities)
         return found
+
+    def turn(self, off: bool) -> None:
+        """While they are off, all statements are executed."""
+        self._is_off = off
+        self._forget()
 
     def is_new(self, statement: Statement) -> bool:
         """Whether nobody has sent the statement before. Many never come again, and are not worth more."""

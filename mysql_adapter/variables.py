@@ -97,7 +97,7 @@ def shown(variable: Variable, value: Value) -> str:
     if value is None:
         return ""
     if variable.name == "long_query_time":
-        return f"{value!s}.000000"
+        return f"{float(str(value)):.6f}"
     return str(value)
 
 
@@ -146,14 +146,16 @@ def _flag(variable: Variable, value: Value) -> int:
     raise _wrong(variable, "NULL" if value is None else value)
 
 
-def _number(variable: Variable, value: Value) -> int:
+def _number(variable: Variable, value: Value) -> Value:
     if isinstance(value, int):
         least, most = _RANGES.get(variable.name, (value, value))
         if not least <= value <= most:
             say(Condition.TRUNCATED_VALUE, variable.name, value)
         return max(least, min(value, most))
-    if isinstance(value, float | Decimal) and variable.name in ("timestamp", "long_query_time"):
+    if isinstance(value, float | Decimal) and variable.name == "timestamp":
         return int(value)
+    if isinstance(value, float | Decimal) and variable.name == "long_query_time":
+        return round(Decimal(value), 6)
     raise InvalidStatement(Condition.WRONG_TYPE_FOR_VARIABLE, variable.name)
 
 

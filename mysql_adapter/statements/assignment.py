@@ -121,6 +121,7 @@ def _assign(session: Session, name: str, scope: str, value: Value, said: list[Sa
     with overheard() as heard:
         checked = variables.checked(variable, value)
     said += heard
+    checked = session.environment.query_log.checked(name, checked)
     if variable.shape is variables.Shape.TIME_ZONE and temporal.zone(str(checked)) is None:
         raise InvalidStatement(Condition.UNKNOWN_TIME_ZONE, checked)
     if name == "character_set_client" and str(checked).lower() in NOT_FOR_CLIENTS:

@@ -109,11 +109,13 @@ def _sum(rows: list[Row]) -> int:
 
 
 async def flush(session: Session, cursor: TokenCursor) -> Done:
-    """FLUSH HOSTS and STATUS, of which the longest hold is forgotten; TABLES, PRIVILEGES, …: nothing is held back that could be flushed."""
+    """FLUSH HOSTS, LOGS, and STATUS, of which the longest hold is forgotten; TABLES, PRIVILEGES, …: nothing is held back that could be flushed."""
     check_global(session, "RELOAD")
     options = cursor.rest().upper().split()
     if "HOSTS" in options:
         await flush_hosts(session)
+    if "LOGS" in options:
+        session.environment.query_log.flush()
     if "STATUS" in options:
         session.environment.watch.reset()
     return Done()

@@ -106,7 +106,7 @@ async def _status(session: Session, cursor: TokenCursor, counts: Counter[str]) -
         LONGEST: f"{counts[LONGEST] / 1000:.1f}", "Millrace_shortcuts": str(counts["Millrace_shortcuts"]), "Open_tables": "0", "Opened_tables": "0",
         "Prepared_stmt_count": str(len(session.prepared)),
         "Queries": str(counts["Questions"]), "Questions": str(counts["Questions"]), "Select_full_join": "0",
-        "Slow_queries": "0", "Ssl_cipher": tls.cipher if tls is not None else "",
+        "Slow_queries": str(counts["Slow_queries"]), "Ssl_cipher": tls.cipher if tls is not None else "",
         "Ssl_version": tls.version if tls is not None else "", "Table_locks_immediate": "0", "Threads_cached": "0",
         "Threads_connected": str(count), "Threads_created": str(count), "Threads_running": "1",
         "Uptime": str(uptime), "Uptime_since_flush_status": str(uptime),
