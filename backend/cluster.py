@@ -40,6 +40,7 @@ from backend.view_range import Range
 from dataflow import epoch_messages
 from dataflow.epoch_messages import Committed, Inquire, Outcome, Stage, StaleSchema, TransactionId, Withdrawn
 from dataflow.errors import Condition, CorruptState, MillraceError, Retryable
+from persistence.files.free_space import disk_full
 from persistence.layout import shard_of
 
 EPOCH_TRIES_MAX = 5
@@ -250,9 +251,11 @@ class Cluster(Connections):
         self, parts: Mapping[int, Part], tables: Mapping[int, int], owner: Owner | None = None
     ) -> CommitResult:
         deadline = asyncio.get_running_loop().time() + PATIENCE_S
-        for address in self._addresses.values():
-            if address.damage:  # an epoch is one of all shards
+        for shard, address in self._addresses.items():  # an epoch is one of all shards
+            if address.damage:
                 raise CorruptState(address.damage)
+            if address.needed_bytes:
+                raise disk_full(f"shard {shard}", address.needed_bytes)
         while True:
             outcomes = await self._commit_once(parts, list(tables.items()), deadline, owner)
             withdrawn = 0

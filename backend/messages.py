@@ -211,7 +211,7 @@ class ShardStatus:
     damage: str = ""
     """What of the shard's files is damaged or missing, in words; such a shard answers no reads or writes."""
     read_only: bool = False
-    """The disk is too full to write anything: rows can be read, not changed."""
+    """The disk is all but full: rows can be read, not added or changed."""
     longest_hold_ms: float = 0.0
     """The longest time for which the worker has computed without answering anybody, see `loop_holds`."""
 

@@ -65,6 +65,7 @@ from dataflow.epoch_effects import (
     ShardEffect,
 )
 from dataflow.epoch_messages import (
+    EpochWanted,
     Inquire,
     ShardJoined,
     Stage,
@@ -297,7 +298,7 @@ class Worker:
             return
         if isinstance(message, OwnerWaits):
             self._locks.owner_waits(message)
-        else:
+        elif self.store.shadow is None or not isinstance(message, EpochWanted):  # else it could not be written down
             self._run(self.coordinator.handle(message))
 
     def _tell_shard(self, shard: int, message: Message) -> None:

@@ -16,11 +16,11 @@ from typing import Any
 
 import uvloop
 
-from backend.damaged_worker import DamagedWorker
 from backend.data_directory import close_umask
 from backend.heartbeat import Heartbeat
 from backend.messages import SetTables
 from backend.process_log import configure_logging
+from backend.refusing_worker import RefusingWorker
 from backend.settings import Deployment, own_address
 from backend.sharded_worker import ShardedWorker
 from backend.shared_memory.segment import SegmentNames
@@ -28,7 +28,9 @@ from backend.transport import Peer, connect
 from backend.worker import Worker
 from controller.catalog import Catalog
 from controller.registry import Address, Registry
-from dataflow.errors import CorruptState, Retryable
+from dataflow.errors import MillraceError, Retryable
+from persistence.files.free_space import disk_full, free_bytes
+from persistence.files.shadow import needed_bytes
 from persistence.shard_store import Durability, ShardStore
 from persistence.sweeping import sweep
 
@@ -40,6 +42,7 @@ RECONNECT_S = 0.1
 SWEEP_CHECK_S = 5.0
 MEMORY_CHECK_S = 1.0
 SWEEP_PAUSE_S = 0.02
+ROOM_CHECK_S = 1.0
 
 log = logging.getLogger(__name__)
 
@@ -64,11 +67,14 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     sign = Heartbeat(deployment.secret_bytes, f"worker-{shard}")
     orphaned = asyncio.ensure_future(_until_orphaned())
     durability: Durability = "os" if deployment.durability == "os" else "fsync"
+    folder = deployment.data_path / "shards" / str(shard)
     try:
-        store = await _open(deployment.data_path / "shards" / str(shard), durability)
-    except CorruptState as error:
+        store = await _open(folder, durability)
+    except MillraceError as error:
+        if isinstance(error, Retryable):
+            raise
         sign.follow(deployment.watchdog_s)
-        await _serve_damaged(DamagedWorker(shard, error), deployment, orphaned)
+        await _refuse(shard, error, deployment, orphaned)
         return
     sign.follow(deployment.watchdog_s)
     store.prune_transactions(store.epoch - OUTCOME_EPOCHS)
@@ -83,7 +89,13 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     server, port = await worker.serve(own_address(deployment.internal_host), deployment.secret_bytes)
     registry = Registry(deployment.zookeeper, deployment.root, deployment.secret_bytes)
     await asyncio.to_thread(registry.start, 60.0)
-    address = Address(own_address(deployment.internal_host), port, os.getpid(), deployment.shard_count)
+    address = Address(
+        own_address(deployment.internal_host),
+        port,
+        os.getpid(),
+        deployment.shard_count,
+        needed_bytes=0 if store.shadow is None else store.shadow.needed_bytes,
+    )
     await asyncio.to_thread(registry.register_worker, shard, address)
     # Registered first: a change of the catalog from now on is sent here.
     catalog = await asyncio.to_thread(registry.load_catalog)
@@ -96,9 +108,7 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     following = (
         None if shard == 0 else asyncio.ensure_future(_follow_coordinator(worker, registry, deployment))
     )
-    await asyncio.wait(
-        [asyncio.ensure_future(worker.stopped.wait()), orphaned], return_when=asyncio.FIRST_COMPLETED
-    )
+    await _until_end(worker.stopped, orphaned, folder if store.shadow is not None else None)
     log.info("shard %d stops", shard)
     sweeping.cancel()
     limiting.cancel()
@@ -109,18 +119,37 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     await asyncio.to_thread(registry.stop)
 
 
-async def _serve_damaged(worker: DamagedWorker, deployment: Deployment, orphaned: asyncio.Future[None]) -> None:
-    log.critical("shard %d is damaged and is not served: %s", worker.shard, worker.damage)
+async def _refuse(shard: int, error: MillraceError, deployment: Deployment, orphaned: asyncio.Future[None]) -> None:
+    """Say why the shard is not served until that is over, or somebody stops it."""
+    log.critical("shard %d is not served: %s", shard, error)
+    worker = RefusingWorker(shard, error)
     host = own_address(deployment.internal_host)
     server, port = await worker.serve(host, deployment.secret_bytes)
     registry = Registry(deployment.zookeeper, deployment.root, deployment.secret_bytes)
     await asyncio.to_thread(registry.start, 60.0)
-    address = Address(host, port, os.getpid(), deployment.shard_count, worker.damage)
-    await asyncio.to_thread(registry.register_worker, worker.shard, address)
-    ends: list[asyncio.Future[Any]] = [asyncio.ensure_future(worker.stopped.wait()), orphaned]
-    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    folder = None if worker.damage else deployment.data_path / "shards" / str(shard)
+    needed = 0 if folder is None else needed_bytes(folder)
+    address = Address(host, port, os.getpid(), deployment.shard_count, worker.damage, needed)
+    await asyncio.to_thread(registry.register_worker, shard, address)
+    await _until_end(worker.stopped, orphaned, folder)
     server.close()
     await asyncio.to_thread(registry.stop)
+
+
+async def _until_end(stopped: asyncio.Event, orphaned: asyncio.Future[None], folder: Path | None) -> None:
+    """Until the worker has to end. If there is room for writes in the `folder` again, Spark starts the next one."""
+    room = asyncio.ensure_future(_until_room(folder))
+    ends: list[asyncio.Future[Any]] = [asyncio.ensure_future(stopped.wait()), orphaned, room]
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    if room.done():
+        log.info("the disk has room again")
+        os._exit(1)  # as if it were killed: what clients have asked for is asked again
+    room.cancel()
+
+
+async def _until_room(folder: Path | None) -> None:
+    while folder is None or free_bytes(folder) < needed_bytes(folder):
+        await asyncio.sleep(ROOM_CHECK_S)
 
 
 async def _open(path: Path, durability: Durability) -> ShardStore:
@@ -128,7 +157,11 @@ async def _open(path: Path, durability: Durability) -> ShardStore:
     deadline = asyncio.get_running_loop().time() + LOCK_PATIENCE_S
     while True:
         try:
-            return ShardStore(path, durability)
+            store = ShardStore(path, durability)
+            if store.shadow is not None and store.prepared() is not None:
+                store.abort()  # what became of the epoch could not be written down, and is not known before
+                raise disk_full(path, needed_bytes(path))
+            return store
         except Retryable:
             if asyncio.get_running_loop().time() > deadline:
                 raise
@@ -141,7 +174,7 @@ async def _sweep(worker: Worker) -> None:
     while True:
         await asyncio.sleep(SWEEP_CHECK_S)
         version, tables = worker.catalog_version, worker.epochs.tables
-        if version != swept and worker.epochs.idle and tables is worker.epochs.tables:
+        if version != swept and worker.epochs.idle and tables is worker.epochs.tables and worker.store.can_delete:
             for _ in sweep(worker.store, tables, worker.next_table_id):
                 await asyncio.sleep(SWEEP_PAUSE_S)
             swept = version

@@ -88,6 +88,8 @@ class Address:
     shard_count: int = 0
     damage: str = ""
     """What of the shard's files is damaged, in words: it is not served, and with it nothing can be committed."""
+    needed_bytes: int = 0
+    """How much room the shard's disk must have before anything can be committed, if it is too full."""
 
 
 _decode_address = msgspec.json.Decoder(Address).decode

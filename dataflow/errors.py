@@ -24,7 +24,7 @@ class Condition(Enum):
     TABLE_EXISTS = (1050, "42S01", "Table '{}' already exists")
     UNKNOWN_TABLE_DROP = (1051, "42S02", "Unknown table '{}'")
     WRITE_ERROR = (1026, "HY000", "Error writing file '{}' ({})")
-    DISK_FULL = (1021, "HY000", "Disk full ({}): less than {} MB are left; rows can be deleted, but not added or changed, until there is more")
+    DISK_FULL = (1021, "HY000", "Disk full ({}): less than {} MB are left; until there is more, rows can only be {}")
     AMBIGUOUS_COLUMN = (1052, "23000", "Column '{}' in {} is ambiguous")
     UNKNOWN_COLUMN = (1054, "42S22", "Unknown column '{}' in '{}'")
     DUPLICATE_COLUMN = (1060, "42S21", "Duplicate column name '{}'")

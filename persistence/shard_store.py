@@ -30,9 +30,9 @@ from dataflow.epoch_effects import PersistEpoch, PreparedEpoch
 from dataflow.epoch_messages import ABSENT, Stage, StagePart, TransactionId
 from dataflow.errors import CorruptState
 from dataflow.large_writes import LargeWrites
-from persistence.counters import Counters
-from persistence.files.database import WRITE_BUFFER_BYTES, Database
-from persistence.files.free_space import FreeSpace
+from persistence.counters import EPOCH_COUNTER, Counters
+from persistence.files.free_space import OPENING_BYTES, RESERVE_BYTES, FreeSpace, disk_full
+from persistence.files.shadow import open_database
 from persistence.large_transactions import LargeTransactions
 from persistence.overlay import OverlaidView
 from persistence.view import VERSION_BYTES, History, Stored, View, split
@@ -47,8 +47,6 @@ _TRANSACTION = b"\0t"
 _COUNTER = b"\0c"
 _META = b"\0m"
 
-RESERVE_BYTES = 3 * WRITE_BUFFER_BYTES
-"""Two logs become files of their size when LevelDB is opened, while a third is written."""
 HISTORY_EPOCHS = 1024
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -61,10 +59,9 @@ class ShardStore:
 
     def __init__(self, path: Path, durability: Durability = "fsync") -> None:
         self.path = path
-        self.read_only = False
         self._fsync = durability == "fsync"
-        self._database = Database(path, self._fsync)
-        self._space = FreeSpace(path, RESERVE_BYTES)
+        self._database, self.shadow = open_database(path, self._fsync)
+        self._space = FreeSpace(path)
         self._get = self._database.now.get
         self._history = History(HISTORY_EPOCHS)
         self.epoch = self._database.stamp[0]
@@ -89,8 +86,16 @@ class ShardStore:
         """What was found to be damaged since the store was opened, in words."""
         return self._database.damage
 
+    @property
+    def read_only(self) -> bool:
+        """Whether rows cannot be added or changed, as the disk is all but full."""
+        return self.shadow is not None or not self._space.has(RESERVE_BYTES)
+
     def close(self) -> None:
         """Stop cleanly: the counters skip no numbers."""
+        if self.shadow is not None:
+            self.abort()
+            return
         batch = self._database.last_batch()
         for name, number in self._counters.exact().items():
             batch.put(_COUNTER + name, number.to_bytes(8, "big"))
@@ -98,15 +103,27 @@ class ShardStore:
         self._history.clear()
         self._database.close(is_clean=True)
 
-    def require_room(self, stage: Stage | StagePart) -> None:
-        """Raises error 1021 if it puts something on a disk that is all but full."""
-        if stage.puts or any(value is not None for _, _, value in stage.writes):
-            self._space.require()
-
     def abort(self) -> None:
         """Close as a crash would leave it; for tests, and for a shard that failed."""
         self._history.clear()
-        self._database.close(is_clean=False)
+        if self.shadow is None:
+            self._database.close(is_clean=False)
+        else:
+            self.shadow.close()
+
+    def require_room(self, stage: Stage | StagePart) -> None:
+        """Raises error 1021 if the disk is too full for it."""
+        if self.shadow is not None:
+            raise disk_full(self.path, self.shadow.needed_bytes)
+        if stage.puts or any(value is not None for _, _, value in stage.writes):
+            self._space.require(RESERVE_BYTES)
+        elif stage.writes:
+            self._space.require(OPENING_BYTES)
+
+    @property
+    def can_delete(self) -> bool:
+        """Whether there is room for deletions, which take some until they are compacted."""
+        return self.shadow is None and self._space.has(OPENING_BYTES)
 
     # --- reading ---------------------------------------------------------------------------
 
@@ -285,6 +302,8 @@ class ShardStore:
 
     def allocate(self, counter: bytes, count: int, floor: int = 0, expected: int = 0) -> int:
         """See `Counters.allocate`, and with `expected` `Counters.lower`. Durable when it returns."""
+        if self.shadow is not None and counter != EPOCH_COUNTER:  # as long as it is a shadow, no epoch is begun
+            raise disk_full(self.path, self.shadow.needed_bytes)
         if expected:
             return self._counters.lower(counter, expected, floor)
         return self._counters.allocate(counter, count, floor)

@@ -22,7 +22,7 @@ from dataflow.errors import CorruptState
 
 NAME = "ACKNOWLEDGED"
 _MAGIC = b"millrace"
-_LAYOUT = struct.Struct("<8sQQ16s??Q")
+_LAYOUT = struct.Struct("<8sQQ16s???")
 _CHECKSUM = struct.Struct("<I")
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
@@ -38,8 +38,8 @@ class Acknowledgement:
     """The writes were on disk before they were acknowledged."""
     is_closed: bool = False
     """The store was closed, and all of it was on disk."""
-    no_room_bytes: int = 0
-    """If not 0: a write has failed when so many bytes were left on the disk."""
+    has_failed: bool = False
+    """A write after it did not get through: the disk was full."""
 
     @property
     def holds(self) -> bool:
@@ -76,11 +76,11 @@ class AcknowledgementFile:
         self.write(epoch, number)
 
     def write(self, epoch: int, number: int) -> None:
-        self._put(replace(self._last, number=number, epoch=epoch, is_closed=False, no_room_bytes=0))
+        self._put(replace(self._last, number=number, epoch=epoch, is_closed=False))
 
-    def failed(self, free_bytes: int) -> None:
-        """A write did not get through for want of room; so many bytes are left."""
-        self._put(replace(self._last, no_room_bytes=max(free_bytes, 1)))
+    def failed(self) -> None:
+        """A write did not get through for want of room."""
+        self._put(replace(self._last, has_failed=True))
 
     def close(self, is_clean: bool) -> None:
         """`is_clean`: everything is on disk."""
@@ -92,6 +92,6 @@ class AcknowledgementFile:
     def _put(self, acknowledgement: Acknowledgement) -> None:
         self._last = last = acknowledgement
         content = _LAYOUT.pack(
-            _MAGIC, last.number, last.epoch, last.boot, last.is_synced, last.is_closed, last.no_room_bytes
+            _MAGIC, last.number, last.epoch, last.boot, last.is_synced, last.is_closed, last.has_failed
         )
         os.pwrite(self._file.fileno(), content + _CHECKSUM.pack(zlib.crc32(content)), 0)

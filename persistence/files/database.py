@@ -28,9 +28,9 @@ import plyvel
 from dataflow.errors import Condition, CorruptState, Retryable
 from persistence.files.acknowledged import NAME, AcknowledgementFile, last_acknowledgement
 from persistence.files.compaction import compacting_behind
+from persistence.files.free_space import LOG_BYTES_MAX, RESERVE_BYTES, disk_full, is_full
 from persistence.files.inspection import EPOCH_KEY, STAMP, Stamp, inspect, is_new
 
-WRITE_BUFFER_BYTES = 32 << 20
 BLOCK_CACHE_BYTES = 64 << 20
 BLOOM_BITS_PER_KEY = 10
 MARK = "DAMAGED"
@@ -83,6 +83,7 @@ class Database:
         self.folder = folder
         self.damage = ""
         self._fsync = fsync
+        self._has_failed = False
         folder.mkdir(parents=True, exist_ok=True)
         self._database = compacting_behind(lambda: _open(folder))
         self._reading = Reading(folder, self._note)
@@ -121,12 +122,19 @@ class Database:
                 self._acknowledged.write(*stamp)
 
     def _written(self, batch: Any) -> None:
+        if self._has_failed:
+            raise disk_full(self.folder, RESERVE_BYTES)
         try:
             batch.write()
         except plyvel.CorruptionError as error:
             damage = self._reading.damage(error)
-            mark(self.folder, self.damage)
+            (self.folder / MARK).write_text(self.damage)
             raise damage from error
+        except plyvel.IOError as error:
+            self._has_failed = True  # what follows half a write in a log could not be read again
+            if is_full(error):
+                self._acknowledged.failed()
+            raise
 
     def close(self, is_clean: bool) -> None:
         """`is_clean`: all of it is on disk."""
@@ -161,10 +169,6 @@ def shown(error: BaseException) -> str:
     return (text.decode(errors="replace") if isinstance(text, bytes) else str(text)).removeprefix("Corruption: ")
 
 
-def mark(folder: Path, damage: str) -> None:
-    (folder / MARK).write_text(damage)
-
-
 def _open(folder: Path) -> plyvel.DB:
     """Raises CorruptState, with nothing changed in the folder, if something acknowledged is not there."""
     if (folder / MARK).exists():
@@ -189,7 +193,7 @@ def open_files(folder: Path, create_if_missing: bool = False) -> plyvel.DB:
             str(folder),
             create_if_missing=create_if_missing,
             paranoid_checks=True,
-            write_buffer_size=WRITE_BUFFER_BYTES,
+            write_buffer_size=LOG_BYTES_MAX,
             lru_cache_size=BLOCK_CACHE_BYTES,
             bloom_filter_bits=BLOOM_BITS_PER_KEY,
             compression=None,  # costs as much as all other work on files; old blocks are read as they are
@@ -197,4 +201,6 @@ def open_files(folder: Path, create_if_missing: bool = False) -> plyvel.DB:
     except plyvel.IOError as error:
         if "lock" in str(error).lower():
             raise Retryable(Condition.UNKNOWN_ERROR, f"{folder} is in use by another process") from error
+        if is_full(error):
+            raise disk_full(folder, RESERVE_BYTES) from error
         raise CorruptState(f"{folder} cannot be opened: {shown(error)}") from error

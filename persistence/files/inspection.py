@@ -51,11 +51,11 @@ class Batch:
 
 @dataclass(slots=True)
 class Manifest:
-    """What LevelDB knows of its files: the oldest log that is needed, and tables by number with their bytes."""
+    """What LevelDB knows of its files: the oldest log that is needed, and tables by number with (level, bytes)."""
 
     log_number: int = 0
     last_sequence: int = 0
-    tables: dict[int, int] = field(default_factory=dict)
+    tables: dict[int, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +167,12 @@ def _batch(content: bytes) -> Batch | None:
     return Batch(sequence, count, (epoch, number))
 
 
+def table_path(folder: Path, number: int) -> Path:
+    """Old databases have tables with another suffix."""
+    old = folder / f"{number:06}.sst"
+    return old if old.exists() else folder / f"{number:06}.ldb"
+
+
 def read_manifest(folder: Path, checked: bool) -> Manifest:
     """What CURRENT's MANIFEST says; raises CorruptState if one of them, or a table, is missing or damaged."""
     try:
@@ -182,10 +188,10 @@ def read_manifest(folder: Path, checked: bool) -> Manifest:
             _apply_edit(manifest, found.content, path)
         elif not found.is_tail:  # which was not in force yet, or files are missing that it would have replaced
             raise CorruptState(f"{path}: {found}")
-    for number, size in manifest.tables.items():
-        table = next((each for suffix in (".ldb", ".sst") if (each := folder / f"{number:06}{suffix}").exists()), None)
-        if table is None:
-            raise CorruptState(f"{folder / f'{number:06}.ldb'} is missing, and all rows in it")
+    for number, (_, size) in manifest.tables.items():
+        table = table_path(folder, number)
+        if not table.exists():
+            raise CorruptState(f"{table} is missing, and all rows in it")
         if table.stat().st_size != size:
             raise CorruptState(f"{table} has {table.stat().st_size:,} bytes instead of {size:,}")
     return manifest
@@ -229,9 +235,9 @@ def _apply_edit(manifest: Manifest, edit: bytes, path: Path) -> None:
                     number()
                     manifest.tables.pop(number(), None)
                 case 7:
-                    number()
+                    level = number()
                     table = number()
-                    manifest.tables[table] = number()
+                    manifest.tables[table] = level, number()
                     skip_bytes()
                     skip_bytes()
                 case tag:

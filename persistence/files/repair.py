@@ -19,7 +19,8 @@ import plyvel
 from dataflow.errors import CorruptState
 from persistence.counters import EPOCH_COUNTER
 from persistence.files.acknowledged import NAME, AcknowledgementFile, last_acknowledgement
-from persistence.files.database import BLOOM_BITS_PER_KEY, MARK, WRITE_BUFFER_BYTES, open_files, shown
+from persistence.files.database import BLOOM_BITS_PER_KEY, MARK, open_files, shown
+from persistence.files.free_space import LOG_BYTES_MAX
 from persistence.files.inspection import LOST, all_logs, break_in, cut, find_break, is_new
 from persistence.layout import row_id_counter
 from persistence.shard_store import ShardStore
@@ -52,7 +53,7 @@ def repair(folder: Path) -> Iterator[str]:
         plyvel.repair_db(
             str(folder),
             paranoid_checks=True,
-            write_buffer_size=WRITE_BUFFER_BYTES,
+            write_buffer_size=LOG_BYTES_MAX,
             bloom_filter_bits=BLOOM_BITS_PER_KEY,
             compression=None,
         )

@@ -50,7 +50,7 @@ def test_a_damaged_shard_is_named_refused_and_repaired(tmp_path: Path) -> None:
                 with pytest.raises(pymysql.err.Error, match=log.name) as refused:
                     cursor.execute(statement)
                 assert refused.value.args[0] == 1194
-        assert "is damaged and is not served" in (server.data / "logs" / "worker-1.log").read_text()
+        assert "shard 1 is not served" in (server.data / "logs" / "worker-1.log").read_text()
         assert repair(server.data).returncode == 1
     finally:
         server.stop()

@@ -260,7 +260,7 @@ from dataflow.epoch_effects import PersistEpoch
 from persistence import shard_store
 from persistence.files import database
 
-database.WRITE_BUFFER_BYTES = 64 << 10  # so that kills hit compactions too
+database.LOG_BYTES_MAX = 64 << 10  # so that kills hit compactions too
 store = shard_store.ShardStore(Path(sys.argv[1]))
 while True:
     number = store.epoch + 1

@@ -25,7 +25,7 @@ HISTORY: dict[int, Rows] = {}
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Rows]:
     """A store that was killed, with several table files, deletions, a log of small and large writes; and its rows."""
     folder = tmp_path_factory.mktemp("whole") / "shard"
-    size, database.WRITE_BUFFER_BYTES = database.WRITE_BUFFER_BYTES, 64 << 10
+    size, database.LOG_BYTES_MAX = database.LOG_BYTES_MAX, 64 << 10
     choice = random.Random(5)
     rows: Rows = {}
     try:
@@ -45,7 +45,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Rows]:
                 store.allocate(b"counter", 1500)
         store.abort()
     finally:
-        database.WRITE_BUFFER_BYTES = size
+        database.LOG_BYTES_MAX = size
     return folder, rows
 
 

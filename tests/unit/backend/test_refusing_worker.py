@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from backend.cluster import Cluster
-from backend.damaged_worker import DamagedWorker
+from backend.refusing_worker import RefusingWorker
 from backend.store import Part
 from controller.registry import Address
 from dataflow.errors import Condition, CorruptState, MillraceError
@@ -17,7 +17,7 @@ SECRET = b"s" * 32
 
 def test_a_damaged_shard_is_named_in_its_status_and_to_everyone_who_asks() -> None:
     async def run() -> None:
-        worker = DamagedWorker(1, CorruptState("shards/1/000004.log: a wrong checksum"))
+        worker = RefusingWorker(1, CorruptState("shards/1/000004.log: a wrong checksum"))
         server, port = await worker.serve("127.0.0.1", SECRET)
         cluster = Cluster(2, SECRET)
         cluster.set_addresses({0: Address("127.0.0.1", 1), 1: Address("127.0.0.1", port, damage=worker.damage)})

@@ -1,8 +1,9 @@
-"""The worker of a shard whose files are damaged: it says so to everyone who asks, and touches nothing.
+"""The worker of a shard that cannot be served: it says why to everyone who asks, and touches nothing.
 
-It is a worker like any other as far as it is registered, asked for its status and stopped; so nobody waits for a shard
-that will not come, and what is wrong reaches clients, the log and /health. It goes on when somebody has decided
-what shall become of the files: put them back, or `millrace repair`, and start again.
+The shard's files are damaged, or the disk is too full even to read them. It is a worker like any other as far as it is
+registered, asked for its status and stopped; so nobody waits for a shard that will not come, and what is wrong reaches
+clients, the log and /health. Damaged files are served again when somebody has decided what shall become of them: put
+them back, or `millrace repair`, and start again.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ import psutil
 
 from backend.messages import AskStatus, Done, ShardStatus, Stop
 from backend.transport import Peer, failure, listen
-from dataflow.errors import CorruptState
+from dataflow.errors import CorruptState, MillraceError
 
 
-class DamagedWorker:
+class RefusingWorker:
     """`stopped` is set when a peer asked the process to end."""
 
-    def __init__(self, shard: int, error: CorruptState) -> None:
+    def __init__(self, shard: int, error: MillraceError) -> None:
         self.shard = shard
-        self.damage = error.arguments[0]
+        self.damage = error.arguments[0] if isinstance(error, CorruptState) else ""
         self.stopped = asyncio.Event()
         self._refusal = failure(error)
 
@@ -57,4 +58,5 @@ class DamagedWorker:
             view_bytes=0,
             only_full_views_left=False,
             damage=self.damage,
+            read_only=not self.damage,
         )
