@@ -38,7 +38,7 @@ class View:
     """A SELECT under a name. `columns` are names given to its columns, empty if they keep their own.
 
     Names in it are resolved in `default_database`, and its literals have `collation`. Whoever reads it needs rights
-    on its tables only if `invoker`.
+    on its tables only if `invoker`. `check` is LOCAL or CASCADED for WITH CHECK OPTION.
     """
 
     database: str
@@ -49,7 +49,7 @@ class View:
     collation: str = DEFAULT_COLLATION
     definer: tuple[str, str] = ("root", "localhost")
     invoker: bool = False
-
+    check: str = ""
 
     @property
     def id(self) -> int:

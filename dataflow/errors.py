@@ -184,6 +184,8 @@ class Condition(Enum):
     WINDOW_MISPLACED = (3593, "HY000", "You cannot use the window function '{}' in this context.")
     ORDER_NOT_IN_DISTINCT = (3065, "HY000", "Expression #{} of ORDER BY clause is not in SELECT list, references column '{}' which is not in SELECT list; this is incompatible with DISTINCT")
     UNKNOWN_TABLE_MULTI_DELETE = (1109, "42S02", "Unknown table '{}' in MULTI DELETE")
+    NON_UPDATABLE_COLUMN = (1348, "HY000", "Column '{}' is not updatable")
+    VIEW_CHECK_FAILED = (1369, "HY000", "CHECK OPTION failed '{}.{}'")
     NON_UPDATABLE_TABLE = (1288, "HY000", "The target table {} of the {} is not updatable")
     NON_INSERTABLE_TABLE = (1471, "HY000", "The target table {} of the {} is not insertable-into")
     VIEW_INVALID = (1356, "HY000", "View '{}.{}' references invalid table(s) or column(s) or function(s) or definer/invoker of view lack rights to use them")

@@ -79,8 +79,13 @@ class ForeignKey:
     unchecked: bool = False
 
 
+VIEW_CHECK = "\0view "
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
+    """A constraint; one whose name begins with `VIEW_CHECK` is of a view that the statement writes through."""
+
     name: str
     sql: str
     expression: Expression

@@ -153,7 +153,7 @@ class _Copier:
         new = self._columns.complete(row, self._execution)
         violated = self._columns.violated(new)
         if violated is not None:
-            raise InvalidStatement(Condition.CHECK_VIOLATED, violated)
+            raise InvalidStatement(*violated)
         return new
 
     def _stored(self, target: Target, value: Value, before: SqlType) -> Value:

@@ -18,7 +18,7 @@ from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Expression, Literal, Parameter
 from dataflow.functions import call
 from dataflow.modes import Modes
-from dataflow.schema import ROW_ID_NAME, Column, Table
+from dataflow.schema import ROW_ID_NAME, VIEW_CHECK, Column, Table
 from dataflow.storing import Report, column_storer
 from dataflow.temporal import date_part, from_utc
 from dataflow.types import BLOBS, REALS, STRINGS, Kind, Row, SqlType, Value
@@ -154,9 +154,14 @@ class Columns:
             row[each.position] = self.targets[each.position].store(value, each.source, execution)
         return tuple(row)
 
-    def violated(self, row: Row) -> str | None:
-        """The name of a CHECK constraint that the row does not fulfil."""
-        return next((name for name, violates in self._checks if violates(row, ())), None)
+    def violated(self, row: Row) -> tuple[Condition, *tuple[str, ...]] | None:
+        """What to say of a CHECK constraint, or a view's CHECK OPTION, that the row does not fulfil."""
+        name = next((name for name, violates in self._checks if violates(row, ())), None)
+        if name is None:
+            return None
+        if name.startswith(VIEW_CHECK):
+            return Condition.VIEW_CHECK_FAILED, *name.removeprefix(VIEW_CHECK).split(".", 1)
+        return Condition.CHECK_VIOLATED, name
 
 
 def scalar_of(expression: Expression, division_errors: bool = False) -> Scalar:

@@ -232,8 +232,8 @@ class _Run:
         if violated is None:
             return True
         if not self.compiled.ignore:
-            raise InvalidStatement(Condition.CHECK_VIOLATED, violated)
-        self.execution.warn(Condition.CHECK_VIOLATED, violated)
+            raise InvalidStatement(*violated)
+        self.execution.warn(*violated)
         return False
 
     async def _prefetch(self, writer: RowWriter, drafts: Sequence[_Draft]) -> None:
@@ -358,7 +358,7 @@ class _Run:
             return
         violated = self.columns.violated(new)
         if violated is not None:
-            raise InvalidStatement(Condition.CHECK_VIOLATED, violated)
+            raise InvalidStatement(*violated)
         if self.enforcement is not None:
             await self.enforcement.changes(self.compiled.table, old, new)
         second = await writer.update(found, old, new)

@@ -154,8 +154,8 @@ class CompiledUpdate:
         if violated is None:
             return True
         if not self.ignore:
-            raise InvalidStatement(Condition.CHECK_VIOLATED, violated)
-        execution.warn(Condition.CHECK_VIOLATED, violated)
+            raise InvalidStatement(*violated)
+        execution.warn(*violated)
         return False
 
 

@@ -264,6 +264,8 @@ class Plan:
     facts: tuple[str, ...] = ()
     batch: tuple[int, int] | None = None
     first: tuple[Select, ...] = ()
+    views: tuple[View, ...] = ()
+    """Those that the statement writes through."""
 
     def vectors(self, parameters: Sequence[Value], facts: Sequence[Value] = ()) -> list[tuple[Value, ...]]:
         """What the statement's expressions are to be evaluated with, once for each vector."""

@@ -65,9 +65,10 @@ def plan(
         parameters = Parameters(types if types is not None else [None] * count, is_prepared)
         parameters.assigned = assigned
         first = tuple([SelectPlanner(catalog, database, settings, parameters).plan(each) for each in initial])
-        statement = _statement(with_matches(tree, catalog, database), catalog, database, settings, parameters)
+        views: list[View] = []
+        statement = _statement(with_matches(tree, catalog, database), catalog, database, settings, parameters, views)
         known = tuple([each or text() for each in parameters.types])
-        return Plan(statement, known, tuple(parameters.facts), batch, first)
+        return Plan(statement, known, tuple(parameters.facts), batch, first, tuple(views))
 
     try:
         return planned()
@@ -88,9 +89,10 @@ def parse_statement(sql: str, modes: frozenset[str] = frozenset()) -> Any:
 
 
 def _statement(
-    tree: Any, catalog: Catalog, database: str | None, settings: Settings, parameters: Parameters
+    tree: Any, catalog: Catalog, database: str | None, settings: Settings, parameters: Parameters, views: list[View]
 ) -> Statement:
     writes = WritePlanner(catalog, database, settings, parameters)
+    writes.views = views
     match tree:
         case exp.Insert():
             return writes.insert(tree)
@@ -132,8 +134,11 @@ def written_tables(found: Plan) -> tuple[Table, ...]:
 
 
 def views_of(found: Plan) -> tuple[View, ...]:
-    """The named views that the plan reads."""
-    statement = found.statement
+    """The named views that the plan reads, or writes through."""
+    return found.views + _views_read(found.statement)
+
+
+def _views_read(statement: Statement) -> tuple[View, ...]:
     if isinstance(statement, Insert):
         return tuple(view for query in (statement.select, statement.before) if isinstance(query, Query) for view in query.views)
     query = statement.query if isinstance(statement, Directed) else statement

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from controller.catalog import Catalog, CatalogChange, Note, View
@@ -15,6 +17,8 @@ from controller.sql.query import plan_query
 from controller.sql.settings import Settings
 from controller.sql.template import canonical_text
 from dataflow.errors import Condition, InvalidStatement
+
+_CHECK_OPTION = re.compile(r"(.*\S)\s+WITH(?:\s+(LOCAL|CASCADED))?\s+CHECK\s+OPTION\s*", re.IGNORECASE | re.DOTALL)
 
 
 def at_view(cursor: Cursor) -> bool:
@@ -51,7 +55,7 @@ def define_view(cursor: Cursor, catalog: Catalog, database: str | None, settings
             columns.append(cursor.identifier())
         cursor.expect(")")
     cursor.expect("AS")
-    select = _without_check_option(canonical_text(cursor.rest(), settings))
+    select, check = _without_check_option(canonical_text(cursor.rest(), settings))
     known = catalog.views.get((owner, name))
     if catalog.find_table(owner, name) is not None:
         if replaces:
@@ -61,7 +65,7 @@ def define_view(cursor: Cursor, catalog: Catalog, database: str | None, settings
         raise InvalidStatement(Condition.TABLE_EXISTS, name)
     if known is None and alter:
         raise InvalidStatement(Condition.UNKNOWN_TABLE, f"{owner}.{name}")
-    view = View(owner, name, select, tuple(columns), database or "", settings.collation, definer, invoker)
+    view = View(owner, name, select, tuple(columns), database or "", settings.collation, definer, invoker, check)
     _check(view, catalog, settings)
     return CatalogChange(views_put=(view,))
 
@@ -152,14 +156,7 @@ def _check(view: View, catalog: Catalog, settings: Settings) -> None:
             raise InvalidStatement(Condition.DUPLICATE_COLUMN, name)
 
 
-def _without_check_option(select: str) -> str:
-    """WITH CHECK OPTION is about writing through a view, which is refused."""
-    words = select.rsplit(None, 4)
-    for count in (3, 4):
-        if len(words) > count and [word.upper() for word in words[-count:]] in (
-            ["WITH", "CHECK", "OPTION"],
-            ["WITH", "CASCADED", "CHECK", "OPTION"],
-            ["WITH", "LOCAL", "CHECK", "OPTION"],
-        ):
-            return " ".join(select.rsplit(None, count)[:1])
-    return select
+def _without_check_option(select: str) -> tuple[str, str]:
+    """The SELECT, and LOCAL or CASCADED if WITH CHECK OPTION follows it."""
+    found = _CHECK_OPTION.fullmatch(select)
+    return (select, "") if found is None else (found[1], (found[2] or "CASCADED").upper())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
 
-from controller.catalog import Catalog
+from controller.catalog import Catalog, View
 from controller.sql.constants import as_number
 from controller.sql.directed import DirectedPlanner, is_default, is_directed
 from controller.sql.foreign_keys import related_tables
@@ -29,10 +30,12 @@ from controller.sql.select import limits, order_items, table_source
 from controller.sql.selection import plan_select
 from controller.sql.settings import Settings
 from controller.sql.translate import Translator
+from controller.sql.updatable_views import Checks, written_through
 from controller.sql.user_variables import begun
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Expression, Literal
-from dataflow.schema import Table
+from dataflow.functions import call
+from dataflow.schema import VIEW_CHECK, Check, Table
 from dataflow.types import NULL, NUMBERS
 
 STRICT = frozenset({"STRICT_TRANS_TABLES", "STRICT_ALL_TABLES"})
@@ -46,6 +49,8 @@ class WritePlanner:
         self._database = database
         self._settings = settings
         self._parameters = parameters
+        self.views: list[View] = []
+        """The views that the statement writes through."""
 
     def _translator(self, scope: Scope, clause: str, **options: Any) -> Translator:
         return Translator(scope, clause, self._parameters, self._settings, **options)
@@ -53,27 +58,33 @@ class WritePlanner:
     def relations(self, table: Table) -> tuple[Table, ...]:
         return related_tables(table, self._catalog) if self._settings.foreign_key_checks else ()
 
-    def _target(self, node: Any, verb: str) -> Source:
-        if isinstance(node, exp.Table) and node.name:
-            name = (node.text("db") or self._database or "", node.name)
-            if name in self._catalog.views and self._catalog.find_table(*name) is None:
-                inserting = verb == "INSERT"
-                condition = Condition.NON_INSERTABLE_TABLE if inserting else Condition.NON_UPDATABLE_TABLE
-                raise InvalidStatement(condition, node.alias or node.name, verb)
+    def _target(self, node: Any) -> Source:
         source = table_source(node, self._catalog, self._database)
         if source is None:
             raise InvalidStatement(Condition.NO_TABLES_USED)
-        return source
+        found = node.meta.get("checks")
+        return source if found is None or not found[1] else self._checked(source, *found)
+
+    def _checked(self, source: Source, view: View, checks: Checks) -> Source:
+        """The table with the conditions of views WITH CHECK OPTION among its constraints."""
+        parameters = Parameters([])
+        translator = Translator(Scope((source,)), WHERE_CLAUSE, parameters, self._settings)
+        name = f"{VIEW_CHECK}{view.database}.{view.name}"
+        added = [Check(name, "", call("is true", translator.translate(each))) for each in checks]
+        if parameters.facts:
+            raise Unsupported("the session's state in a view WITH CHECK OPTION")
+        return replace(source, table=replace(source.table, checks=(*source.table.checks, *added)))
 
     # -- INSERT and REPLACE
 
     def insert(self, node: Any) -> Insert:
+        node = written_through(node, self._catalog, self._database, self.views)
         target, names = node.this, None
         if isinstance(target, exp.Schema):
             target, names = target.this, [each.name for each in target.expressions]
         if node.args.get("returning"):
             raise Unsupported("RETURNING")
-        source = self._target(target, "INSERT")
+        source = self._target(target)
         table = source.table
         columns = self._columns(table, names)
         given, conflict = node.expression, node.args.get("conflict")
@@ -195,9 +206,12 @@ class WritePlanner:
     # -- UPDATE and DELETE
 
     def update(self, node: Any) -> Update | Directed:
+        node = written_through(node, self._catalog, self._database, self.views)
         if node.args.get("returning"):
             raise syntax_error(node.args["returning"].sql("mysql"), 0)
         if is_directed(node):
+            if (node.this.meta.get("checks") or (None, ()))[1]:
+                raise Unsupported("subqueries in a change of a view WITH CHECK OPTION")
             return DirectedPlanner(self, self._catalog, self._database, self._settings, self._parameters).update(node)
         source = self._single(node, node.this)
         scope = Scope((source,))
@@ -207,6 +221,7 @@ class WritePlanner:
         return Update(source.table, assignments, where, order_by, limit, ignore, self.relations(source.table))
 
     def delete(self, node: Any) -> Delete | Directed:
+        node = written_through(node, self._catalog, self._database, self.views)
         if node.args.get("returning"):
             raise Unsupported("RETURNING")
         if is_directed(node):
@@ -221,7 +236,7 @@ class WritePlanner:
     def _single(self, node: Any, table: Any) -> Source:
         if node.args.get("from_") or node.args.get("with_"):
             raise Unsupported("joins")
-        return self._target(table, type(node).__name__.upper())
+        return self._target(table)
 
     def _restriction(self, node: Any, scope: Scope) -> tuple[Expression | None, tuple[OrderItem, ...], Expression | None]:
         clause = node.args.get("where")

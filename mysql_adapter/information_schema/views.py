@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from controller.catalog import Catalog, View
+from controller.sql.updatable_views import is_updatable
 from controller.sql.view_definition import view_columns
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.schema import Column, Index, Table
@@ -58,7 +59,7 @@ def show_create_view(view: View) -> str:
     return (
         f"CREATE ALGORITHM=UNDEFINED DEFINER={definer} SQL SECURITY {_security(view)}"
         f" VIEW `{view.name}`{columns} AS {view.select}"
-    )
+    ) + (f" WITH {view.check} CHECK OPTION" if view.check else "")
 
 
 @virtual("VIEWS", """
@@ -74,10 +75,11 @@ def show_create_view(view: View) -> str:
     COLLATION_CONNECTION 64
 """)
 def views(session: Session) -> Iterator[Row]:
-    for _, view in sorted(session.environment.visible_catalog(session).views.items()):
+    catalog = session.environment.visible_catalog(session)
+    for _, view in sorted(catalog.views.items()):
         definer = "@".join(view.definer)
         yield (
-            "def", view.database, view.name, view.select, "NONE", "NO",
+            "def", view.database, view.name, view.select, view.check or "NONE", "YES" if is_updatable(view, catalog) else "NO",
             definer, _security(view), "utf8mb4", view.collation,
         )  # fmt: skip
 
