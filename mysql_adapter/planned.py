@@ -198,10 +198,10 @@ async def evaluate(session: Session, expression: str) -> Value:
 
 
 async def evaluate_typed(session: Session, expression: str) -> Typed:
-    result = await run_select(session, f"SELECT {expression}")
+    result = await run_select(session, f"SELECT {expression} LIMIT 1")  # whatever sql_select_limit is
     return (result.rows[0][0] if result.rows else None), result.columns[0].type
 
 
 async def evaluate_list(session: Session, expressions: str) -> Row:
-    result = await run_select(session, f"SELECT {expressions}")
+    result = await run_select(session, f"SELECT {expressions} LIMIT 1")
     return result.rows[0] if result.rows else (None,) * len(result.columns)

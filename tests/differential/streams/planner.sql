@@ -29,7 +29,7 @@ SELECT FOUND_ROWS();
 SELECT i, COUNT(*) FROM t1 GROUP BY i, i WITH ROLLUP;
 -- system variables that are saved and put back
 SET @saved = @@sql_select_limit;
-SET sql_select_limit = 1;
+SET sql_select_limit = 0;
 SET sql_select_limit = @saved;
 SELECT * FROM t1;
 SET @saved = @@sort_buffer_size;
