@@ -43,6 +43,8 @@ from dataflow.errors import Condition, CorruptState, MillraceError, Retryable
 from persistence.files.free_space import disk_full
 from persistence.layout import shard_of
 
+LOCKED_AT_ONCE = 1_000
+"""So many keys are locked by one request: a worker has locked and read them in a few milliseconds."""
 EPOCH_TRIES_MAX = 5
 """An epoch may be gone before all shards have heard that it is wanted."""
 
@@ -226,11 +228,14 @@ class Cluster(Connections):
         skipped: list[int] = []
         try:
             async with asyncio.timeout(timeout_s):
-                for shard, places in by_shard.items():  # who wants the same rows asks the shards in the same order
-                    answer = await self.ask(shard, LockRows(owner, [keys[place][1] for place in places], shared, waiting))
-                    for place, value in zip(places, answer.values, strict=True):
-                        values[place] = value
-                    skipped += (places[number] for number in answer.skipped)
+                for shard, wanted in by_shard.items():  # who wants the same rows asks the shards in the same order
+                    for first in range(0, len(wanted), LOCKED_AT_ONCE):
+                        places = wanted[first : first + LOCKED_AT_ONCE]
+                        request = LockRows(owner, [keys[place][1] for place in places], shared, waiting)
+                        answer = await self.ask(shard, request)
+                        for place, value in zip(places, answer.values, strict=True):
+                            values[place] = value
+                        skipped += (places[number] for number in answer.skipped)
         except BaseException as error:
             self._end_locks(owner, by_shard, waiting_only=True)
             if isinstance(error, TimeoutError):

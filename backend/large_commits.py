@@ -15,6 +15,7 @@ from persistence.shard_store import ShardStore
 
 MOVE_PAUSE_S = 0.004
 """Between two moves, so that LevelDB's compactions keep up and nobody's epoch waits for them."""
+NO_ROOM_PAUSE_S = 1.0
 CHECKS_KEPT = 10
 """Earlier epochs that hold the values of a large transaction stay readable for so many checks after it."""
 
@@ -65,9 +66,13 @@ class LargeCommits:
 
     def move(self) -> None:
         """Go on putting values into their places, if there are any."""
-        if not self._is_moving and self._store.is_moving:
-            self._is_moving, self._checks = True, CHECKS_KEPT
+        if self._is_moving or not self._store.is_moving:
+            return
+        self._is_moving, self._checks = True, CHECKS_KEPT
+        if not self._store.read_only:
             self._disk.aside(self._store.move, self._moved)
+        else:  # there is no room, and values can be read where they are
+            asyncio.get_running_loop().call_later(NO_ROOM_PAUSE_S, self._moved, True)
 
     def _moved(self, more: bool) -> None:
         self._is_moving = False

@@ -8,6 +8,7 @@ worker 0, which sees circles over several shards and has one of those who wait g
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Container, Iterator
 
 from backend.lock_messages import BreakWait, EndLocks, LockedRows, LockRows, OwnerWaits
@@ -17,6 +18,8 @@ from backend.transport import Peer, failure
 from dataflow.epoch_messages import Committed, Outcome, Stage, StagePart, TransactionId
 from dataflow.errors import Condition, Retryable
 from persistence.shard_store import ShardStore
+
+RELEASED_AT_ONCE = 1_000
 
 
 class RowLockService:
@@ -59,8 +62,10 @@ class RowLockService:
             self._release(owner)
 
     def _release(self, owner: Owner) -> None:
+        """Little by little, so that nobody waits for one who has locked many rows."""
         self._owners.pop(owner, None)
-        self._locks.release(owner)
+        if self._locks.release(owner, RELEASED_AT_ONCE):
+            asyncio.get_running_loop().call_soon(self._release, owner)
 
     # --- commits
 

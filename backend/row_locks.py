@@ -13,6 +13,7 @@ and the network are the callers' business.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -80,13 +81,18 @@ class RowLocks:
             request.position += 1
         request.done(None)
 
-    def release(self, owner: Owner) -> None:
-        """The owner holds and wants nothing any more."""
+    def release(self, owner: Owner, keys_max: int = sys.maxsize) -> bool:
+        """The owner wants nothing any more, and lets go of so many keys, the last first; True if it has others still."""
         self.withdraw(owner)
-        for key in self._keys.pop(owner, ()):
+        held = self._keys.get(owner, [])
+        for _ in range(min(keys_max, len(held))):
+            key = held.pop()
             lock = self._locks[key]
             del lock.holders[owner]
             self._serve(key, lock)
+        if not held:
+            self._keys.pop(owner, None)
+        return bool(held)
 
     def withdraw(self, owner: Owner) -> KeyRequest | None:
         """The owner does not wait any more; it keeps what it has."""

@@ -7,15 +7,17 @@ connection that asked for them and go with it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 from backend.messages import EndScan, Get, HoldEpoch, ReadableEpoch, ReleaseEpoch, Scan, Scanned, Values
 from backend.transport import Peer
 from dataflow.errors import Condition, Retryable
 from persistence.shard_store import ShardStore
-from persistence.view import Entry, View
+from persistence.view import Entry, Stored, View
 
 SCANS_PER_PEER_MAX = 1000
+KEYS_AT_ONCE = 1_000
 
 
 class ShardReads:
@@ -39,9 +41,20 @@ class ShardReads:
 
     def get(self, peer: Peer, request: int, message: Get) -> None:
         self.count += 1
+        if len(message.keys) > KEYS_AT_ONCE:
+            self._get_many(peer, request, message.keys, self._view(peer, message.epoch), [])
+            return
         now = not message.epoch and self.shown is None
         get = self._store.get if now else self._view(peer, message.epoch).get
         peer.send(Values([get(key) for key in message.keys]), request)
+
+    def _get_many(self, peer: Peer, request: int, keys: list[bytes], view: View, found: list[Stored | None]) -> None:
+        """Some of the keys now, the others when others have been answered."""
+        found += view.get_many(keys[len(found) : len(found) + KEYS_AT_ONCE])
+        if len(found) == len(keys):
+            peer.send(Values(found), request)
+        elif not peer.lost:
+            asyncio.get_running_loop().call_soon(self._get_many, peer, request, keys, view, found)
 
     def scan(self, peer: Peer, request: int, message: Scan) -> None:
         self.count += 1

@@ -174,7 +174,9 @@ async def _sweep(worker: Worker) -> None:
     while True:
         await asyncio.sleep(SWEEP_CHECK_S)
         version, tables = worker.catalog_version, worker.epochs.tables
-        if version != swept and worker.epochs.idle and tables is worker.epochs.tables and worker.store.can_delete:
+        # What a large transaction has written comes late.
+        is_free = worker.epochs.idle and worker.store.can_delete and not worker.store.is_moving
+        if version != swept and is_free and tables is worker.epochs.tables:
             for _ in sweep(worker.store, tables, worker.next_table_id):
                 await asyncio.sleep(SWEEP_PAUSE_S)
             swept = version

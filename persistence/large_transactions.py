@@ -41,7 +41,8 @@ class LargeTransactions:
         self._database = database
         self.overlays: Overlays = ()
         self._moving: tuple[Overlay, Iterator[list[bytes]]] | None = None
-        self._recover(prepared)
+        self._prepared = prepared
+        self._recover()
 
     # --- parts
 
@@ -150,7 +151,7 @@ class LargeTransactions:
 
     # --- after a restart
 
-    def _recover(self, prepared: TransactionId | None) -> None:
+    def _recover(self) -> None:
         marks = [
             (int.from_bytes(version, "big"), _transaction(name))
             for name, version in self._stored(_MARK)
@@ -162,9 +163,14 @@ class LargeTransactions:
                 if overlay.epoch < epoch and key in overlay.writes.values:
                     overlay.superseded[key] = epoch
         self.overlays = tuple(overlays)
-        kept = {_part_key(name) for _, name in marks} | ({_part_key(prepared)} if prepared is not None else set())
+
+    def discard_others(self) -> None:
+        """After a restart: parts go whose transactions were neither committed nor prepared."""
+        kept = {_part_key(overlay.transaction) for overlay in self.overlays}
+        if self._prepared is not None:
+            kept.add(_part_key(self._prepared))
         gone = [key for key in self._keys(_PART) if key[:-_NUMBER_BYTES] not in kept]
-        if gone:  # else nothing is written, for which there may be no room
+        if gone:
             batch = self._database.batch()
             for key in gone:
                 batch.delete(key)

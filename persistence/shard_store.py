@@ -71,6 +71,8 @@ class ShardStore:
             self._counters = Counters(self._load_counters(), self._persist_counter)
             prepared = self.prepared()
             self._large = LargeTransactions(self._database, None if prepared is None else prepared.large)
+            if self.shadow is None:
+                self._large.discard_others()
             self._overlays_changed()
         except BaseException:
             self.abort()

@@ -165,3 +165,19 @@ def test_a_row_that_a_commit_is_about_to_change_is_given_to_nobody_before_it_has
     assert not shard.done
     shard.locks.release(commit)
     assert shard.done == {"a": None}
+
+
+def test_many_keys_are_let_go_some_at_a_time() -> None:
+    shard = Shard()
+    shard.lock("a", "klmno")
+    shard.lock("b", "o")
+    shard.lock("c", "k")
+    assert shard.locks.release(owner("a"), 2)
+    assert shard.done == {"a": None, "b": None} and len(shard.locks) == 4
+    assert shard.blocks("d", writes="l") == b"l" and shard.blocks("d", writes="n") is None
+    assert shard.locks.release(owner("a"), 2) and not shard.locks.release(owner("a"), 2)
+    assert shard.done == {"a": None, "b": None, "c": None}
+    assert not shard.locks.release(owner("a"), 2)
+    shard.release("b")
+    shard.release("c")
+    assert len(shard.locks) == 0
