@@ -16,8 +16,8 @@ from dataflow.arrangement import Arrangement
 from dataflow.sorted_rows import OrderedRows, Tie
 
 SAMPLE_KEYS = 128
-SAMPLE_ITEMS = 512
-"""Of a longer list, or a key with more rows, only some are looked at."""
+SAMPLE_ITEMS, SAMPLE_ITEMS_MIN = 512, 8
+"""Of a longer list, or a key with more rows, only some are looked at: the more keys, the fewer of each."""
 FEW_KEYS = 16
 """With no more keys than this, how many rows they have counts too."""
 INDEX_BYTES, MARK_BYTES = 45, 50
@@ -37,27 +37,28 @@ def _share(value: object, held: int) -> float:
     return (size + 15 & ~15) / max(references, 1)
 
 
-def deep_bytes(value: Any, held: int = 2) -> float:
-    """The bytes of an index entry with everything in it."""
+def deep_bytes(value: Any, held: int = 2, items: int = SAMPLE_ITEMS) -> float:
+    """The bytes of an index entry with everything in it; of what is in a list or dictionary, `items` are looked at."""
     total = _share(value, held + 1)
     if isinstance(value, tuple | list):
-        step = len(value) // SAMPLE_ITEMS or 1
+        step = len(value) // (items if isinstance(value, list) else SAMPLE_ITEMS) or 1  # the columns of a row differ
         inside = 0.0
         for each in islice(value, 0, None, step):
-            inside += deep_bytes(each)
+            inside += deep_bytes(each, 2, items)
         total += inside if step == 1 else inside * len(value) / -(-len(value) // step)
     elif isinstance(value, dict):
-        step = len(value) // SAMPLE_ITEMS or 1
+        step = len(value) // items or 1
         inside = 0.0
         for key, each in islice(value.items(), 0, None, step):
-            inside += deep_bytes(key, 3) + deep_bytes(each, 3)
+            inside += deep_bytes(key, 3, items) + deep_bytes(each, 3, items)
         total += inside if step == 1 else inside * len(value) / -(-len(value) // step)
         if isinstance(value, OrderedRows):
-            total += sum(deep_bytes(each.blocks) + deep_bytes(each.starts) for each in value.orders.values())
+            for each in value.orders.values():
+                total += deep_bytes(each.blocks, 2, items) + deep_bytes(each.starts, 2, items)
     elif isinstance(value, Tie):
-        total += deep_bytes(value.row)
+        total += deep_bytes(value.row, 2, items)
     elif isinstance(value, OrderedBag):
-        total += deep_bytes(value.counts) + (sys.getsizeof(value.entries) if value.counts else 0)
+        total += deep_bytes(value.counts, 2, items) + (sys.getsizeof(value.entries) if value.counts else 0)
     return total
 
 
@@ -94,7 +95,8 @@ class Meter:
 
     def _measure(self, arrangement: Arrangement, count: int) -> float:
         total, sampled = 0.0, 0
+        items = max(SAMPLE_ITEMS_MIN, SAMPLE_ITEMS // count)
         for key in list(islice(arrangement.index, 0, None, max(1, count // SAMPLE_KEYS))):
-            total += deep_bytes(key, 3) + deep_bytes(arrangement.index[key], 1)
+            total += deep_bytes(key, 3) + deep_bytes(arrangement.index[key], 1, items)
             sampled += 1
         return total / sampled

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import random
+import sys
+
+import pytest
+
 from backend.bench.dataflow import STORIES_WITH_VOTE_COUNT, VOTE_COUNT, Stories
-from dataflow.arrangement import Arrangement
+from dataflow import memory
+from dataflow.arrangement import Arrangement, Kind
 from dataflow.engine import Engine, View
 from dataflow.eviction import Evictor
 from dataflow.node import Aggregate, Base
@@ -79,3 +85,16 @@ def test_keys_leave_in_the_order_of_their_last_reads() -> None:
     while len(index) > 2:
         engine.enforce(engine.measure().total_bytes - 1)
     assert set(index) == {3, 1}
+
+
+def test_many_keys_with_many_rows_are_measured_by_few_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance, looked_at = random.Random(1), []
+    arrangement = Arrangement((0,), Kind.BAG, lambda row: row[0], "rows")
+    for key in range(1000):
+        rows = range(chance.randrange(400))
+        arrangement.index[key] = {(key, n, f"row {1000 * key + n}", "x" * chance.randrange(40)): 1 for n in rows}
+    exact = sum(memory.deep_bytes(key, 3, sys.maxsize) + memory.deep_bytes(rows, 2, sys.maxsize) for key, rows in arrangement.index.items())
+    share = memory._share
+    monkeypatch.setattr(memory, "_share", lambda value, held: looked_at.append(1) or share(value, held + 1))
+    assert memory.Meter().mean(arrangement) * 1000 == pytest.approx(exact, rel=0.15)
+    assert len(looked_at) < 20_000, "it would hold a worker's loop"
