@@ -143,7 +143,7 @@ def line_of(report: FileReport) -> str:
     counts = report.counts
     figures = ", ".join(f"{counts[kind]} {kind}" for kind in Kind if counts[kind])
     note = f"  ({report.skipped})" if report.skipped else ""
-    return f"{report.name:<36}{figures}  {report.seconds:.0f} s{note}"
+    return f"{report.name:<36} {figures}  {report.seconds:.0f} s{note}"
 
 
 def share_same(counts: Counter[Kind]) -> float:
