@@ -98,10 +98,14 @@ def start(data: Path, *options: str) -> MillraceServer:
 
 
 def victims(server: MillraceServer) -> dict[str, int]:
-    """A process id of every kind of process, by name."""
-    status = server.status()
-    found = {each["name"]: each["process"] for each in status["processes"] if each["process"]}
-    found |= {f"worker-{each['shard']}": each["process"] for each in status["shards"] if "process" in each}
+    """A process id of every kind of process, by name, once there is a launcher: one that was killed leaves no sign until it is back."""
+    deadline = time.monotonic() + 60
+    found: dict[str, int] = {}
+    while "launcher" not in found:
+        assert time.monotonic() < deadline, server.logs()
+        status = server.status()
+        found = {each["name"]: each["process"] for each in status["processes"] if each["process"]}
+        found |= {f"worker-{each['shard']}": each["process"] for each in status["shards"] if "process" in each}
     launcher = psutil.Process(found["launcher"])
     return found | dict(
         [("spark-jvm", child.pid) for child in launcher.children() if child.name() == "java"][:1]
