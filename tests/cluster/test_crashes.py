@@ -149,7 +149,7 @@ def test_nothing_acknowledged_is_lost_in_twenty_kills(tmp_path: Path) -> None:
 
 
 def test_reads_of_other_shards_go_on_while_a_worker_is_down(tmp_path: Path) -> None:
-    server = start(tmp_path / "data")
+    server = start(tmp_path / "data", "--watchdog-s=0")  # which would replace the worker
     try:
         with server.connect("d") as connection, connection.cursor() as cursor:
             values = ", ".join(f"({n}, 0, {n}, 0, 'x')" for n in range(1, 41))
