@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from backend.garbage import Garbage
 from backend.hosted_view import HostedView
+from backend.hung_views import HungViews
 from backend.messages import AddView
 from backend.shared_memory.segment import SegmentNames
 from backend.table_use import TableChanges
@@ -57,6 +58,11 @@ class FollowedViews:
     def keep_idle(self, seconds: float) -> None:
         """Views that nobody has used for so long go."""
         self._host.idle_s = seconds
+
+    def watch(self, hung: HungViews) -> None:
+        """Leave the names of views that hang for a successor, and set aside those that a predecessor has left."""
+        self._host.hung = hung.names
+        hung.watch(lambda: self._host.views)
 
     @property
     def idle_s(self) -> float:

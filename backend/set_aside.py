@@ -1,7 +1,8 @@
 """Views that cannot be maintained: which are to blame when an epoch cannot be followed, and what is told of them.
 
 A view that fails takes nobody else with it: it is set aside, its query is evaluated from then on, and `millrace.views` says why.
-It stays aside until a definition of what it reads changes, or the worker starts again.
+It stays aside until a definition of what it reads changes, or the worker starts again. `backend.hung_views` remembers
+those that did not fail but never ended.
 """
 
 from __future__ import annotations
@@ -28,6 +29,13 @@ TRIED_ROWS_MAX = 20_000
 REASON_LENGTH_MAX = 500
 
 log = logging.getLogger(__name__)
+
+
+class HeldUp(Exception):
+    """A view's code ran when the worker before this one stood still."""
+
+    def __init__(self) -> None:
+        super().__init__("the worker stood still while it ran this view's code, and was ended")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +83,7 @@ def to_blame(
 
 def severity(error: BaseException) -> int:
     """Values that do not fit are no fault of this program."""
-    return logging.WARNING if isinstance(error, MillraceError | OutOfMemory) else logging.ERROR
+    return logging.WARNING if isinstance(error, MillraceError | OutOfMemory | HeldUp) else logging.ERROR
 
 
 def _tried(hosted: HostedView, source: TableSource) -> Exception | None:
@@ -100,12 +108,18 @@ def _raised(trace: TracebackType | None, views: Mapping[bytes, HostedView]) -> s
     while trace is not None:
         spaces.append(id(trace.tb_frame.f_globals))
         trace = trace.tb_next
+    users = code_users(views)
+    return next((users[space] for space in reversed(spaces) if space in users), set())
+
+
+def code_users(views: Mapping[bytes, HostedView]) -> dict[int, set[bytes]]:
+    """The views that generated functions belong to, by the identity of the functions' globals."""
     users: dict[int, set[bytes]] = {}
     for name, hosted in views.items():
         for operator in _below(hosted.view.operator):
-            for function in operator.updates.values():
+            for function in list(operator.updates.values()):
                 users.setdefault(id(getattr(function, "__globals__", None)), set()).add(name)
-    return next((users[space] for space in reversed(spaces) if space in users), set())
+    return users
 
 
 def _below(operator: Operator) -> list[Operator]:

@@ -20,7 +20,7 @@ from dataclasses import replace
 import msgspec
 
 from backend.hosted_view import HostedView, status_of
-from backend.set_aside import SetAside, reason_of, severity, to_blame
+from backend.set_aside import HeldUp, SetAside, reason_of, severity, to_blame
 from backend.shared_memory.publication import Edited, Publisher
 from backend.shared_memory.segment import SegmentNames
 from backend.table_use import TableChanges, TableUse
@@ -64,10 +64,7 @@ class ViewHost:
         names: SegmentNames | None = None,
         runner: Runner | None = None,
     ) -> None:
-        """With `names`, views are shared with other processes of this machine.
-
-        With `runner`, what takes long to fill is filled there, else at once.
-        """
+        """With `names`, views are shared on this machine; with `runner`, what takes long to fill is filled there."""
         self._fills = None if runner is None else Fills(runner, self._state, self._finish, self._fail)
         self._store = store
         self._names = names
@@ -78,10 +75,10 @@ class ViewHost:
         self.memory = MemoryReport(0, 0, 0, False)
         """What the views took when it was last looked at."""
         self._refused: dict[bytes, SetAside] = {}
+        self.hung: frozenset[bytes] = frozenset()  # see `backend.hung_views`
         self._origins: dict[bytes, tuple[tuple[str, ...], frozenset[int], float]] = {}
         """(named views, their ids, since) of those that are being added."""
-        self.idle_s = math.inf
-        """Views that nobody has used for so long go, unless they read named ones."""
+        self.idle_s = math.inf  # views that nobody has used for so long go, unless they read named ones
         self._is_writing = False
         self._start_anew()
 
@@ -148,6 +145,8 @@ class ViewHost:
     ) -> bool:
         """Have the view, or begin to fill it; False if it is refused."""
         try:
+            if name in self.hung:
+                raise HeldUp
             with self._engine.spending(budget):
                 made = self._engine.add_view(*view)
         except OverBudget:

@@ -18,6 +18,7 @@ import uvloop
 
 from backend.data_directory import close_umask
 from backend.heartbeat import Heartbeat
+from backend.hung_views import HungViews
 from backend.messages import SetTables
 from backend.process_log import configure_logging
 from backend.refusing_worker import RefusingWorker
@@ -86,6 +87,7 @@ async def _serve(shard: int, deployment: Deployment) -> None:
         shard, deployment.shard_count, store, deployment.memory_bytes // deployment.shard_count, names
     )
     worker.views.keep_idle(deployment.idle_view_s)
+    worker.views.watch(HungViews(folder.parent / f"{shard}.hung-views"))
     server, port = await worker.serve(own_address(deployment.internal_host), deployment.secret_bytes)
     registry = Registry(deployment.zookeeper, deployment.root, deployment.secret_bytes)
     await asyncio.to_thread(registry.start, 60.0)
