@@ -30,7 +30,8 @@ from backend.worker_process import run_worker
 
 TASK_FAILURES_MAX = 1_000_000_000
 GATEWAY_CHECK_S = 0.2
-SOCKET_FOLDER_BYTES_MAX = 107 - len("/.00000000-0000-0000-0000-000000000000.sock")
+SOCKET_FOLDER_BYTES_MAX = 60
+"""Spark refuses a longer name: with that of the socket it has to fit into 107 bytes."""
 
 log = logging.getLogger(__name__)
 
