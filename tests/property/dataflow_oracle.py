@@ -15,6 +15,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 
 from dataflow.expression import Call, Column, Expression, Literal
+from dataflow.group_concat import concatenated
 from dataflow.node import (
     Aggregate,
     AggregateFunction,
@@ -184,7 +185,7 @@ def aggregate(function: AggregateFunction, rows: list[Row]) -> Value:
             shown = [text for text, _ in listed]
             if function.distinct:
                 shown = list({compared(text): text for text in reversed(shown)}.values())[::-1]
-            return function.separator.join(shown)[: function.length_max] if shown else None  # type: ignore[arg-type]
+            return concatenated(shown, function.separator, function.bytes_max) if shown else None  # type: ignore[arg-type]
     raise AssertionError(function)
 
 
