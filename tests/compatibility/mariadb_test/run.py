@@ -133,8 +133,11 @@ def _compare(name: str, options: Options) -> FileReport:
 
 
 def compare_files(names: Sequence[str], options: Options, processes: int) -> Iterator[FileReport]:
-    """The reports in the order in which they are done; each process has servers of its own."""
-    context = multiprocessing.get_context("fork")
+    """The reports in the order in which they are done; each process has servers of its own.
+
+    The processes are made anew: they fork themselves, and the one that asks may have threads that hold locks.
+    """
+    context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
         yield from pool.map(partial(_compare, options=options), names)
 

@@ -85,6 +85,7 @@ class EmbeddedMillrace:
         self._process = context.Process(target=_serve, args=(self.folder, far))
         self._process.start()
         if not near.poll(START_TIMEOUT_S):
+            self.stop()
             raise RuntimeError("millrace did not start")
         self.address = Address("127.0.0.1", near.recv(), None, (NAMES, MOMENT))
 
