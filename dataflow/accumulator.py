@@ -26,7 +26,6 @@ from dataflow.errors import Unsupported
 from dataflow.functions.arithmetic import divide_decimal
 from dataflow.node import AggregateFunction
 from dataflow.ordering import entry_key, order_source
-from dataflow.result_limits import DIVISION_DIGITS
 from dataflow.sorting import sort_in_pieces
 from dataflow.source import Source
 from dataflow.types import INTEGERS, REALS, Kind, SqlType
@@ -111,10 +110,10 @@ def _exact_sum(total: Any, count: int, scale: int) -> Decimal | None:
     return _rounded(total, scale) if count else None
 
 
-def _exact_average(total: Any, count: int, scale: int) -> Decimal | None:
+def _exact_average(total: Any, count: int, scale: int, added: int) -> Decimal | None:
     if not count:
         return None
-    average = divide_decimal(total, count, max(DIVISION_DIGITS, scale))
+    average = divide_decimal(total, count, added)
     assert average is not None
     return _WIDE.quantize(average, Decimal(1).scaleb(-scale))
 
@@ -226,7 +225,8 @@ def _sum(function: AggregateFunction) -> Accumulator:
 
     def result(code: Source, slots: Slots) -> str:
         if exact:
-            finish = f"{code.constant(_exact_average if average else _exact_sum)}({{}}, {{}}, {function.type.scale})"
+            added = f", {function.type.scale - argument.scale}" if average else ""
+            finish = f"{code.constant(_exact_average if average else _exact_sum)}({{}}, {{}}, {function.type.scale}{added})"
         else:
             finish = f"{code.constant(_float_average if average else _float_sum)}({{}}, {{}})"
         if function.distinct:

@@ -20,7 +20,6 @@ from dataflow.errors import Unsupported
 from dataflow.expression import Expression, Literal
 from dataflow.functions import call
 from dataflow.functions.arithmetic import divide_decimal
-from dataflow.result_limits import DIVISION_DIGITS
 from dataflow.types import INT, NUMBERS, REALS, Kind, SqlType, Value
 
 EXACT = Context(prec=120, rounding=ROUND_HALF_UP)
@@ -58,12 +57,11 @@ class CountRows:
 
 
 class ExactSum:
-    """SUM and AVG of integers and decimals; `divide` makes it the average."""
+    """SUM of integers and decimals, or AVG, which divides with so many `added` digits."""
 
-    def __init__(self, type_: SqlType, divide: bool) -> None:
-        self.scale = type_.scale
+    def __init__(self, type_: SqlType, added: int | None) -> None:
         self.quantum = Decimal(1).scaleb(-type_.scale)
-        self.divide = divide
+        self.added = added
         self.count = 0
         self.total: int | Decimal = 0
 
@@ -76,8 +74,8 @@ class ExactSum:
         if not self.count:
             return None
         total = Decimal(self.total)
-        if self.divide:
-            total = divide_decimal(total, self.count, max(DIVISION_DIGITS, self.scale)) or total
+        if self.added is not None:
+            total = divide_decimal(total, self.count, self.added) or total
         return EXACT.quantize(total, self.quantum)
 
 
@@ -240,7 +238,8 @@ def _plain(aggregate: Aggregate, argument: Expression) -> Callable[[], Accumulat
         return Count
     if function in ("sum", "avg"):
         divide = function == "avg"
-        return (lambda: FloatSum(divide)) if type_.kind in REALS else (lambda: ExactSum(type_, divide))
+        added = type_.scale - argument.type.scale if divide else None
+        return (lambda: FloatSum(divide)) if type_.kind in REALS else (lambda: ExactSum(type_, added))
     if function in ("min", "max"):
         key = extreme_key(argument.type) or _itself
         return lambda: Extreme(key, function == "max")
