@@ -31,6 +31,10 @@ SQL_MODE = "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTIO
 """What the files are written for; MySQL's default has ONLY_FULL_GROUP_BY besides."""
 ROUNDING = "SET sql_mode = CONCAT(@@sql_mode, ',TIME_ROUND_FRACTIONAL')"
 """MySQL rounds fractions of a second, MariaDB cuts them unless told so."""
+MODES_OF_MARIADB = frozenset({
+    "TIME_ROUND_FRACTIONAL", "EMPTY_STRING_IS_NULL", "SIMULTANEOUS_ASSIGNMENT", "IGNORE_BAD_TABLE_OPTIONS", "NO_AUTO_CREATE_USER",
+    "NO_KEY_OPTIONS", "NO_TABLE_OPTIONS", "NO_FIELD_OPTIONS", "POSTGRESQL", "ORACLE", "MSSQL", "DB2", "MAXDB", "MYSQL323", "MYSQL40",
+})  # fmt: skip
 MOMENT = "SET timestamp = 1700000000"
 NAMES = "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci"
 OWN_DATABASES = frozenset({b"mysql", b"information_schema", b"performance_schema", b"sys", b"millrace"})
