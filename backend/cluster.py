@@ -28,6 +28,7 @@ from backend.messages import (
     Scan,
     UnknownView,
 )
+from backend.misses import Misses
 from backend.recorded_views import RecordedViews
 from backend.sharded_views import ShardedViews
 from backend.shared_view import SharedViews
@@ -62,6 +63,8 @@ class Cluster(Connections):
         self.recorded = RecordedViews()
         self._sharded = ShardedViews(shard_count, self.ask_now)
         self.shared = SharedViews(None if shard_count == 1 else self._sharded)
+        if shard_count == 1:
+            self.shared.missed_keys = Misses(lambda: self._peers.get(0), self.shared.learn)
 
     def _shard_lost(self, shard: int) -> None:
         self._sharded.forget(shard)

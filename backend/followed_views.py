@@ -119,6 +119,9 @@ class FollowedViews:
     def lookup_shared(self, name: bytes, keys: bytes, part: EncodedRange | None) -> tuple[list[bytes], str] | None:
         return None if self.is_busy else self._host.lookup_shared(name, keys, part)
 
+    def lookup_each(self, name: bytes, keys: bytes) -> tuple[list[bytes | None], str] | None:
+        return None if self.is_busy else self._host.lookup_each(name, keys)
+
     def tables_changed(self, versions: Mapping[int, int]) -> None:
         self.when_free(lambda: self._host.tables_changed(versions))
 

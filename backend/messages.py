@@ -1,12 +1,13 @@
 """Everything that processes of one cluster say to each other over TCP.
 
-A message is a frozen value; its place in `MESSAGES` is its number on the wire, and msgspec
+A message is a frozen value; its place in `Message` is its number on the wire, and msgspec
 checks every field when it decodes. The epoch messages are those of `dataflow`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 from backend.lock_messages import (
     BreakWait,
@@ -16,6 +17,7 @@ from backend.lock_messages import (
     OwnerWaits,
     RowLocked,
 )
+from backend.miss_messages import FoundEach, LookupEach
 from backend.session_messages import AdapterAnswers, AdapterJoined, AskAdapters, LockAnswer, LockRequest
 from backend.sharded_view_messages import BundleSent, FoundAt, LookupAt, ViewsUsed
 from backend.view_messages import HostedViews
@@ -328,70 +330,8 @@ Message = (
     | FoundAt
     | BundleSent
     | StagePart
+    | LookupEach
+    | FoundEach
 )
 
-MESSAGES: tuple[type[Message], ...] = (
-    Failed,
-    Done,
-    Get,
-    Values,
-    Scan,
-    Scanned,
-    EndScan,
-    Allocate,
-    Allocated,
-    SetTables,
-    AddView,
-    Lookup,
-    Found,
-    UnknownView,
-    AskEpoch,
-    ReadableEpoch,
-    HoldEpoch,
-    ReleaseEpoch,
-    AskStatus,
-    ShardStatus,
-    Stop,
-    Define,
-    ChangeAccounts,
-    Defined,
-    AskLeading,
-    NotLeading,
-    Stage,
-    Inquire,
-    Committed,
-    Conflict,
-    StaleSchema,
-    Withdrawn,
-    ShardJoined,
-    EpochWanted,
-    TransactionWithdrawn,
-    EpochPrepared,
-    EpochDecided,
-    EpochClosed,
-    ViewsFailed,
-    EpochLanded,
-    ResetViews,
-    ShardWelcomed,
-    OpenEpoch,
-    CloseEpoch,
-    ForgetDecisions,
-    LockRequest,
-    LockAnswer,
-    AdapterJoined,
-    AskAdapters,
-    AdapterAnswers,
-    LockRows,
-    LockedRows,
-    EndLocks,
-    RowLocked,
-    OwnerWaits,
-    BreakWait,
-    AskViews,
-    HostedViews,
-    LookupAt,
-    ViewsUsed,
-    FoundAt,
-    BundleSent,
-    StagePart,
-)
+MESSAGES: tuple[type[Message], ...] = get_args(Message)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from backend.misses import Misses
 from backend.sharded_views import ShardedReader, ShardedViews
 from backend.shared_memory.ordered_entries import RangeReader
 from backend.shared_memory.reader import SharedViewReader
@@ -32,6 +33,8 @@ class SharedViews:
         self._readers: dict[bytes, SharedViewReader] = {}
         self._range_readers: dict[bytes, tuple[SharedViewReader, RangeReader]] = {}
         self._elsewhere: set[str] = set()
+        self.missed_keys: Misses | None = None
+        """Where the worker is asked for keys that are not here, if somebody can be called back with them."""
         self.hits = 0
         self.misses = 0
 

@@ -84,6 +84,7 @@ class Peer(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._outgoing: list[bytes] = []
         self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._later: dict[int, Callable[[Any], None]] = {}
         # Our requests and theirs share the connection: who listens takes even ids, the other odd ones.
         self._next_request = 1 if strangers is None else 2
         self._loop = asyncio.get_running_loop()
@@ -128,6 +129,9 @@ class Peer(asyncio.Protocol):
             if not future.done():
                 future.set_exception(error)
                 future.exception()
+        later, self._later = self._later, {}
+        for then in later.values():
+            then(None)
         if self._proven and self._on_lost is not None:
             self._on_lost(self)
         self._transport = None  # which refers to this one
@@ -174,6 +178,12 @@ class Peer(asyncio.Protocol):
             if end - start < length:
                 break
             position = start + length
+            later = self._later.pop(request, None)
+            if later is not None:
+                with memoryview(buffer) as view:
+                    answer = _DECODERS[number].decode(view[start:position])
+                later(answer)
+                continue
             future = self._waiting.pop(request, None) if request else None
             try:
                 with memoryview(buffer) as view:
@@ -208,10 +218,27 @@ class Peer(asyncio.Protocol):
             self._loop.call_soon(self._flush)
         self._outgoing.append(encode_frame(request, message))
 
+    def send_now(self, message: Message, request: int) -> None:
+        """As `send`, at once unless something is to leave before it: for what is a turn's worth by itself."""
+        if self._outgoing or self._transport is None or self.lost:
+            self.send(message, request)
+        else:
+            self._transport.write(encode_frame(request, message))
+
     def _flush(self) -> None:
         outgoing, self._outgoing = self._outgoing, []
         if self._transport is not None and not self.lost:
             self._transport.write(outgoing[0] if len(outgoing) == 1 else b"".join(outgoing))
+
+    def ask_later(self, message: Message, then: Callable[[Any], None]) -> None:
+        """Send a request; `then` is called with its answer, whatever that is, or None if the connection is lost."""
+        if self._transport is None or self.lost:
+            then(None)
+            return
+        request = self._next_request
+        self._next_request += 2
+        self._later[request] = then
+        self.send_now(message, request)
 
     async def ask(self, message: Message) -> Any:
         """Send a request and wait for its answer; raises what the other side failed with."""

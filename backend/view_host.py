@@ -192,9 +192,7 @@ class ViewHost:
 
     def tables_changed(self, versions: Mapping[int, int]) -> None:
         """Drop the views over tables, or named views, that were changed or dropped."""
-        stale = {
-            table_id for table_id in self._use if versions.get(table_id) != self._source.version(table_id)
-        }
+        stale = {table_id for table_id in self._use if versions.get(table_id) != self._source.version(table_id)}
         names = {name for name, hosted in self.views.items() if hosted.tables & stale or not hosted.named <= versions.keys()}
         names |= {name for name, (_, named, _) in self._origins.items() if not named <= versions.keys()}
         self._refused = {name: each for name, each in self._refused.items() if each.is_current(versions)}
@@ -244,20 +242,22 @@ class ViewHost:
         if isinstance(error, OutOfMemory):
             self.views[fill.name].too_large.update(fill.keys)
 
-    def _fill(self, name: bytes, hosted: HostedView, keys: Sequence[Row]) -> list[Key] | None:
-        """Have these keys, as index keys; None if there is no room for them. Raises StillFilling if it takes longer."""
+    def _fill(self, name: bytes, hosted: HostedView, keys: Sequence[Row], patient: bool = True) -> list[Key] | None:
+        """Have these keys, as index keys; None if there is no room for them. If it takes longer, StillFilling, or None without `patient`."""
         view, kept = hosted.view, hosted.view.arrangement.index
         wanted = [view.index_key(values) for values in keys]
-        for fill in self._under_way():
-            if fill.name == name and not fill.keys.isdisjoint(wanted):
-                raise StillFilling(fill)
-        if not hosted.too_large.isdisjoint(wanted):
+        filling = [fill for fill in self._under_way() if fill.name == name and not fill.keys.isdisjoint(wanted)]
+        if filling and patient:
+            raise StillFilling(filling[0])
+        if filling or not hosted.too_large.isdisjoint(wanted):
             return None
         before = len(kept)
         try:
             with self._engine.spending(self._budget()):
                 self._engine.fill(view, wanted)
         except OverBudget:
+            if not patient:
+                return None
             missing = [key for key in wanted if key not in kept]
             fill = self._begin(name, (view.node, view.key, view.order), missing, hosted.tables)
             raise StillFilling(fill) from None
@@ -282,9 +282,12 @@ class ViewHost:
         With `part`, only the rows in that range.
         """
         hosted = self.views.get(name)
-        if hosted is None:
-            return None
-        return self._reading.lookup(self._engine, name, hosted, keys, part)
+        return None if hosted is None else self._reading.lookup(self._engine, name, hosted, keys, part)
+
+    def lookup_each(self, name: bytes, keys: bytes) -> tuple[list[bytes | None], str] | None:
+        """As `lookup_shared` for keys that have nothing to do with each other: None for those that take long."""
+        hosted = self.views.get(name)
+        return None if hosted is None else self._reading.lookup_each(self._engine, name, hosted, keys)
 
     # --- epochs
 

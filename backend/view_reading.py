@@ -17,12 +17,12 @@ from dataflow.types import Row
 
 MANY_KEYS = 64
 
-Fill = Callable[[bytes, HostedView, Sequence[Row]], list[Key] | None]
+Fill = Callable[[bytes, HostedView, Sequence[Row], bool], list[Key] | None]
 _encode = msgspec.msgpack.Encoder().encode
 
 
 class ViewReading:
-    """`fill` has keys filled and gives their index keys, None if there is no room for them."""
+    """`fill` has keys filled and gives their index keys, None if there is no room for them, or it takes long and one is not patient."""
 
     def __init__(self, publisher: Publisher, fill: Fill) -> None:
         self._publisher = publisher
@@ -37,6 +37,19 @@ class ViewReading:
         if is_packed(keys):
             return self._lookup_numbers(engine, name, hosted, unpacked(keys))
         return self._lookup(engine, name, hosted, hosted.keys.decode(keys))
+
+    def lookup_each(self, engine: Engine, name: bytes, hosted: HostedView, keys: bytes) -> tuple[list[bytes | None], str]:
+        """As `lookup`, of keys that have nothing to do with each other: None for one that takes long to fill."""
+        return self._show_each(engine, name, hosted, hosted.keys.decode(keys))
+
+    def _show_each(self, engine: Engine, name: bytes, hosted: HostedView, wanted: list[Row]) -> tuple[list[bytes | None], str]:
+        found = self._show(engine, name, hosted, wanted, patient=False)
+        if found is not None:
+            return list(found[0]), found[1]
+        if len(wanted) == 1:
+            return [None], ""
+        each = [self._show_each(engine, name, hosted, [key]) for key in wanted]
+        return [rows for [rows], _ in each], max([file for _, file in each])
 
     def _lookup_numbers(self, engine: Engine, name: bytes, hosted: HostedView, numbers: Array) -> tuple[list[bytes], str] | None:
         """The rows of all these keys in one list of lists."""
@@ -59,9 +72,11 @@ class ViewReading:
             return shown
         return self._show(engine, name, hosted, wanted)
 
-    def _show(self, engine: Engine, name: bytes, hosted: HostedView, wanted: list[Row]) -> tuple[list[bytes], str] | None:
+    def _show(
+        self, engine: Engine, name: bytes, hosted: HostedView, wanted: list[Row], patient: bool = True
+    ) -> tuple[list[bytes], str] | None:
         """The rows of these keys, which are from now on in shared memory, if the view is."""
-        filled = self._fill(name, hosted, wanted)
+        filled = self._fill(name, hosted, wanted, patient)
         if filled is None:
             return None
         arrangement = hosted.view.arrangement
@@ -75,7 +90,7 @@ class ViewReading:
     ) -> tuple[list[bytes], str] | None:
         """The rows of each key that are in the range, touching no others."""
         view = hosted.view
-        if self._fill(name, hosted, keys) is None:
+        if self._fill(name, hosted, keys, True) is None:
             return None
         payloads = []
         for values in keys:

@@ -31,7 +31,6 @@ from backend.messages import (
     AskViews,
     Done,
     EndScan,
-    Found,
     Get,
     HoldEpoch,
     Lookup,
@@ -42,6 +41,7 @@ from backend.messages import (
     Stop,
     UnknownView,
 )
+from backend.miss_messages import LookupEach
 from backend.row_lock_service import RowLockService
 from backend.session_messages import AdapterJoined, AskAdapters, LockRequest
 from backend.session_services import SessionServices
@@ -50,6 +50,7 @@ from backend.shared_memory.segment import SegmentNames
 from backend.table_use import TableChanges
 from backend.transport import Peer, failure, listen
 from backend.view_filling import StillFilling, ThreadRunner
+from backend.view_lookups import ViewLookups
 from backend.worker_status import shard_status
 from dataflow.coordinator import Coordinator
 from dataflow.epoch_effects import (
@@ -79,7 +80,7 @@ from dataflow.errors import Condition, InvalidStatement, MillraceError
 from persistence.counters import EPOCH_COUNTER
 from persistence.shard_store import ShardStore
 
-WAITING_FOR_CERTAINTY = (Get, Scan, HoldEpoch, Lookup, Inquire, LockRows)
+WAITING_FOR_CERTAINTY = (Get, Scan, HoldEpoch, Lookup, LookupEach, Inquire, LockRows)
 FROM_COORDINATOR = get_args(ToShard)
 FROM_SHARDS = (*get_args(ToCoordinator), OwnerWaits)
 
@@ -125,6 +126,7 @@ class Worker:
         self.holds = LoopHolds()
         self._transactions = 0
         self._reads = ShardReads(store)
+        self._lookups = ViewLookups(self.views, self._reads)
         self._handlers: dict[type, Callable[[Peer, int, Any], None]] = {
             Stage: self._stage,
             StagePart: self._stage_part,
@@ -139,7 +141,8 @@ class Worker:
             Allocate: self._allocate,
             SetTables: self._set_tables,
             AddView: self._add_view,
-            Lookup: self._lookup,
+            Lookup: self._lookups.lookup,
+            LookupEach: self._lookups.lookup_each,
             AskEpoch: self._questions.ask,
             AskStatus: self._status,
             AskViews: self._ask_views,
@@ -261,11 +264,6 @@ class Worker:
             self._views_waiting.append((peer, request, message))
             return
         peer.send(Done() if self.views.add(message, self.epochs.tables) else UnknownView(), request)
-
-    def _lookup(self, peer: Peer, request: int, message: Lookup) -> None:
-        self._reads.count += 1
-        found = self.views.lookup_shared(message.view, message.keys, message.part)
-        peer.send(UnknownView() if found is None else Found(*found), request)
 
     def _status(self, peer: Peer, request: int, message: AskStatus) -> None:
         facts = self._transactions, self._reads, self.catalog_version, self._view_facts, self.holds.longest_ms

@@ -27,7 +27,7 @@ from mysql_adapter import packets
 from mysql_adapter.authentication import AccessDenied, make_nonce
 from mysql_adapter.charsets import collation_by_id
 from mysql_adapter.commands import Commands
-from mysql_adapter.framing import Disconnected, Packet, SequenceBroken
+from mysql_adapter.framing import Disconnected, Packet, SequenceBroken, frame
 from mysql_adapter.packets import CAN, MalformedPacket, TlsRequest
 from mysql_adapter.session import Session
 from mysql_adapter.shortcut_commands import ShortcutCommands
@@ -86,6 +86,7 @@ class Connection:
         self._in_command = False
         self._ends_after_command = False
         self._user_name = ""
+        self._shortcuts: ShortcutCommands | None = None
         self._nonce = make_nonce()
 
     # What the stream tells
@@ -117,18 +118,21 @@ class Connection:
     @property
     def is_waiting(self) -> bool:
         """No command is running."""
-        return not self._in_command
+        return not self._in_command and not self.stream.is_asked
 
     @property
     def is_idle(self) -> bool:
         """No command is running and nothing is uncommitted."""
-        return not self._in_command and (self.session is None or not self.session.in_transaction)
+        return self.is_waiting and (self.session is None or not self.session.in_transaction)
 
     def kill_query(self, reason: Condition = Condition.QUERY_INTERRUPTED) -> None:
         """Interrupt the running statement, if there is one."""
         if self._in_command and self._interruption is None and self._task is not None:
             self._interruption = reason
             self._task.cancel()
+        elif self.stream.is_asked and self._shortcuts is not None:
+            error = packets.error(reason.code, reason.sqlstate, reason.template)
+            self._shortcuts.give_up(frame(error, 1))
 
     def limit_time(self, seconds: float) -> None:
         """Interrupt the running statement after that time; 0 for never."""
@@ -182,7 +186,7 @@ class Connection:
             if self.session is not None:
                 self.session.close()
             # Nothing may be left for the garbage collector: it comes by numbers of objects, and a variable may have megabytes.
-            self.session = self._task = None
+            self.session = self._task = self._shortcuts = None
             self.stream.release()
 
     async def _login(self) -> None:
@@ -266,7 +270,7 @@ class Connection:
         commands = Commands(self)
         assert self.session is not None
         self.server.environment.query_log.connected(self.session)
-        shortcuts = ShortcutCommands(self.server.environment.shortcuts, self.session, stream.capabilities)
+        shortcuts = self._shortcuts = ShortcutCommands(self.server.environment.shortcuts, self.session, stream)
         pipelined = 0
         while True:
             packet = stream.take()

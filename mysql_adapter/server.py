@@ -159,6 +159,7 @@ class Server:
         for listener in self._listeners:
             listener.close()
         for connection in list(self.connections.values()):
+            connection.stream.ends_with_answer = connection.session is None or not connection.session.in_transaction
             if connection.is_idle:
                 connection.stream.close()
         try:

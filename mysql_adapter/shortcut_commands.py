@@ -3,6 +3,7 @@
 `answer` is called with what has just arrived on a connection that waits for a command. If
 that is one whole command whose answer is at hand (see `shortcuts`), its packets are returned
 and the session is left as if the command had been executed; otherwise nothing has happened.
+If what is missing can be asked for, LATER is returned and the stream is given the answer when it has come.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import struct
 from collections.abc import Callable
 from functools import lru_cache
 from time import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from mysql_mimic.types import ColumnType
 
+from backend.execution.instant import Found
 from controller.sql.number_runs import number_list
 from controller.sql.parameter_types import codes_of
 from controller.sql.template import reader as template_reader
@@ -23,6 +25,8 @@ from mysql_adapter.packets import Reader
 from mysql_adapter.parameters import INTEGERS, TEXTS, WireType, read_parameters, type_code
 from mysql_adapter.prepared import Prepared
 from mysql_adapter.shortcuts import Context, Parameters, Shortcut, Shortcuts
+from mysql_adapter.statement_limits import time_limit_s
+from mysql_adapter.stream import LATER, Later, PacketStream
 
 if TYPE_CHECKING:
     from mysql_adapter.session import Session
@@ -65,20 +69,29 @@ class PreparedShortcut:
 class ShortcutCommands:
     """Those of one connection. `session_changed` is to be called whenever a command was executed otherwise."""
 
-    __slots__ = ("_capabilities", "_context", "_database", "_session", "_shortcuts")
+    __slots__ = ("_asked", "_context", "_database", "_may_ask", "_session", "_shortcuts", "_stream")
 
-    def __init__(self, shortcuts: Shortcuts, session: Session, capabilities: int) -> None:
+    def __init__(self, shortcuts: Shortcuts, session: Session, stream: PacketStream) -> None:
         self._shortcuts = shortcuts
         self._session = session
         self._database = session.environment.database
-        self._capabilities = capabilities
+        self._stream = stream
         self._context: Context | None = None
+        self._may_ask = False
+        self._asked: _Asked | None = None
 
     def session_changed(self, session: Session) -> None:
         self._session = session
         self._context = None
+        # What may take only so long is executed, where it is interrupted in time.
+        self._may_ask = not time_limit_s(session, "")
 
-    def answer(self, data: bytes) -> bytes | None:
+    def give_up(self, answer: bytes) -> None:
+        """The command that is to be answered later gets this answer: it was interrupted."""
+        self._asked = None
+        self._stream.answer_later(answer)
+
+    def answer(self, data: bytes) -> bytes | Literal[Later.LATER] | None:
         # The number of the packet, which has to be 0, is the highest byte of this.
         if len(data) < 6 or int.from_bytes(data[:4], "little") != len(data) - 4:
             return None
@@ -87,15 +100,18 @@ class ShortcutCommands:
             return None
         context = self._context
         if context is None or context.catalog is not self._database.catalog:
-            context = self._context = self._shortcuts.context(self._session, self._capabilities)
+            context = self._context = self._shortcuts.context(self._session, self._stream.capabilities)
             if context is None:
                 return None
         try:
             found = self._execute(data, context) if command == EXECUTE else self._query(data, context)
         except Exception:
             return None  # it will come again where the command is executed, and be reported
-        if found is None:
-            return None
+        if found is None or found is LATER:
+            return found
+        return self._answered(found)
+
+    def _answered(self, found: Answer) -> bytes:
         self._shortcuts.answered += 1
         session = self._session
         session.command_count += 1
@@ -106,9 +122,32 @@ class ShortcutCommands:
         session.found_rows = found[1]
         return found[0]
 
+    def _found(self, shortcut: Shortcut, parameters: Parameters) -> Answer | Literal[Later.LATER] | None:
+        found = shortcut.answer(parameters)
+        if found is None and self._may_ask:
+            asked = _Asked(self, shortcut, parameters)
+            if shortcut.ask(parameters, asked):
+                self._asked = asked
+                self._session.statement_started = time()
+                return LATER
+        return found
+
+    def arrived(self, asked: _Asked, found: Found | None) -> None:
+        """What was asked for has come; None if the command has to be executed."""
+        if asked is not self._asked:
+            return  # it was interrupted
+        self._asked = None
+        answer = None
+        if found is not None:
+            try:
+                answer = asked.shortcut.arrived(found, asked.parameters)
+            except Exception:
+                answer = None  # as in `answer`
+        self._stream.answer_later(None if answer is None else self._answered(answer))
+
     # Text
 
-    def _query(self, data: bytes, context: Context) -> Answer | None:
+    def _query(self, data: bytes, context: Context) -> Answer | Literal[Later.LATER] | None:
         text = data[5:]
         listed = number_list(text) if len(text) >= LIST_TEXT_BYTES_MIN else None
         if listed is not None:
@@ -127,7 +166,7 @@ class ShortcutCommands:
                 context.learn_list(*listed, *known)
             if len(text) <= TEXT_KEPT_BYTES_MAX:
                 cache.put(name, known)
-        return known[0].answer(known[1])
+        return self._found(*known)
 
     def _read(self, text: bytes, context: Context) -> tuple[Shortcut, Parameters] | None:
         if context.query_attributes:
@@ -147,7 +186,7 @@ class ShortcutCommands:
 
     # Prepared statements
 
-    def _execute(self, data: bytes, context: Context) -> Answer | None:
+    def _execute(self, data: bytes, context: Context) -> Answer | Literal[Later.LATER] | None:
         prepared = self._session.prepared.get(int.from_bytes(data[5:9], "little"))
         if prepared is None or prepared.long_data or prepared.long_data_overflowed:
             return None
@@ -165,12 +204,12 @@ class ShortcutCommands:
             return None
         else:
             parameters = known.decode(data, known.start)
-            found = None if parameters is None else known.shortcut.answer(parameters)
+            found = None if parameters is None else self._found(known.shortcut, parameters)
         if found is not None:
             prepared.cursor = None
         return found
 
-    def _execute_unusual(self, prepared: Prepared, data: bytes, context: Context) -> Answer | None:
+    def _execute_unusual(self, prepared: Prepared, data: bytes, context: Context) -> Answer | Literal[Later.LATER] | None:
         """With parameters of all kinds, which are read one by one."""
         reader = self._parameters(prepared, data, context)
         if reader is None:
@@ -181,7 +220,7 @@ class ShortcutCommands:
         )
         codes = tuple([type_code(each) for each in typed])
         shortcut = context.shortcut((prepared.sql, codes, True), session, prepared.sql)
-        found = None if shortcut is None else shortcut.answer(tuple([value for value, _ in typed]))
+        found = None if shortcut is None else self._found(shortcut, tuple([value for value, _ in typed]))
         if found is not None:
             prepared.wire_types = wire_types
         return found
@@ -228,6 +267,20 @@ class ShortcutCommands:
         if shortcut is not None:
             prepared.wire_types, prepared.shortcut = wire_types, learnt
         return learnt
+
+
+class _Asked:
+    """A command that is answered when what it wants has come."""
+
+    __slots__ = ("_commands", "parameters", "shortcut")
+
+    def __init__(self, commands: ShortcutCommands, shortcut: Shortcut, parameters: Parameters) -> None:
+        self._commands = commands
+        self.shortcut = shortcut
+        self.parameters = parameters
+
+    def __call__(self, found: Found | None) -> None:
+        self._commands.arrived(self, found)
 
 
 _LETTERS = {1: "b", 2: "h", 4: "i", 8: "q"}

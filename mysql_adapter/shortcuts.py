@@ -65,7 +65,7 @@ Statement = tuple[str, tuple[str, ...], bool]
 class Shortcut:
     __slots__ = (
         "_assemble", "_batch", "_count", "_encode", "_entries", "_find", "_form", "_is_computed", "_is_kept", "_packets", "_places",
-        "_rows", "_shortcuts", "answer", "takes_list",
+        "_query", "_rows", "_shortcuts", "answer", "takes_list",
     )  # fmt: skip
 
     def __init__(
@@ -73,6 +73,7 @@ class Shortcut:
     ) -> None:
         _, codes, binary = statement
         self._shortcuts = shortcuts
+        self._query = query
         self._find = query.found
         self._is_computed = query.has_computed_keys
         self._rows = query.rows
@@ -111,6 +112,16 @@ class Shortcut:
             name = (self, found, *[parameters[place] for place in self._places])
         cache = self._shortcuts.packets
         return cache.young.get(name) or cache.get(name) or self._made(name, found, parameters)
+
+    def ask(self, parameters: Parameters, then: Callable[[Found | None], None]) -> bool:
+        """After `answer` has found nothing: ask the worker, and go on with `then` and `arrived`; False if that is not possible."""
+        return not (self._is_computed and not is_silent()) and self._query.ask(parameters, then)
+
+    def arrived(self, found: Found, parameters: Parameters) -> Answer | None:
+        """As `answer`, of what was asked for. It is not kept: it may never be asked for again."""
+        listen()
+        rows, count = self._rows(found, parameters)
+        return (self._encode(rows), count) if is_silent() else None
 
     def answer_list(self, numbers: Array) -> Answer | None:
         """As `answer`, where the parameters are these numbers, the last of them as often as it takes."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Callable
-from typing import Protocol, cast
+from enum import Enum
+from typing import Literal, Protocol, cast
 
 from mysql_adapter.compression import CompressionLayer
 from mysql_adapter.framing import Disconnected, Framer, Packet, SequenceBroken, frame, frames_of
@@ -20,6 +21,16 @@ from mysql_adapter.tls import TlsLayer
 LOGIN_PACKET_BYTES_MAX = 128 * 1024
 READ_AHEAD_BYTES_MAX = 256 * 1024
 WRITE_CHUNK_BYTES = 64 * 1024
+
+
+class Later(Enum):
+    """What a shortcut says that will answer by `PacketStream.answer_later`."""
+
+    LATER = "later"
+
+
+LATER = Later.LATER
+AtOnce = Callable[[bytes], bytes | Literal[Later.LATER] | None]
 
 
 class Owner(Protocol):
@@ -35,7 +46,7 @@ class PacketStream(asyncio.Protocol):
         self.capabilities = 0
         self.deadline = 0.0
         """When the server's sweep may end the connection; 0 for never."""
-        self.shortcut: Callable[[bytes], bytes | None] | None = None
+        self.shortcut: AtOnce | None = None
         """Set while the next command is waited for: what may answer it as it arrives."""
         self.idle_timeout_s = 0.0
         self.write_timeout_s = write_timeout_s
@@ -57,6 +68,12 @@ class PacketStream(asyncio.Protocol):
         self._arrival: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
         self._reading_paused = False
+        self._asked: bytes | None = None
+        """The command that will be answered later."""
+        self._held: list[bytes] = []
+        """What has arrived after it."""
+        self.ends_with_answer = False
+        """Close it once the command is answered that will be later."""
 
     # What the event loop calls
 
@@ -81,31 +98,72 @@ class PacketStream(asyncio.Protocol):
         except (ssl.SSLError, ValueError):
             self.abort()
             return
+        if self._asked is not None:
+            self._held.append(data)
+            if sum(map(len, self._held)) > READ_AHEAD_BYTES_MAX:
+                self._pause_reading()
+            return
         if self.shortcut is not None and self._answer_at_once(self.shortcut, data):
             return
         self._framer.feed(data)
         if self._arrival is not None:
             if not self._arrival.done():
                 self._arrival.set_result(None)
-        elif self._framer.buffered_bytes > READ_AHEAD_BYTES_MAX and not self._reading_paused:
+        elif self._framer.buffered_bytes > READ_AHEAD_BYTES_MAX:
+            self._pause_reading()
+
+    def _pause_reading(self) -> None:
+        if not self._reading_paused:
             assert self._transport is not None
             self._transport.pause_reading()
             self._reading_paused = True
 
-    def _answer_at_once(self, shortcut: Callable[[bytes], bytes | None], data: bytes) -> bool:
+    @property
+    def is_asked(self) -> bool:
+        """A command waits for its answer that no task is running."""
+        return self._asked is not None
+
+    def answer_later(self, answer: bytes | None) -> None:
+        """The answer to the command that LATER was said to; None if it has to be executed after all."""
+        asked, self._asked = self._asked, None
+        held, self._held = self._held, []
+        if self.closed:
+            return
+        assert asked is not None and self._arrival is not None
+        if answer is not None:
+            self._answer(answer)
+            if self.ends_with_answer:
+                self.close()
+                return
+        else:
+            held.insert(0, asked)
+        if held:
+            for data in held:
+                self._framer.feed(data)
+            if not self._arrival.done():
+                self._arrival.set_result(None)
+
+    def _answer_at_once(self, shortcut: AtOnce, data: bytes) -> bool:
         arrival = self._arrival
         if arrival is None or arrival.done() or self._writable is not None or not self._framer.is_empty:
             return False
         answer = shortcut(data)
         if answer is None:
             return False
+        if answer is LATER:
+            self.deadline = 0.0
+            self._asked = data
+        else:
+            self._answer(answer)
+        return True
+
+    def _answer(self, answer: bytes) -> None:
         self.deadline = self._loop.time() + self.idle_timeout_s
         if self._compression is None and self.tls is None:
             self._write(answer)
         else:
             self._out.append(answer)
             self.flush()
-        return True
 
     def connection_lost(self, _: Exception | None) -> None:
         self.closed = True
@@ -275,5 +333,6 @@ class PacketStream(asyncio.Protocol):
     def release(self) -> None:
         """The connection is over: what was read ahead is not wanted any more."""
         self.shortcut = None
+        self._held.clear()
         self._framer = Framer(0)
         self._out.clear()

@@ -5,6 +5,7 @@ prepared and as text with the key written into it, and of the rows of a long lis
 process of its own keeps requests outstanding on a few connections; it sends packets that are
 ready and reads no more of the answers than where they end, so that both servers get as
 much as they can do. The server's processor time is that of its whole process tree.
+Statements that are no hits follow (`backend.bench.wire_statements`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from backend.bench import Advance, Measurement
+from backend.bench import Advance, Measurement, wire_statements
 from backend.bench.cluster import scratch
 from backend.bench.mariadb import connect, mariadb
 from backend.bench.options import option
@@ -55,6 +56,7 @@ class Options:
     stories: int = option(10_000, "stories, all of them read")
     seconds: float = option(3.0, "how long each figure is measured")
     connections: int = option(16, "with one request outstanding each")
+    only_statements: bool = option(False, "no hits, only what is not one")
 
 
 Figures = dict[str, dict[str, float]]
@@ -75,7 +77,8 @@ def run(advance: Advance, options: Options) -> Iterator[Measurement]:
     for name, figures in ours.items():
         protocol = name.partition("_")[0]
         point = f"{protocol}_point" + ("_list" if name.endswith("_list") else "")
-        peers = {f"MariaDB, {each}": theirs[each] for each in dict.fromkeys((point, name)) if each in theirs}
+        others = (name,) if name in wire_statements.KINDS else dict.fromkeys((point, name))
+        peers = {f"MariaDB, {each}": theirs[each] for each in others if each in theirs}
         each_of = " a row" if name.endswith("_list") else ""
         for measure, unit in (("cpu", f"µs of server CPU{each_of}"), ("rate", "rows/s" if each_of else "requests/s")):
             yield Measurement(
@@ -84,6 +87,13 @@ def run(advance: Advance, options: Options) -> Iterator[Measurement]:
 
 
 def _measured(server: Server, options: Options, advance: Advance) -> Figures:
+    statements = wire_statements.measured(server, options.seconds, lambda what, done: advance(what, 0.5 * done))
+    if options.only_statements:
+        return statements
+    return _measured_hits(server, options, lambda what, done: advance(what, 0.5 + 0.5 * done)) | statements
+
+
+def _measured_hits(server: Server, options: Options, advance: Advance) -> Figures:
     advance("loading", 0.0)
     _load(server.port, options.stories)
     figures: Figures = {}

@@ -5,13 +5,15 @@ as any other, which fills what was missing. `rows` makes the result of it. The s
 the same values of the parameters in `places_read` make the same result, so whoever keeps
 results by these need not notice when rows change.
 
+What was missing can be asked for by `ask`: the worker fills it, and calls back with what `found` would have found.
+
 This is for SELECTs outside of transactions that have written something, and says nothing of
 privileges: both are for the caller to see to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from operator import itemgetter
@@ -75,6 +77,8 @@ class InstantQuery:
         self._definition: ViewDefinition | None = None
         self._reader: SharedViewReader | ShardedReader | None = None
         self._columns: tuple[SharedViewReader, ColumnReader] | None = None
+        self._missed: tuple[Parameters, ViewDefinition, list[Row]] | None = None
+        """The parameters for which `found` has last found nothing, and the keys that they want."""
 
     def found(self, parameters: Parameters) -> Found | None:
         """What is kept for the keys that these parameters ask for; None if it is not all there."""
@@ -86,9 +90,12 @@ class InstantQuery:
             reader = self._find(parameters)
             if reader is None:
                 return None
-        found = reader.get_number(parameters[place])  # type: ignore[arg-type]
+        number: Any = parameters[place]
+        found = reader.get_number(number)
         if found is None or len(found) > BYTES_MAX:
             self._shared.misses += 1
+            if found is None and self._definition is not None:
+                self._missed = (parameters, self._definition, [(number,)])
             return None
         self._shared.hits += 1
         return found
@@ -98,6 +105,15 @@ class InstantQuery:
         definition = self._definition = self._query.views.known(parameters)
         self._reader = None if definition is None else self._shared.keys(definition.name)
         return self._reader
+
+    def ask(self, parameters: Parameters, then: Callable[[Found | None], None]) -> bool:
+        """Ask the worker for what `found` has missed, and have `then` called; False if it has missed nothing that can be asked for."""
+        missed, keys = self._missed, self._shared.missed_keys
+        if missed is None or missed[0] is not parameters or keys is None:
+            return False
+        self._missed = None
+        keys.ask(missed[1].name, missed[2], lambda rows: then(_found_of(rows)))
+        return True
 
     def _found(self, parameters: Parameters) -> Found | None:
         query = self._query
@@ -122,6 +138,8 @@ class InstantQuery:
         found = None if names is None else reader.get_many(names)
         if found is None or None in found or sum(map(len, found)) > BYTES_MAX:  # type: ignore[arg-type]
             self._shared.misses += 1
+            if names is not None and (found is None or None in found):
+                self._missed = (parameters, definition, wanted or [(name,) for name in names])
             return None
         self._shared.hits += 1
         return found[0] if len(found) == 1 else tuple(found)  # type: ignore[arg-type]
@@ -224,6 +242,12 @@ def instant_query(query: CompiledQuery, shared: SharedViews | None) -> InstantQu
     if any(map(is_volatile, query.finishing)):
         return None
     return InstantQuery(query, shared)
+
+
+def _found_of(rows: list[bytes] | None) -> Found | None:
+    if rows is None or sum(map(len, rows)) > BYTES_MAX:
+        return None
+    return rows[0] if len(rows) == 1 else tuple(rows)
 
 
 def _as_they_travel(definition: ViewDefinition, keys: list[Row]) -> list[Row]:
