@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +27,14 @@ class LoadPoint:
     client_cpu_us: float
 
 
+Point = TypeVar("Point", bound=LoadPoint)
+
+
 def climb(
-    measure: Callable[[float], LoadPoint], rates: tuple[float, float], bound_ms: float, refinements: int, attempts: int = 1
-) -> list[LoadPoint]:
+    measure: Callable[[float], Point], rates: tuple[float, float], bound_ms: float, refinements: int, attempts: int = 1
+) -> list[Point]:
     """Every load that was measured, in that order; `rates` are where to begin, and the highest to try."""
-    points: list[LoadPoint] = []
+    points: list[Point] = []
     carried, refused = 0.0, 0.0
 
     def attempt(rate: float) -> bool:
@@ -54,7 +58,7 @@ def climb(
     return points
 
 
-def best(points: Sequence[LoadPoint], bound_ms: float) -> LoadPoint | None:
+def best(points: Sequence[Point], bound_ms: float) -> Point | None:
     """The most that was answered within the bound."""
     return max((each for each in points if each.p95_ms < bound_ms), key=lambda each: each.answered, default=None)
 

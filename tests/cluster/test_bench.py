@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.tidy.repository import ROOT
 
 
@@ -58,3 +60,22 @@ def test_stalls_are_measured_while_a_statement_is_heavy(tmp_path: Path) -> None:
     assert 0 < found["update_all hit_p99_ms"] <= found["update_all hit_max_ms"]
     [first, second] = json.loads((tmp_path / "bench-results" / "stalls.json").read_text())["statements"]
     assert (first["error"], second["error"]) == ("", "")
+
+
+def test_lobsters_pages_are_served_and_timed_by_page_and_statement(tmp_path: Path) -> None:
+    found = {each["metric"]: each["value"] for each in bench(tmp_path, "lobsters", "--quick", "--rate=20", "--bound-ms=5000", "--cases=MariaDB natural")}
+    assert found["throughput, MariaDB natural"] > 0 and found["server_cpu, MariaDB natural"] > 0
+    [case] = json.loads((tmp_path / "bench-results" / "lobsters.json").read_text())["cases"]
+    [point] = case["points"]
+    assert point["errors"] == 0, point["first_errors"]
+    assert point["statements"]["notif.replies"][0] > 0 and point["pages"]["frontpage"][0] > 0
+    assert (tmp_path / "bench-results" / "lobsters.png").exists()
+
+
+@pytest.mark.slow
+def test_lobsters_on_millrace_says_how_statements_were_answered_and_none_differs(tmp_path: Path) -> None:
+    bench(tmp_path, "lobsters", "--quick", "--rate=20", "--cases=millrace natural", "--bound-ms=5000")
+    [case] = json.loads((tmp_path / "bench-results" / "lobsters.json").read_text())["cases"]
+    assert case["points"][0]["errors"] == 0 and case["points"][0]["answered_by"]["reads a page"] > 1
+    found = bench(tmp_path, "lobsters", "--quick", "--check=300")
+    assert [each["value"] for each in found] == [0, 0]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from controller.sql.lexer import split_statements
+from apps.lobsters.site import definitions
 from tests.differential.comparison import DriverPeer, differences
 from tests.differential.embedded import EmbeddedPeer
 from tests.differential.generator import Generated
@@ -33,12 +33,6 @@ def reads(variant: str) -> list[dict[str, Any]]:
             if statement["kind"] == "read":
                 found.setdefault(statement["sql"], statement)
     return list(found.values())
-
-
-def definitions(variant: str) -> Iterator[str]:
-    yield from split_statements(text_of(f"schema_{variant}.sql"))
-    if variant == "natural":
-        yield from split_statements(text_of("views_natural.sql"))
 
 
 def rows(random: Random, variant: str) -> Iterator[str]:

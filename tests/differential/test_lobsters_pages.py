@@ -20,15 +20,16 @@ import mysql.connector
 import pymysql
 import pytest
 
+from apps.lobsters.connection import SQL_MODE
+from apps.lobsters.pages import Result, Statement, pages, run_page
+from apps.lobsters.site import definitions
 from backend.execution.embedded import open_embedded
 from backend.execution.local_store import LocalStore
 from controller.sql.lexer import split_statements
-from tests.differential.lobsters_pages import Result, Site, pages, run_page
-from tests.differential.test_lobsters import definitions
+from tests.differential.lobsters_pages import Site
 from tests.mariadb import MariaDB
 from tests.wire.server import ServerThread
 
-SQL_MODE = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES'"  # MariaDB does not know that a table's columns depend on its key
 DERIVED = {
     "stories": (
         "SELECT id, upvotes, downvotes, comments_count, CAST(-hotness AS SIGNED) FROM stories ORDER BY id",
@@ -64,7 +65,7 @@ class Connection:
 
     def __init__(self, stack: ExitStack, port: int, database: str) -> None:
         address: dict[str, Any] = {"host": "127.0.0.1", "port": port, "user": "root", "database": database, "autocommit": True}
-        self._text = stack.enter_context(pymysql.connect(**address, cursorclass=pymysql.cursors.DictCursor))
+        self._text = stack.enter_context(pymysql.connect(**address))
         self._prepared = mysql.connector.connect(**address, use_pure=True)
         # else the driver waits 40 ms for each execution
         self._prepared._socket.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -82,17 +83,20 @@ class Connection:
         whole = "".join(piece + literal for piece, literal in zip(pieces, [*literals, ""])) if values else sql
         with self._text.cursor() as cursor:
             cursor.execute(whole)
-            return Result(list(cursor.fetchall()) if cursor.description else [], cursor.lastrowid or 0)
+            return _result(cursor)
 
     def prepared(self, sql: str, values: list[Any]) -> Result:
         cursor = self._statements.get(sql)
         if cursor is None:
             cursor = self._statements[sql] = self._prepared.cursor(prepared=True)
         cursor.execute(sql, tuple(values))
-        if not cursor.description:
-            return Result(insert_id=cursor.lastrowid or 0)
-        names = [each[0] for each in cursor.description]
-        return Result([dict(zip(names, row)) for row in cursor.fetchall()])
+        return _result(cursor)
+
+
+def _result(cursor: Any) -> Result:
+    if not cursor.description:
+        return Result(insert_id=cursor.lastrowid or 0)
+    return Result({each[0]: number for number, each in enumerate(cursor.description)}, cursor.fetchall())
 
 
 class Pair:
@@ -113,13 +117,16 @@ class Pair:
         return theirs
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        return [tuple(row.values()) for row in self.execute(sql, [], True).rows]
+        return [tuple(row) for row in self.execute(sql, [], True).rows]
+
+    def run(self, statement: Statement, values: list[Any]) -> Result:
+        return self.execute(*statement.spread(values), statement.is_read)
 
     def _same(self, sql: str, theirs: Result, ours: Result) -> bool:
         if theirs.insert_id != ours.insert_id:
             return False
         if " ORDER BY " in sql:
-            return theirs.rows == ours.rows
+            return list(theirs.rows) == list(ours.rows)
         return sorted(map(repr, theirs.rows)) == sorted(map(repr, ours.rows))
 
 
@@ -162,7 +169,7 @@ def connected(servers: Servers, stack: ExitStack, random: Random, setup: list[st
 
 def _follow(servers: Servers, seed: int, count: int) -> None:
     random = Random(seed)
-    known = pages()
+    known = {variant: pages(variant) for variant in ("baseline", "natural")}
     with ExitStack() as stack:
         pairs = {variant: connected(servers, stack, random, list(definitions(variant))) for variant in ("baseline", "natural")}
         for pair in pairs.values():  # else no page would ask for what the filters hide
@@ -171,13 +178,13 @@ def _follow(servers: Servers, seed: int, count: int) -> None:
                 pair.execute(filters, ["2024-01-01", "2024-01-01", user, 1], False)
         for number, (page, request) in enumerate(Site(random).requests(count)):
             for variant, pair in pairs.items():
-                run_page(page, known[page][variant], request, pair.execute)
+                run_page(known[variant][page], request, pair.run)
             for name, (kept, derived) in DERIVED.items():
                 one, other = pairs["baseline"].rows(kept), pairs["natural"].rows(derived)
                 assert one == other, f"seed {seed}, request {number} {page}: {name} differ"
         for variant, pair in pairs.items():
             sent = {" ".join(sql.split("(?")[0].split()) for sql in pair.statements}
-            asked = {" ".join(each["sql"].split("(?")[0].split()) for page in known.values() for each in page[variant]}
+            asked = {" ".join("?".join(each.pieces).split("(?")[0].split()) for page in known[variant].values() for each in page}
             assert asked <= sent, asked - sent
         assert servers.view_count() > 25
 

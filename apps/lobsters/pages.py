@@ -1,0 +1,201 @@
+"""The pages of the site: the statements of each, as `queries.json` describes them, ready to run.
+
+A page's statements run one after the other; a parameter comes from the request or from an earlier answer of the
+same page. Whoever executes a statement is given as a function, so the same page runs on several servers and
+through several drivers. The baseline's hotness is computed from what its pages read anyway, so that it always
+equals what the natural variant derives.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import partial
+from importlib import resources
+from typing import Any
+
+_WHEN = re.compile(r"(\S+) returned (no row|a row|rows)")
+_ROWS_OF = re.compile(r"number of rows of (\S+)")
+_PLACE = re.compile(r"\?\*?")
+_DECIMAL_PLACES = Decimal("1e-16")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Rows as the driver gives them: numbers may be numbers, or text."""
+
+    columns: Mapping[str, int] = field(default_factory=dict)
+    rows: Sequence[Sequence[Any]] = ()
+    insert_id: int = 0
+
+    def first(self, column: str) -> Any:
+        return self.rows[0][self.columns[column]]
+
+
+class Visit:
+    """One request for a page, and what its statements have answered so far."""
+
+    __slots__ = ("request", "results")
+
+    def __init__(self, request: Mapping[str, Any]) -> None:
+        self.request = request
+        self.results: dict[str, Result] = {}
+
+
+Source = Callable[[Visit], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """`pieces` are the texts around the parameters. A parameter that is a list is spread over its place."""
+
+    name: str
+    pieces: tuple[str, ...]
+    sources: tuple[Source, ...]
+    condition: Callable[[Visit], bool] | None
+    is_read: bool
+    is_prepared: bool
+
+    def spread(self, values: Sequence[Any]) -> tuple[str, list[Any]]:
+        """The SQL with one `?` for each value, and the values."""
+        sql, flat = [self.pieces[0]], []
+        for value, piece in zip(values, self.pieces[1:]):
+            given = value if isinstance(value, list) else [value]
+            sql += [", ".join("?" * len(given)), piece]
+            flat += given
+        return "".join(sql), flat
+
+
+Execute = Callable[[Statement, list[Any]], Result]
+Pages = Mapping[str, tuple[Statement, ...]]
+
+_NOTHING = Result()
+
+
+def pages(variant: str, mariadb: bool = False) -> Pages:
+    """The statements of every page, `baseline` or `natural`. MariaDB's natural ones have a form that it answers faster."""
+    found = json.loads(resources.files("apps.lobsters").joinpath("queries.json").read_text())
+    return {
+        page: tuple(_statement(page, each, mariadb) for each in variants[variant]) for page, variants in found.items()
+    }
+
+
+def run_page(statements: Sequence[Statement], request: Mapping[str, Any], execute: Execute) -> Visit:
+    """Every statement of the page that the request calls for; one whose list is empty is left out."""
+    visit = Visit(request)
+    results = visit.results
+    for statement in statements:
+        name = statement.name
+        results[name] = _NOTHING
+        if statement.condition is not None and not statement.condition(visit):
+            continue
+        values = [source(visit) for source in statement.sources]
+        if [] not in values:
+            results[name] = execute(statement, values)
+    return visit
+
+
+def _statement(page: str, described: dict[str, Any], mariadb: bool) -> Statement:
+    sql = described.get("mariadb_sql", described["sql"]) if mariadb else described["sql"]
+    when = _WHEN.match(described.get("when", ""))
+    return Statement(
+        described["name"],
+        tuple(_PLACE.split(sql)),
+        tuple(_parameter(page, each) for each in described["params"]),
+        None if when is None else partial(_is_called_for, when[1], when[2] != "no row"),
+        described["kind"] == "read",
+        described["ref_protocol"] == "prepared",
+    )
+
+
+def _is_called_for(earlier: str, wants_rows: bool, visit: Visit) -> bool:
+    return bool(visit.results[earlier].rows) == wants_rows
+
+
+def _parameter(page: str, described: dict[str, Any]) -> Source:
+    if described["name"] == "hotness":
+        return partial(_hotness, page)
+    source = _source(page, described["source"])
+    match described["type"]:
+        case "int":
+            return lambda visit: None if (found := source(visit)) is None else int(found)
+        case "decimal":
+            return lambda visit: Decimal(source(visit)).quantize(_DECIMAL_PLACES)
+        case _:
+            return source
+
+
+def _source(page: str, text: str) -> Source:
+    kind, _, rest = text.partition(":")
+    match kind:
+        case "req":
+            return lambda visit: visit.request[rest]
+        case "clock":
+            return lambda visit: visit.request["now"]
+        case "const":
+            return lambda visit: rest
+        case "row":
+            query, column = rest.rsplit(".", 1)
+            return lambda visit: visit.results[query].first(column)
+        case "set":
+            query, column = rest.rsplit(".", 1)
+            return partial(_distinct, query, column)
+        case "insert_id":
+            return lambda visit: visit.results[rest].insert_id
+        case "calc":
+            return _computed(page, rest)
+    raise ValueError(text)
+
+
+def _distinct(query: str, column: str, visit: Visit) -> list[int]:
+    result = visit.results[query]
+    if not result.rows:
+        return []
+    place = result.columns[column]
+    return sorted({int(row[place]) for row in result.rows if row[place] is not None})
+
+
+def _computed(page: str, text: str) -> Source:
+    counted = _ROWS_OF.match(text)
+    if counted is not None:
+        query = counted[1]
+        return lambda visit: len(visit.results[query].rows)
+    if " / " in text:
+        return partial(_confidence, f"{page}.comment")
+    parts = [_part(page, each) for each in text.split(" + ")]
+    return lambda visit: "".join(str(part(visit)) for part in parts)
+
+
+def _part(page: str, text: str) -> Source:
+    if text.startswith("'"):
+        return lambda visit: text[1:-1]
+    if text == "uid":
+        return lambda visit: visit.request["uid"]
+    source = _source(page, text)
+    return lambda visit: found.decode() if isinstance(found := source(visit), bytes) else found
+
+
+def _confidence(query: str, visit: Visit) -> Decimal:
+    comment = visit.results[query]
+    ups, downs = int(comment.first("upvotes")), int(comment.first("downvotes"))
+    return Decimal(ups) / (ups + downs)
+
+
+def _hotness(page: str, visit: Visit) -> Decimal:
+    """Smaller is hotter: tags, own votes with the one being cast, and what others' comments got."""
+    results = visit.results
+    if page == "submit":
+        tags, total = results["submit.tag"], 1
+    else:
+        tags, story = results[f"{page}.hot_tags"], results[f"{page}.story"]
+        cast = {"story_upvote": 1, "story_downvote": -1}.get(page, 0)
+        total = int(story.first("upvotes")) - int(story.first("downvotes")) + cast
+    total += sum(int(row[tags.columns["hotness_mod"]]) for row in tags.rows)
+    comments = results.get(f"{page}.hot_comments", _NOTHING)
+    if comments.rows:
+        ups, downs = comments.columns["upvotes"], comments.columns["downvotes"]
+        total += sum(int(row[ups]) - int(row[downs]) for row in comments.rows)
+    return Decimal(-total)

@@ -1,0 +1,146 @@
+"""The load processes of `millrace bench lobsters`, and one measurement with all of them.
+
+The processes are the application's own (`apps.lobsters.load`), the same for every server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import psutil
+
+from backend.bench.load_search import LoadPoint, quantile
+from backend.bench.mariadb import connect
+from backend.bench.servers import Server
+
+if TYPE_CHECKING:
+    from backend.bench.lobsters import Options
+
+EDGES_S = np.geomspace(1e-5, 10.0, 241).tolist()
+"""As in apps.lobsters.load."""
+START_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class PageLoad(LoadPoint):
+    """`pages` and `statements` are [count, p50, p95, p99] in ms by name; `memory_mb` is the server's, shared parts counted once."""
+
+    memory_mb: float = 0.0
+    errors: int = 0
+    first_errors: tuple[str, ...] = ()
+    pages: dict[str, list[float]] = field(default_factory=dict)
+    statements: dict[str, list[float]] = field(default_factory=dict)
+    answered_by: dict[str, float] = field(default_factory=dict)
+
+
+class Users:
+    def __init__(self, case: str, server: Server, database: str, options: Options) -> None:
+        system, variant = case.split()
+        self._server = server
+        self._is_millrace = system == "millrace"
+        self._seed = 0
+        command = [sys.executable, "-m", "apps.lobsters.load", str(server.port), database, variant, str(options.scale)]
+        command += [options.protocol, str(options.connections), system.lower()]
+        self._processes = [
+            subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(options.processes)
+        ]
+        for process in self._processes:
+            _answer(process)
+
+    def measure(self, rate: float, warm_s: float, measure_s: float) -> PageLoad:
+        share = rate / len(self._processes)
+        for process in self._processes:
+            self._seed += 1  # every load has other requests
+            _tell(process, {"rate": share, "warm_s": warm_s, "measure_s": measure_s, "seed": self._seed})
+        for process in self._processes:
+            _answer(process)
+        cpu_before, counts_before = self._server.cpu_s(), self._counts()
+        for process in self._processes:
+            _tell(process, {"start": time.monotonic() + START_S})
+        answers = [_answer(process) for process in self._processes]
+        cpu_s, counts = self._server.cpu_s() - cpu_before, self._counts()
+        served = max(sum(each["pages"] for each in answers), 1)
+        pages, statements = _added(answers, "sojourns"), _added(answers, "statements")
+        whole = np.sum(list(pages.values()), axis=0).tolist() if pages else [0]
+        return PageLoad(
+            offered=sum(whole) / measure_s,
+            answered=(sum(whole) - whole[-1]) / measure_s,
+            p50_ms=quantile(whole, EDGES_S, 0.5) * 1000,
+            p95_ms=quantile(whole, EDGES_S, 0.95) * 1000,
+            server_cpu_us=cpu_s / served * 1e6,
+            client_cpu_us=sum(each["cpu_s"] for each in answers) / served * 1e6,
+            memory_mb=memory_mb(self._server),
+            errors=sum(each["errors"] for each in answers),
+            first_errors=tuple(error for each in answers for error in each["first_errors"]),
+            pages={name: _summary(histogram) for name, histogram in sorted(pages.items())},
+            statements={name: _summary(histogram) for name, histogram in sorted(statements.items())},
+            answered_by={name: (counts[name] - count) / served for name, count in counts_before.items()},
+        )
+
+    def _counts(self) -> dict[str, float]:
+        """How millrace has answered its statements until now."""
+        if not self._is_millrace:
+            return {}
+        with contextlib.closing(connect(self._server.port)) as connection, connection.cursor() as cursor:
+            cursor.execute("SHOW GLOBAL STATUS")
+            status = dict(cursor.fetchall())
+            cursor.execute("SELECT COALESCE(SUM(misses), 0) FROM millrace.views")
+            ((misses,),) = cursor.fetchall()
+        return {
+            "statements a page": float(status["Questions"]),
+            "reads a page": float(status["Com_select"]),
+            "hits a page": float(status["Millrace_shortcuts"]),
+            "misses a page": float(misses),
+        }
+
+    def close(self) -> None:
+        for process in self._processes:
+            assert process.stdin is not None
+            process.stdin.close()
+        for process in self._processes:
+            process.wait()
+
+
+def memory_mb(server: Server) -> float:
+    """What the server's processes hold together: pages that several share count once."""
+    total = 0
+    for process in server.processes():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            total += process.memory_full_info().pss
+    return total / 1e6
+
+
+def _added(answers: list[dict[str, Any]], what: str) -> dict[str, Any]:
+    found: dict[str, list[Any]] = defaultdict(list)
+    for answer in answers:
+        for name, histogram in answer[what].items():
+            found[name].append(histogram)
+    return {name: np.sum(histograms, axis=0) for name, histograms in found.items()}
+
+
+def _summary(histogram: Any) -> list[float]:
+    counted = histogram.tolist()
+    return [sum(counted), *(round(quantile(counted, EDGES_S, fraction) * 1000, 3) for fraction in (0.5, 0.95, 0.99))]
+
+
+def _tell(process: subprocess.Popen[str], what: dict[str, Any]) -> None:
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(what) + "\n")
+    process.stdin.flush()
+
+
+def _answer(process: subprocess.Popen[str]) -> dict[str, Any]:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise RuntimeError("a load process has failed; its message is above")
+    found: dict[str, Any] = json.loads(line)
+    return found
