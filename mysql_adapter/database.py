@@ -10,7 +10,7 @@ from typing import Protocol
 
 from backend.execution.explanation import Explained
 from backend.execution.instant import InstantQuery
-from backend.execution.outcome import Answer, Done, Outcome, ResultSet
+from backend.execution.outcome import Answer, Done, Outcome
 from backend.execution.transaction import Transaction
 from backend.view_messages import HostedViews
 from controller.account_changes import AccountStatement
@@ -56,10 +56,6 @@ class Database(Protocol):
         lock_timeout_s: float = ...,
     ) -> Answer:
         """As `execute`, but a large result comes as a stream if that is possible."""
-        ...
-
-    def evaluate(self, plan: Plan, parameters: Sequence[Value], rows: Sequence[Row], modes: Modes) -> ResultSet:
-        """Run a SELECT over `rows` in place of its table's."""
         ...
 
     def explain(self, plan: Plan, parameters: Sequence[Value]) -> Explained:

@@ -15,7 +15,7 @@ from backend.execution.pace import aside
 from controller.catalog import Catalog
 from controller.privileges import check_plan, check_text
 from controller.sql.parameter_types import code_of
-from controller.sql.plan import Plan, Query, Select
+from controller.sql.plan import Plan, Query
 from controller.sql.planner import tables_of
 from controller.sql.settings import Settings
 from dataflow.errors import Condition, InvalidStatement, Unsupported
@@ -46,7 +46,7 @@ async def run_planned(session: Session, sql: str, stream: bool = False, unborn: 
             check_text(session, sql)
             raise
         check_plan(session, plan, sql)
-        if stream and isinstance(plan.statement, Select | Query):
+        if stream and isinstance(plan.statement, Query):
             session.connection.limit_time(time_limit_s(session, sql))
         return await execute_plan(session, plan, values, stream)
 
@@ -63,7 +63,7 @@ async def run_prepared(
     async def attempt(catalog: Catalog) -> Answer:
         plan = aside(len(sql), lambda: environment.plans.plan_prepared(sql, catalog, session.database, settings, codes))
         check_plan(session, plan, sql)
-        if stream and isinstance(plan.statement, Select | Query):
+        if stream and isinstance(plan.statement, Query):
             session.connection.limit_time(time_limit_s(session, sql))
         return await execute_plan(session, plan, [value for value, _ in values], stream)
 
@@ -90,7 +90,7 @@ async def plan_prepared(session: Session, sql: str, values: Sequence[Typed] | No
 async def execute_plan(session: Session, plan: Plan, values: Sequence[Value], stream: bool = False) -> Answer:
     if "waiting_calls" not in plan.facts:
         return await _execute_once(session, plan, values, stream)
-    if not isinstance(plan.statement, Select | Query):
+    if not isinstance(plan.statement, Query):
         raise Unsupported("functions that wait where rows are changed")
     calls = session.waiting_calls = WaitingCalls()
     while True:
@@ -102,7 +102,7 @@ async def execute_plan(session: Session, plan: Plan, values: Sequence[Value], st
 
 
 async def _execute_once(session: Session, plan: Plan, values: Sequence[Value], stream: bool) -> Answer:
-    if isinstance(plan.statement, Select | Query):
+    if isinstance(plan.statement, Query):
         heard = listen()
         found = _with_warnings(await _execute_plan(session, plan, values, stream), heard, session)
     else:
@@ -111,25 +111,22 @@ async def _execute_once(session: Session, plan: Plan, values: Sequence[Value], s
 
 
 async def _execute_plan(session: Session, plan: Plan, values: Sequence[Value], stream: bool) -> Answer:
-    session.select_count += isinstance(plan.statement, Select | Query)
+    session.select_count += isinstance(plan.statement, Query)
     facts = [fact(session, name) for name in plan.facts]
     if facts:
         values = [*values, *facts]
-    table = plan.statement.table
     environment = session.environment
     database = environment.database
-    if isinstance(plan.statement, Select) and table is not None and table.id < 0:
-        return evaluate_plan(session, plan, values, await environment.virtual_rows(session, table))
     tables = tables_of(plan)
     memory = {each.id: await environment.virtual_rows(session, each) for each in tables if each.id < 0}
     transaction = session.statement_transaction() if len(memory) < len(tables) else None
-    if not isinstance(plan.statement, Select | Query):
+    if not isinstance(plan.statement, Query):
         session.check_writable()
     variables = [value for value in list[object](facts) if isinstance(value, UserVariables)]
     for first in plan.first:
-        evaluate_plan(session, replace(plan, statement=first), values, [()])
-    for each in variables:
-        each.begin()
+        await database.execute(replace(plan, statement=first), values, None, session.modes)
+        for each in variables:
+            each.begin()
     execute = database.stream if stream else database.execute
     answer = await execute(plan, values, transaction, session.modes, memory, session.lock_timeout_s)
     for each in variables:
@@ -156,11 +153,6 @@ def _warnings(heard: list[Said], session: Session) -> list[Warning]:
     zero = Condition.DIVISION_BY_ZERO
     wanted = [each for each in heard if each[0] is not zero or session.modes.error_for_division_by_zero]
     return warnings_of(wanted)
-
-
-def evaluate_plan(session: Session, plan: Plan, values: Sequence[Value], rows: list[Row]) -> ResultSet:
-    """Run a SELECT over `rows` in place of a stored table's."""
-    return session.environment.database.evaluate(plan, values, rows, session.modes)
 
 
 async def run_insert(session: Session, sql: str, values: Sequence[Typed] = (), unborn: str = "") -> Done:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Answer, ResultSet
 from controller.sql.lexer import leading_words
-from controller.sql.plan import OutputColumn, Query, Select
+from controller.sql.plan import OutputColumn, Query
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.types import SqlType
 from mysql_adapter import dispatch
@@ -42,7 +42,7 @@ async def prepare(session: Session, sql: str) -> Prepared:
     if handler is None:
         plan = await plan_prepared(session, statement)
         parameter_types = plan.parameter_types
-        columns = plan.statement.columns if isinstance(plan.statement, Select | Query) else ()
+        columns = plan.statement.columns if isinstance(plan.statement, Query) else ()
     elif words[:1] == ("CREATE",) and (parts := create_select(TokenCursor(statement, session.settings))) is not None:
         parameter_types = (await plan_prepared(session, parts.query)).parameter_types
     elif dispatch.only_reads(words):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from backend.execution.outcome import Answer, ResultSet, RowStream
-from controller.sql.plan import Plan, Query, Select
+from controller.sql.plan import Plan, Query
 from dataflow.types import Value
 
 NO_LIMIT = (1 << 64) - 1
@@ -21,7 +21,7 @@ def select_limit(value: Value) -> int | None:
 
 def limited(answer: Answer, plan: Plan, limit: int) -> Answer:
     statement = plan.statement
-    if not isinstance(statement, Select | Query) or statement.limit is not None:
+    if not isinstance(statement, Query) or statement.limit is not None:
         return answer
     if isinstance(answer, RowStream):
         answer.limit(limit)

@@ -19,9 +19,9 @@ from backend.client.batch import cell_change
 from backend.client.key_values import key_converter
 from backend.client.ordered_query import OrderedQuery
 from backend.client.values import Rows, row_converter
-from backend.execution.grouping import row_key
+from backend.execution.ordering import Sorter
 from backend.execution.ranges import order_of
-from backend.execution.select import Sorter, count_of
+from backend.execution.result import count_of, row_key
 from backend.execution.viewing import QueryViews
 from backend.view_definition import ViewDefinition
 from controller.catalog import Catalog

@@ -17,17 +17,15 @@ from itertools import count
 
 from backend.execution.convoy import Contended, Convoys, RunAlone
 from backend.execution.directed import CompiledDirected
-from backend.execution.execution import Execution
 from backend.execution.explanation import Explained, explain
 from backend.execution.held_locks import TIMEOUT_S, HeldLocks, LockRefused
 from backend.execution.insert import CompiledInsert
 from backend.execution.instant import InstantQuery, instant_query
 from backend.execution.numbers import Numbers
-from backend.execution.outcome import Answer, Done, Outcome, ResultSet, RowStream
+from backend.execution.outcome import Answer, Done, Outcome, RowStream
 from backend.execution.pace import aside
-from backend.execution.query import CompiledQuery, compile_scan, compile_select
-from backend.execution.select import CompiledSelect
-from backend.execution.statement_run import Compiled, StatementRun, utc_now
+from backend.execution.query import CompiledQuery, compile_query
+from backend.execution.statement_run import Compiled, StatementRun
 from backend.execution.table_check import check_table
 from backend.execution.transaction import SchemaChanged, TableAltering, Transaction
 from backend.execution.update import CompiledDelete, CompiledUpdate
@@ -37,9 +35,9 @@ from controller.account_changes import AccountStatement
 from controller.catalog import Catalog
 from controller.sql.depth import deeply
 from controller.sql.locking import EXCLUSIVE
-from controller.sql.plan import Delete, Directed, Insert, Plan, Query, Select, Update
+from controller.sql.plan import Delete, Directed, Insert, Plan, Query, Update
 from controller.sql.settings import Settings
-from dataflow.errors import Condition, MillraceError, Retryable, Unsupported
+from dataflow.errors import Condition, MillraceError, Retryable
 from dataflow.modes import DEFAULT_MODES, Modes
 from dataflow.schema import Table
 from dataflow.types import Row, Value
@@ -213,16 +211,6 @@ class Database:
             if not any(table.altering for table in self.catalog.tables.values() if table.id in waiting):
                 return
 
-    def evaluate(
-        self, plan: Plan, parameters: Sequence[Value], rows: Sequence[Row], modes: Modes = DEFAULT_MODES
-    ) -> ResultSet:
-        """Run a SELECT over `rows` in place of its table's."""
-        compiled = self._compile(plan)
-        if not isinstance(compiled, CompiledSelect):
-            raise Unsupported("subqueries in a SHOW")
-        execution = Execution(self.begin(), tuple(parameters), modes, utc_now(), self._numbers)
-        return compiled.evaluate(rows, execution)
-
     async def _run_alone(self, run: StatementRun, locks: HeldLocks) -> Answer:
         """Join those of this process who want the same row, if there are any; else run it by itself."""
         if not run.may_share:
@@ -305,10 +293,8 @@ def compile_statement(plan: Plan) -> Compiled:
 
 def _compiled(plan: Plan) -> Compiled:
     match plan.statement:
-        case Select() as select:
-            return compile_scan(select)
         case Query() as query:
-            return compile_select(query)
+            return compile_query(query)
         case Insert() as insert:
             return CompiledInsert(insert)
         case Update() as update:

@@ -14,7 +14,7 @@ from backend.execution.access import Bound, Path
 from backend.execution.execution import Execution
 from backend.execution.outcome import Done
 from backend.execution.pace import breathe, parts
-from backend.execution.query import CompiledQuery
+from backend.execution.query import compile_read
 from backend.execution.reading import Found, find_bound, row_decoder
 from backend.execution.transaction import RowsChanged
 from backend.execution.update import CompiledDelete, CompiledUpdate, Victim
@@ -26,7 +26,7 @@ from dataflow.types import Row
 
 class CompiledDirected:
     def __init__(self, directed: Directed) -> None:
-        self._query = CompiledQuery(directed.query)
+        self._query = compile_read(directed.query)
         self._changes = [_Change(change, start) for change, start in directed.changes]
         tables = {change.table.id for change, _ in directed.changes}
         self._overlap = len(tables) < len(self._changes) or any(change.relations for change, _ in directed.changes)

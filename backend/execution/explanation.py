@@ -10,10 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from backend.execution.access import choose
+from backend.execution.decision import CHANGE_PASSES, PART_PASSES, decide
+from backend.execution.decision.maintained import obstacle
 from backend.execution.query import CompiledQuery
 from backend.execution.rendering import Names, expression_text, names_of
 from backend.view_definition import ViewDefinition
-from controller.sql.plan import Delete, Directed, Insert, Plan, Query, Recursion, Select, Update
+from controller.sql.plan import Delete, Directed, Insert, Plan, Query, Recursion, Update
 from dataflow.errors import MillraceError
 from dataflow.expression import Expression
 from dataflow.key_tracing import traced
@@ -75,19 +77,13 @@ def explain(
     )
     where = _Cluster(shard_count, fleeting)
     match plan.statement:
-        case Select() as select if compiled is not None:
-            viewed = _query(compiled.query, parameters, where, compiled)
-            (use,) = _select(select, parameters).tables
-            return replace(viewed, tables=(replace(use, extra=_joined(use.extra, viewed.tables[0].extra)),))
-        case Select() as select:
-            return _select(select, parameters)
         case Query() as query:
-            return _query(query, parameters, where, compiled)
+            return _select(compiled or CompiledQuery(decide(query)), parameters, where)
         case Insert() as insert:
             source = Step(f"Rows: {len(insert.rows)} given")
             tables: tuple[TableUse, ...] = ()
             if insert.select is not None:
-                inner = explain(replace(plan, statement=insert.select), parameters, shard_count)
+                inner = _select(CompiledQuery(decide(insert.select, CHANGE_PASSES)), parameters, where)
                 source, tables = inner.step, inner.tables
             return Explained(Step(f"Insert into {insert.table.name}", (source,)), (TableUse(insert.table.name, "ALL"), *tables))
         case Update() | Delete() as change:
@@ -95,7 +91,7 @@ def explain(
             verb = "Update" if isinstance(change, Update) else "Delete from"
             return Explained(Step(f"{verb} {change.table.name}", (step,)), (use,))
         case Directed() as directed:
-            inner = _query(directed.query, parameters, where)
+            inner = _select(CompiledQuery(decide(directed.query, CHANGE_PASSES)), parameters, where)
             verbs = ", ".join(
                 f"{'Update' if isinstance(each, Update) else 'Delete from'} {each.table.name}"
                 for each, _ in directed.changes
@@ -152,24 +148,22 @@ def _access(table: Table, where: Expression | None, parameters: Parameters) -> t
     return step, TableUse(table.name, access, key, reference or None, "Using where" if where is not None else "")
 
 
-def _select(select: Select, parameters: Parameters) -> Explained:
-    if select.table is None:
-        return Explained(Step("Rows fetched before execution"), ())
-    step, use = _access(select.table, select.where, parameters)
-    names: Names = [f"{select.table.name}.{column.name}" for column in select.table.columns]
-    if select.group_by or select.aggregates:
-        grouped = [expression_text(each, names, parameters) for each in select.group_by]
-        names = [*grouped, *(each.function for each in select.aggregates)]
-        functions = ", ".join(each.function for each in select.aggregates) or "distinct"
-        step = Step(f"Aggregate: {functions}" + (f" by {', '.join(grouped)}" if grouped else ""), (step,))
-    step = _ended(step, select, names, parameters)
-    if select.order_by:
-        use = TableUse(use.table, use.access, use.key, use.reference, _joined(use.extra, "Using filesort"))
-    reason = "its rows are locked" if select.locking else "read from the base table directly"
+def _select(compiled: CompiledQuery, parameters: Parameters, where: _Cluster) -> Explained:
+    one = compiled.decision.one
+    if one is None or one.table is None or compiled.decision.way == "first rows":
+        return _query(compiled, parameters, where)
+    step, use = _access(one.table, one.filter, parameters)
+    if one.order_by:
+        use = replace(use, extra=_joined(use.extra, "Using filesort"))
+    if compiled.views is not None:
+        viewed = _query(compiled, parameters, where)
+        return replace(viewed, tables=(replace(use, extra=_joined(use.extra, viewed.tables[0].extra)),))
+    step = _ended(step, one, [f"{one.table.name}.{column.name}" for column in one.table.columns], parameters)
+    reason = obstacle(one) or "read from the base table directly"
     return Explained(Step(f"Evaluated on each read: {reason}", (step,)), (use,))
 
 
-def _ended(step: Step, select: Select | Query, names: Names, parameters: Parameters) -> Step:
+def _ended(step: Step, select: Query, names: Names, parameters: Parameters) -> Step:
     if select.distinct:
         step = Step("Distinct", (step,))
     if select.order_by:
@@ -191,21 +185,27 @@ def _ended(step: Step, select: Select | Query, names: Names, parameters: Paramet
 
 def _prior(number: int, prior: Query | Recursion, parameters: Parameters, where: _Cluster) -> Step:
     if isinstance(prior, Query):
-        return Step(f"Computed first, as table {number}", (_query(prior, parameters, where).step,))
+        return Step(f"Computed first, as table {number}", (_part(prior, parameters, where),))
     rounds = f"Again and again until no rows come, over those of the round before as table {prior.table}"
-    first, following = (_query(each, parameters, where).step for each in (prior.first, prior.following))
+    first, following = (_part(each, parameters, where) for each in (prior.first, prior.following))
     return Step(f"Computed first, as table {number}, recursively", (first, Step(rounds, (following,))))
 
 
-def _query(
-    query: Query, parameters: Parameters, where: _Cluster, compiled: CompiledQuery | None = None
-) -> Explained:
+def _part(query: Query, parameters: Parameters, where: _Cluster) -> Step:
+    return _query(CompiledQuery(decide(query, PART_PASSES)), parameters, where).step
+
+
+def _query(compiled: CompiledQuery, parameters: Parameters, where: _Cluster) -> Explained:
+    query, views = compiled.query, compiled.views
+    if isinstance(query.node, Join) and not query.node.inputs:
+        return Explained(Step("Rows fetched before execution"), ())
     tables = {table.id: table for table in query.tables}
-    compiled = compiled or CompiledQuery(query)
-    definition, node, obstacle = compiled.explained_view(tuple(parameters), where.shard_count, where.fleeting)
+    definition, node, refusal = None, query.node, obstacle(query)
+    if views is not None:
+        definition, node, refusal = views.explained(tuple(parameters), where.shard_count, where.fleeting)
     key = compiled.key_columns if definition is None else definition.key
     names = names_of(node, tables, parameters)
-    choices = compiled.views.choices
+    choices = () if views is None else views.choices
     shown_key = " or ".join(names[column] for column in choices) or ", ".join(names[column] for column in key)
     priors = tuple(_prior(number, each, parameters, where) for number, each in query.prior)
     placement = None
@@ -213,7 +213,7 @@ def _query(
         try:
             placement, reason = _placed(node, key)
         except MillraceError as error:
-            definition, obstacle = None, str(error)
+            definition, refusal = None, str(error)
     if definition is not None and placement is not None:
         kind = f"full: {reason}" if reason else f"partial by {shown_key}"
         head = f"Maintained view ({kind})" + (f", looked up by {shown_key}" if key else "")
@@ -225,7 +225,7 @@ def _query(
         body = _node_step(query.node, tables, parameters)
         if shown_key:
             body = Step(f"Only where {shown_key} is one of the values given", (body,))
-        step = Step(f"Evaluated on each read: {obstacle}", (body, *priors))
+        step = Step(f"Evaluated on each read: {refusal}", (body, *priors))
         extra = ""
     if query.filter is not None:
         step = Step(f"Filter: {expression_text(query.filter, names, parameters)}", (step,))

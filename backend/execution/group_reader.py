@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from backend.execution.grouping import GROUP_BYTES
 from backend.execution.pace import batches, parts
 from backend.execution.reader import Conditions, Keys, Run, moved
 from backend.execution.rows import Rows, Weight, drop, held
@@ -20,6 +19,9 @@ from dataflow.types import Row, Value
 
 if TYPE_CHECKING:
     from backend.execution.readers import Readers
+
+GROUP_BYTES = 400
+"""What a group takes besides its values."""
 
 
 class AggregateReader:

@@ -18,7 +18,7 @@ from backend.execution.execution import Execution
 from backend.execution.numbers import AutoIncrement, Numbers, whole
 from backend.execution.outcome import Done
 from backend.execution.pace import breathe, parts
-from backend.execution.query import compile_select
+from backend.execution.query import compile_read
 from backend.execution.references import References
 from backend.execution.rows import Rows
 from backend.execution.transaction import RowsChanged
@@ -43,10 +43,10 @@ class CompiledInsert:
         self.columns = Columns(insert.table)
         self.references = References(insert.relations) if insert.relations else None
         self.ignore = insert.ignore or insert.on_duplicate is OnDuplicate.IGNORE
-        self.select = self._strict_select = None if insert.select is None else compile_select(insert.select)
+        self.select = self._strict_select = None if insert.select is None else compile_read(insert.select)
         if insert.select is not None and any(divides(each) for each in insert.select.outputs):
-            self._strict_select = compile_select(insert.select, True)
-        self._before = None if insert.before is None else compile_select(insert.before)
+            self._strict_select = compile_read(insert.select, True)
+        self._before = None if insert.before is None else compile_read(insert.before)
         self.on_update = Assignments(self.columns, insert.on_update)
         self.rows = self._strict_rows = _cells(insert, False)
         if any(expression is not None and divides(expression) for row in insert.rows for expression in row):

@@ -23,6 +23,7 @@ import msgspec
 import numpy as np
 
 from backend.execution.query import CompiledQuery
+from backend.execution.viewing import QueryViews
 from backend.sharded_views import ShardedReader
 from backend.shared_memory.columns import ColumnReader, Entries
 from backend.shared_memory.reader import SharedViewReader
@@ -65,12 +66,13 @@ class Cell:
 
 
 class InstantQuery:
-    def __init__(self, query: CompiledQuery, shared: SharedViews) -> None:
+    def __init__(self, query: CompiledQuery, views: QueryViews, shared: SharedViews) -> None:
         self._query = query
+        self._views = views
         self._shared = shared
         self.columns: tuple[OutputColumn, ...] = query.columns
         self.places_read = query.places_read
-        self._numbers = _numbers(query)
+        self._numbers = _numbers(query, views)
         self._number = self._numbers[0] if len(self._numbers) == 1 else None
         self._pick = itemgetter(*self._numbers) if len(self._numbers) > 1 else None
         self._order = _order(query)
@@ -102,7 +104,7 @@ class InstantQuery:
 
     def _find(self, parameters: Parameters) -> SharedViewReader | ShardedReader | None:
         """The view of a query that has only one, once it is shared."""
-        definition = self._definition = self._query.views.known(parameters)
+        definition = self._definition = self._views.known(parameters)
         self._reader = None if definition is None else self._shared.keys(definition.name)
         return self._reader
 
@@ -124,10 +126,10 @@ class InstantQuery:
             if self._order is not None and self._order is not Order.GIVEN:
                 names.sort(reverse=self._order is Order.DESCENDING)
         else:
-            wanted = query.views.keys(query.wanted(parameters) if query.key_columns else None, parameters)
+            wanted = self._views.keys(query.wanted(parameters) if query.key_columns else None, parameters)
             if not wanted:
                 return ()
-        definition = query.views.known(parameters)
+        definition = self._views.known(parameters)
         if definition is not None and definition.order:
             return self._found_range(definition, wanted, parameters)
         reader = None if definition is None else self._shared.keys(definition.name)
@@ -148,7 +150,7 @@ class InstantQuery:
         self, definition: ViewDefinition, wanted: list[Row], parameters: Parameters
     ) -> Found | None:
         """The rows of an ordered view that are in the range which the parameters make."""
-        views = self._query.views
+        views = self._views
         part = views.part(definition, parameters)
         if part is None:
             return None
@@ -229,19 +231,19 @@ class InstantQuery:
         query = self._query
         rows: list[Row] = []
         if found:
-            definition = self._definition or query.views.known(parameters)
+            definition = self._definition or self._views.known(parameters)
             assert definition is not None, "it was there when the keys were looked up"
-            rows = query.views.decoded(definition, (found,) if isinstance(found, bytes) else found, parameters)
+            rows = self._views.decoded(definition, (found,) if isinstance(found, bytes) else found, parameters)
         return query.finished(rows, parameters)
 
 
 def instant_query(query: CompiledQuery, shared: SharedViews | None) -> InstantQuery | None:
     """None if the query always has to be executed."""
-    if shared is None or not query.views.possible or query.query.locking or query.query.prior:
+    if shared is None or query.views is None or query.query.prior:
         return None
     if any(map(is_volatile, query.finishing)):
         return None
-    return InstantQuery(query, shared)
+    return InstantQuery(query, query.views, shared)
 
 
 def _found_of(rows: list[bytes] | None) -> Found | None:
@@ -279,10 +281,10 @@ def _cell(output: Expression) -> Cell | None:
     return None
 
 
-def _numbers(query: CompiledQuery) -> tuple[int, ...]:
+def _numbers(query: CompiledQuery, views: QueryViews) -> tuple[int, ...]:
     """The parameters that are the keys, if keys are nothing but integers and one view serves all; else none."""
     keys = query.query.keys
-    if not query.views.is_one or len(keys) != 1:
+    if not views.is_one or len(keys) != 1:
         return ()
     values = [value for value in keys[0].values if isinstance(value, Parameter) and value.type == BIGINT]
     naming = KeyNaming(query.query.node.types, query.key_columns)

@@ -8,34 +8,33 @@ recursive one, uses no views.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from functools import cached_property
 from typing import Any
 
+from backend.execution.decision import CHANGE_PASSES, PART_PASSES, Decision, decide
 from backend.execution.execution import Execution
-from backend.execution.grouping import row_key
-from backend.execution.memory_account import size_of
+from backend.execution.ordering import Sorter
 from backend.execution.outcome import ResultSet, RowStream
-from backend.execution.pace import PART_ROWS_MIN, batches, breathe, parts
-from backend.execution.point import point_query, scanned_query
-from backend.execution.reader import Keys, Run, conditions_of, fulfilling, projected
+from backend.execution.pace import breathe, parts
+from backend.execution.reader import Keys, Reader, Run, conditions_of
 from backend.execution.readers import Readers
 from backend.execution.recursion import CompiledRecursion
-from backend.execution.rows import Rows, Weight, drop, held, held_shared, weighed
-from backend.execution.select import CompiledSelect, Pair, Sorter, count_of, is_late
+from backend.execution.result import Finish, Output
+from backend.execution.scan import TableScan
 from backend.execution.viewing import QueryViews
-from backend.execution.window import CompiledWindow
-from backend.view_definition import ViewDefinition
-from controller.sql.plan import Query, Recursion, Select
-from dataflow.compile import compile_predicate, compile_row, compile_scalar
+from controller.sql.plan import Query, Recursion
+from dataflow.compile import compile_scalar
+from dataflow.errors import Condition, Retryable
 from dataflow.expression import Expression, parameters_of
 from dataflow.node import Base, Node, inputs_of
 from dataflow.source import key_function
 from dataflow.types import Row, Value
+from persistence.row_encoding import LaterFormat
 
 SCANNED_ROWS_MAX = 2_000
 """A result of one table with more rows than this is read from it, not kept in a view."""
-SCANS_BEFORE_VIEW = 5
-"""So many times all rows of a table are read for a range of them, before they are kept in order."""
 SCANS_AFTER_LARGE = 50
 """So many times a query is evaluated after such a result, before a view is tried again."""
 
@@ -43,54 +42,55 @@ SCANS_AFTER_LARGE = 50
 class CompiledQuery:
     def __init__(
         self,
-        query: Query,
+        decision: Decision,
         readers: Readers | None = None,
         division_errors: bool = False,
         parts: Sequence[int] = (),
-        scan: CompiledSelect | None = None,
     ) -> None:
         """`division_errors`: what is selected may not come from a division by zero.
 
-        `parts` are how many stored tables each part of the statement reads, if this is one of several. `scan` is
-        what evaluates the query where no view does: it can give a large result while it is read.
+        `parts` are how many stored tables each part of the statement reads, if this is one of several.
         """
-        self._scan = scan
-        self._scans_only = 0
+        query = decision.query
+        self.decision = decision
         self.query = query
         self.columns = query.columns
-        if readers is None:
-            readers = Readers({table.id: table for table in query.tables if table.id >= 0})
+        self._scan = _Scan(decision.one, division_errors) if decision.scans and decision.one is not None else None
+        self._scans_only = 0
+        self._readers = readers or Readers({table.id: table for table in query.tables if table.id >= 0})
         parts = parts or _parts(query)
         self._alone = sum(parts) <= 1
-        self._may_use_views = len(parts) <= 1
-        self._prior = [(table, _compiled_prior(each, readers, parts)) for table, each in query.prior]
-        self._key_columns = tuple(sorted({key.column for key in query.keys}))
+        self._prior = [(table, _compiled_prior(each, self._readers, parts)) for table, each in query.prior]
+        self.key_columns = tuple(sorted({key.column for key in query.keys}))
         types = query.node.types
         self._keys = [
             (
-                self._key_columns.index(key.column),
+                self.key_columns.index(key.column),
                 [compile_scalar(value) for value in key.values],
                 key_function((0,), [types[key.column]]),
             )
             for key in query.keys
         ]
-        self._key_of = key_function(self._key_columns, types)
         self._key_of_values = key_function(
-            tuple(range(len(self._key_columns))), [types[each] for each in self._key_columns]
+            tuple(range(len(self.key_columns))), [types[each] for each in self.key_columns]
         )
-        self.views = QueryViews(query, self._key_columns)
-        self.views.is_scan = scan is not None
+        self.views: QueryViews | None = None
+        if decision.has_view and len(parts) <= 1:
+            self.views = QueryViews(query, self.key_columns, decision.uses_before_view, decision.scans)
+        self._division_errors = division_errors
+
+    @cached_property
+    def _reader(self) -> Reader:
+        """The node's rows from the base tables."""
         # Whether there is a row at all decides on the default, before the filter does.
-        conditions = conditions_of(query.filter) if query.default is None else ()
-        self._reader = readers.reader(query.node, self._key_columns, conditions)
-        self._filter = None if query.filter is None else compile_predicate(query.filter)
-        self._windows = [CompiledWindow(each) for each in query.windows]
-        self._project = compile_row(query.outputs, division_errors)
-        self._sorter = Sorter(query.order_by, query.outputs) if query.order_by else None
-        self._late = is_late(query.outputs, query.distinct, self._sorter)
-        self._distinct = row_key([each.type for each in query.outputs]) if query.distinct else None
-        self._limit = None if query.limit is None else compile_scalar(query.limit)
-        self._offset = None if query.offset is None else compile_scalar(query.offset)
+        conditions = conditions_of(self.query.filter) if self.query.default is None else ()
+        return self._readers.reader(self.query.node, self.key_columns, conditions)
+
+    @cached_property
+    def _finish(self) -> Finish:
+        query = self.query
+        sorter = Sorter(query.order_by, query.outputs) if query.order_by else None
+        return Finish(query, sorter, self._division_errors)
 
     @property
     def finishing(self) -> list[Expression]:
@@ -103,7 +103,7 @@ class CompiledQuery:
             given += [item.expression for item in window.function.order]
             given += [item.expression for item in window.order]
             given += [bound for bound in window.frame or () if isinstance(bound, Expression)]
-        if not self.views.folds_filter:
+        if self.views is None or not self.views.folds_filter:
             given.append(query.filter)
         return [each for each in given if each is not None]
 
@@ -111,16 +111,6 @@ class CompiledQuery:
     def places_read(self) -> tuple[int, ...]:
         """The parameters that what is made of the node's rows depends on."""
         return tuple(sorted({place for each in self.finishing for place in parameters_of(each)}))
-
-    @property
-    def key_columns(self) -> tuple[int, ...]:
-        return self._key_columns
-
-    def explained_view(
-        self, parameters: tuple[Value, ...], shard_count: int, fleeting: frozenset[int]
-    ) -> tuple[ViewDefinition | None, Node, str]:
-        """For EXPLAIN, see `QueryViews.explained`."""
-        return self.views.explained(parameters, shard_count, fleeting)
 
     async def run(self, execution: Execution) -> ResultSet:
         found = await self.stream(execution, False)
@@ -135,20 +125,22 @@ class CompiledQuery:
             found = await self._viewed(Run(execution, execution.memory, (), self._alone))
             if found is None:
                 return await self._scanned(self._scan, execution, may_stream)
-            rows, count = self.finished(found, execution.parameters)
-        return ResultSet(self.columns, rows, execution.warnings(), None if self._limit is None else count)
+            rows, count = self._finish.finished(found, execution.parameters)
+        return ResultSet(self.columns, rows, execution.warnings(), None if self.query.limit is None else count)
 
     async def _viewed(self, run: Run) -> list[Row] | None:
         """The rows from a view, unless the last result was so large that it is better not kept."""
+        if self.views is None:
+            return None
         if self._scans_only:
             self._scans_only -= 1
             return None
-        found = await self.views.rows(run, self.wanted(run.parameters) if self._key_columns else None)
+        found = await self.views.rows(run, self.wanted(run.parameters) if self.key_columns else None)
         if found is not None and len(found) > SCANNED_ROWS_MAX:
             self._scans_only = SCANS_AFTER_LARGE
         return found
 
-    async def _scanned(self, scan: CompiledSelect, execution: Execution, may_stream: bool) -> ResultSet | RowStream:
+    async def _scanned(self, scan: _Scan, execution: Execution, may_stream: bool) -> ResultSet | RowStream:
         found = await scan.stream(execution, may_stream)
         if not isinstance(found, ResultSet) or len(found.rows) > SCANNED_ROWS_MAX:
             self._scans_only = SCANS_AFTER_LARGE
@@ -156,76 +148,34 @@ class CompiledQuery:
 
     async def rows(self, execution: Execution, memory: Mapping[int, Sequence[Row]]) -> tuple[list[Row], int]:
         """The result, and what FOUND_ROWS() is after it; `memory` are tables that exist only now."""
-        parameters = execution.parameters
         breathe()
         if self._prior:
             memory = dict(memory)
             for table, query in self._prior:
                 memory[table], _ = await query.rows(execution, memory)
-        return self.finished(await self._found(Run(execution, memory, self.query.locking, self._alone)), parameters)
+        found = await self._found(Run(execution, memory, self.query.locking, self._alone))
+        return self._finish.finished(found, execution.parameters)
 
     def finished(self, rows: Sequence[Row], parameters: tuple[Value, ...]) -> tuple[list[Row], int]:
         """The result that the node's rows make, and what FOUND_ROWS() is after it."""
-        if self.query.default is not None:
-            rows = fulfilling(list(rows) or [self.query.default], self._filter, parameters)
-        if self._windows:
-            columns = [each.values(rows, parameters) for each in self._windows]
-            values = zip(*columns)
-            rows = held_shared([row + next(values) for row in part] for part in parts(rows))
-        pairs = self._pairs(rows, parameters)
-        if self._distinct is not None:
-            pairs = self._unique(pairs, self._distinct)
-        if self._sorter is not None:
-            self._sorter.sort(pairs, parameters)
-        start = 0 if self._offset is None else count_of(self._offset((), parameters))
-        stop = None if self._limit is None else start + count_of(self._limit((), parameters))
-        wanted = pairs[start:stop]
-        if len(wanted) <= PART_ROWS_MIN:
-            result = [output for _, output in wanted]
-        else:
-            result = held_shared([output for _, output in part] for part in parts(wanted))
-        # Those that OFFSET has skipped count, those after LIMIT only if the statement says so.
-        count = len(pairs)
-        if stop is not None and not self.query.count_found_rows:
-            count = min(stop, count) if stop > start else 0
-        return projected(result, self._project if self._late else None, parameters), count
-
-    def _pairs(self, rows: Sequence[Row], parameters: tuple[Value, ...]) -> list[Pair]:
-        """Each row with its outputs, which may have to wait for the order of the result."""
-        project = self._project
-        if self._late:
-            return held_shared([(row, row) for row in part] for part in parts(rows))
-        if len(rows) <= PART_ROWS_MIN:
-            return weighed([(row, project(row, parameters)) for row in rows])
-        return held([(row, project(row, parameters)) for row in part] for part in parts(rows))
-
-    def _unique(self, pairs: Sequence[Pair], key_of: Callable[[Row], object]) -> Rows[Pair]:
-        unique: dict[object, Pair] = {}
-        weight = Weight()
-        for part in parts(pairs):
-            before = len(unique)
-            for pair in part:
-                unique.setdefault(key_of(pair[1]), pair)
-            weight.add((len(unique) - before) * size_of(part) // len(part) if part else 0)
-        found = held_shared(batches(unique.values()))
-        drop(unique)
-        return found
+        return self._finish.finished(rows, parameters)
 
     async def _found(self, run: Run) -> list[Row]:
-        keys = self.wanted(run.parameters) if self._key_columns else None
-        if self.views.possible and self._may_use_views and not run.locks:
+        keys = self.wanted(run.parameters) if self.key_columns else None
+        if self.views is not None:
             rows = await self.views.rows(run, keys)
             if rows is not None:
                 return rows
         started = time.perf_counter()
         rows = await self._reader.rows(run, keys)
-        shard_count = run.execution.transaction.store.shard_count
-        self.views.evaluated(len(rows), time.perf_counter() - started, shard_count)
+        if self.views is not None:
+            shard_count = run.execution.transaction.store.shard_count
+            self.views.evaluated(len(rows), time.perf_counter() - started, shard_count)
         return rows
 
     def wanted(self, parameters: tuple[Value, ...]) -> Keys:
         """Every combination of the values that each key column may have."""
-        choices: list[dict[Any, Any] | None] = [None] * len(self._key_columns)
+        choices: list[dict[Any, Any] | None] = [None] * len(self.key_columns)
         for place, values, key_of in self._keys:
             found = {}
             for value in values:
@@ -243,12 +193,75 @@ class CompiledQuery:
         return {self._key_of_values(values): values for part in parts(combined) for values in part}
 
 
+class _Scan:
+    """A SELECT over one stored table whose rows are read as they are found."""
+
+    def __init__(self, one: Query, division_errors: bool) -> None:
+        assert one.table is not None
+        self._columns = one.columns
+        self._locking = next((each for each in one.locking if each.tables is None or one.table.id in each.tables), None)
+        self._table = TableScan(one.table, one.filter, one.order_by, one.outputs)
+        self._finish = Finish(one, self._table.sorter, division_errors)
+        plain = self._table.sorter is None and not one.locking and not one.count_found_rows
+        self._may_stream = plain and not self._finish.late
+        self._has_limit = one.limit is not None
+
+    async def stream(self, execution: Execution, may_stream: bool) -> ResultSet | RowStream:
+        output = Output(self._finish, execution.parameters)
+        counts_all = self._finish.counts_all
+        if output.stop != 0 or counts_all:
+            source = self._rows(execution, None if self._finish.distinct or counts_all else output.stop)
+            async for chunk in source:
+                output.add(chunk)
+                if output.is_full:
+                    break
+                if may_stream and self._may_stream and output.is_large:
+                    return RowStream(self._columns, _rest(output, source), execution.warnings, output.skipped)
+            await source.aclose()
+        rows, count = output.result()
+        return ResultSet(self._columns, rows, execution.warnings(), count if self._has_limit else None)
+
+    async def _rows(self, execution: Execution, stop: int | None) -> AsyncGenerator[list[Row], None]:
+        """The rows that fulfil the WHERE, in chunks. No more than `stop` are locked, the first in order."""
+        if self._locking is not None:
+            source = self._table.locked(execution, self._locking, stop)
+        else:
+            epoch = await execution.epoch() if execution.transaction.repeatable else 0
+            source = self._table.rows(execution, epoch=epoch)
+        async for chunk in source:
+            yield [row for _, row in chunk]
+
+
+async def _rest(output: Output, source: AsyncGenerator[list[Row], None]) -> AsyncGenerator[list[Row], None]:
+    """What has been found so far, and then the rows of `source`."""
+    async with aclosing(source):
+        try:
+            yield output.taken()
+            while not output.is_full and (chunk := await anext(source, None)) is not None:
+                output.add(chunk)
+                if rows := output.taken():
+                    yield rows
+        except LaterFormat:  # a row from after a change of its table that we had not heard of in time
+            raise Retryable(Condition.TABLE_DEFINITION_CHANGED) from None
+
+
+def compile_query(query: Query) -> CompiledQuery:
+    return CompiledQuery(decide(query))
+
+
+def compile_read(query: Query, division_errors: bool = False) -> CompiledQuery:
+    """The SELECT of a statement that changes rows."""
+    return CompiledQuery(decide(query, CHANGE_PASSES), division_errors=division_errors)
+
+
 def _compiled_prior(
     prior: Query | Recursion, readers: Readers, parts: Sequence[int]
 ) -> CompiledQuery | CompiledRecursion:
     if isinstance(prior, Query):
-        return CompiledQuery(prior, readers, parts=parts)
-    first, following = (CompiledQuery(each, readers, parts=parts) for each in (prior.first, prior.following))
+        return CompiledQuery(decide(prior, PART_PASSES), readers, parts=parts)
+    first, following = (
+        CompiledQuery(decide(each, PART_PASSES), readers, parts=parts) for each in (prior.first, prior.following)
+    )
     return CompiledRecursion(prior, first, following)
 
 
@@ -265,24 +278,3 @@ def _stored_reads(node: Node) -> int:
     if isinstance(node, Base):
         return int(node.table >= 0)
     return sum(_stored_reads(each) for each in inputs_of(node))
-
-
-def compile_select(select: Select | Query, division_errors: bool = False) -> CompiledSelect | CompiledQuery:
-    if isinstance(select, Query):
-        return CompiledQuery(select, division_errors=division_errors)
-    return CompiledSelect(select, division_errors)
-
-
-def compile_scan(select: Select) -> CompiledSelect | CompiledQuery:
-    """A SELECT over one table, from a view where one pays: by key, or by a range that no index finds."""
-    point = point_query(select)
-    if point is not None:
-        return CompiledQuery(point)
-    scan = CompiledSelect(select)
-    query = scanned_query(select)
-    if query is None:
-        return scan
-    compiled = CompiledQuery(query, scan=scan)
-    if not query.keys:
-        compiled.views.uses_before_view = SCANS_BEFORE_VIEW
-    return compiled if query.keys or compiled.views.is_ranged else scan

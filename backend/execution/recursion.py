@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from backend.execution.execution import Execution
-from backend.execution.grouping import row_key
 from backend.execution.pace import breathe, parts
+from backend.execution.result import count_of, row_key
 from backend.execution.rows import Rows
-from backend.execution.select import count_of
 from controller.sql.plan import OutputColumn, Recursion
 from dataflow.compile import compile_scalar
 from dataflow.errors import Condition, InvalidStatement

@@ -14,7 +14,6 @@ from backend.execution.numbers import AutoIncrement, Numbers
 from backend.execution.outcome import Answer, Done, warnings_of
 from backend.execution.pace import aside
 from backend.execution.query import CompiledQuery
-from backend.execution.select import CompiledSelect
 from backend.execution.transaction import EpochLost, RowsChanged, Transaction
 from backend.execution.update import CompiledDelete, CompiledUpdate
 from controller.sql.plan import Plan
@@ -29,7 +28,7 @@ from dataflow.user_variables import UserVariables
 LOOKS_MAX = 20
 """How often a statement looks for its rows again because others had changed them before they were locked."""
 
-Compiled = CompiledSelect | CompiledQuery | CompiledInsert | CompiledUpdate | CompiledDelete | CompiledDirected
+Compiled = CompiledQuery | CompiledInsert | CompiledUpdate | CompiledDelete | CompiledDirected
 
 
 class StatementRun:
@@ -113,7 +112,7 @@ class StatementRun:
         raise Retryable(Condition.DEADLOCK)
 
     async def _once(self, execution: Execution) -> Answer:
-        if isinstance(self._compiled, CompiledSelect | CompiledQuery):
+        if isinstance(self._compiled, CompiledQuery):
             return await self._answer(execution)
         ignores = not isinstance(self._compiled, CompiledDirected) and self._compiled.ignore
         heard = listen(self._modes.strict and not ignores)
@@ -130,7 +129,7 @@ class StatementRun:
             if self._numbering is None:
                 self._numbering = self._compiled.numbering(self._numbers, self._vectors)
             return await self._compiled.run(execution, self._vectors, self._numbering)
-        if self._streams and isinstance(self._compiled, CompiledSelect | CompiledQuery):
+        if self._streams and isinstance(self._compiled, CompiledQuery):
             return await self._compiled.stream(execution)
         return await self._compiled.run(execution)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 from backend.execution.columns import Assignments, Columns
 from backend.execution.duplicates import duplicate_entry
@@ -13,8 +14,9 @@ from backend.execution.outcome import Done
 from backend.execution.pace import breathe, parts
 from backend.execution.reading import Found, row_address
 from backend.execution.references import References
+from backend.execution.result import count_of
 from backend.execution.rows import Rows, held_shared
-from backend.execution.select import Filter, Sorter, count_of, key_order
+from backend.execution.scan import TableScan
 from backend.execution.writing import Duplicate, RowWriter
 from controller.sql.locking import EXCLUSIVE
 from controller.sql.plan import Delete, OrderItem, Update
@@ -34,11 +36,8 @@ class Victims:
     def __init__(
         self, table: Table, where: Expression | None, order_by: Sequence[OrderItem], limit: Expression | None
     ) -> None:
-        self._filter = Filter(table, where)
+        self._scan = TableScan(table, where, order_by)
         self._limit = None if limit is None else compile_scalar(limit)
-        direction = key_order(table, self._filter.path, order_by)
-        self._reverse = direction is True
-        self._sorter = Sorter(order_by) if order_by and direction is None else None
 
     async def find(self, execution: Execution) -> list[Victim]:
         return held_shared([(found, row, ()) for found, row in part] for part in parts(await self._find(execution)))
@@ -50,16 +49,16 @@ class Victims:
         if limit == 0:
             return found
         transaction = execution.transaction
-        by_key = self._filter.path.is_complete and self._filter.path.index is self._filter.table.primary_key
+        by_key = self._scan.path.is_complete and self._scan.path.index is self._scan.table.primary_key
         locking = EXCLUSIVE if transaction.locking or by_key else None
-        source = self._filter.rows(execution, self._reverse, locking)
+        source = self._scan.rows(execution, locking)
         async for chunk in source:
             rows.add(chunk)
-            if limit is not None and self._sorter is None and len(found) >= limit:
+            if limit is not None and self._scan.sorter is None and len(found) >= limit:
                 break
-        await source.aclose()  # type: ignore[attr-defined]
-        if self._sorter is not None:
-            found = self._sorter.sorted(found, execution.parameters)
+        await source.aclose()
+        if self._scan.sorter is not None:
+            self._scan.sorter.sort_by(found, itemgetter(1), execution.parameters)
         if limit is not None:
             found = found[:limit]
         if transaction.locking:

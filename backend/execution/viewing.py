@@ -18,13 +18,15 @@ A query is not looked up but evaluated
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import msgspec
 
 from backend.execution.alternatives import alternatives_of
+from backend.execution.decision.decision import USES_BEFORE_VIEW
+from backend.execution.decision.maintained import expressions_in, obstacle
 from backend.execution.pace import parts
 from backend.execution.ranges import range_of
 from backend.execution.reader import Keys, Run, fulfilling
@@ -34,11 +36,9 @@ from backend.view_range import Range
 from controller.sql.plan import Query
 from dataflow.compile import compile_predicate, compile_scalar
 from dataflow.expression import Call, Expression, Literal, Parameter, parameters_of
-from dataflow.functions import is_deterministic, is_volatile
-from dataflow.node import AggregateFunction, Base, Join, Node, Order, TopK, bases_of, inputs_of
+from dataflow.node import AggregateFunction, Base, Join, Node, Order, TopK
 from dataflow.types import NULL, Row, Value
 
-USES_BEFORE_VIEW = 2
 CONSTANTS_MAX = 1_000
 """A query about more values, not counting keys, has no view: it hardly comes again with the same ones."""
 BINDINGS_MAX = 200
@@ -63,7 +63,14 @@ class _Binding:
 class QueryViews:
     """The views of one planned query: one for each set of constants that repeats."""
 
-    def __init__(self, query: Query, key_columns: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        query: Query,
+        key_columns: tuple[int, ...],
+        uses_before_view: int = USES_BEFORE_VIEW,
+        is_scan: bool = False,
+    ) -> None:
+        """`is_scan`: of one table by an index, or in its own order; with several shards, reading the table costs less."""
         self._query = query
         self._key_columns = key_columns
         # With a default, whether there is a row at all counts first: its reader applies the filter.
@@ -73,7 +80,7 @@ class QueryViews:
         self._filter = None if filter_ is None or self.folds_filter else compile_predicate(filter_)
         self._limit = None if query.limit is None else compile_scalar(query.limit)
         self._offset = None if query.offset is None else compile_scalar(query.offset)
-        inside = {parameter for each in _expressions(query.node) for parameter in parameters_of(each)}
+        inside = {parameter for each in expressions_in(query.node) for parameter in parameters_of(each)}
         # At most one row has a table's primary key: there is nothing to cut off or to leave out.
         single = isinstance(query.node, Base) and set(query.node.primary_key) <= set(key_columns)
         self._ends = not single and self._may_end(filter_parameters)
@@ -92,23 +99,17 @@ class QueryViews:
         self._rows_max = KEYLESS_ROWS_MAX if self._range is None else ORDERED_ROWS_MAX
         self._seconds_taken = 0.0
         self._refused = 0
-        self.uses_before_view = USES_BEFORE_VIEW
-        self.is_scan = False
-        """Of one table by an index, or in its own order: where there are several shards, reading the table costs less."""
+        self._uses_before_view = uses_before_view
+        self._is_scan = is_scan
         self.is_one = not self._inside and not self._ends and bool(key_columns) and self._range is None
         """The same view serves all parameters, by nothing but a key."""
-        self.obstacle = _obstacle(query)
+        self.obstacle = obstacle(query)
         self.possible = not self.obstacle
 
     @property
     def choices(self) -> tuple[int, ...]:
         """The columns of which one has to have its key, where that is how the view is looked up."""
         return () if self._alternatives is None else self._alternatives.columns
-
-    @property
-    def is_ranged(self) -> bool:
-        """Whether the view is ordered, and only a range of it is read."""
-        return self._range is not None
 
     def _may_end(self, filter_parameters: set[int]) -> bool:
         """Whether ORDER BY … LIMIT can be part of the view."""
@@ -129,7 +130,7 @@ class QueryViews:
         Rows that ORDER BY and LIMIT would cut off may be missing.
         """
         transaction = run.execution.transaction
-        if not transaction.may_use_views or (self.is_scan and transaction.store.shard_count > 1):
+        if not transaction.may_use_views or (self._is_scan and transaction.store.shard_count > 1):
             return None
         definition = self._definition(run.parameters, transaction.store)
         if definition is None:
@@ -203,23 +204,23 @@ class QueryViews:
 
         `fleeting` are the parameters that have another value each time.
         """
-        obstacle = self.obstacle
-        if not obstacle and len(self._inside) > CONSTANTS_MAX:
-            obstacle = f"it is about more than {CONSTANTS_MAX} values"
-        if not obstacle and not fleeting.isdisjoint(self._inside):
-            obstacle = "it depends on the moment it is asked"
+        reason = self.obstacle
+        if not reason and len(self._inside) > CONSTANTS_MAX:
+            reason = f"it is about more than {CONSTANTS_MAX} values"
+        if not reason and not fleeting.isdisjoint(self._inside):
+            reason = "it depends on the moment it is asked"
         end = self._end(parameters)
-        if not obstacle and shard_count != 1 and self.is_scan:
-            obstacle = "reading its table costs less, as there are several shards"
-        if not obstacle and shard_count != 1 and self._order(end) and not self._key_columns:
-            obstacle = "it needs an ordered view without a key, and there are several shards"
-        if not obstacle and not self._key_columns:
+        if not reason and shard_count != 1 and self._is_scan:
+            reason = "reading its table costs less, as there are several shards"
+        if not reason and shard_count != 1 and self._order(end) and not self._key_columns:
+            reason = "it needs an ordered view without a key, and there are several shards"
+        if not reason and not self._key_columns:
             if end is None and self._rows_seen > self._rows_max:
-                obstacle = f"it has no key and gives more than {self._rows_max} rows"
+                reason = f"it has no key and gives more than {self._rows_max} rows"
             elif self._seconds_taken > KEYLESS_SECONDS_MAX:
-                obstacle = "it has no key and takes long to compute"
-        if obstacle:
-            return None, self._query.node, obstacle
+                reason = "it has no key and takes long to compute"
+        if reason:
+            return None, self._query.node, reason
         node = self._node(parameters, end)
         return ViewDefinition(node, self._key_columns, self._query.tables, self._order(end), self._views), node, ""
 
@@ -259,7 +260,7 @@ class QueryViews:
         else:
             self._bindings.move_to_end(constants)
         binding.uses += 1
-        is_new = binding.uses < self.uses_before_view
+        is_new = binding.uses < self._uses_before_view
         familiar = store.inherited if self._inside or not self._key_columns else store.known_views
         if is_new and not familiar:
             return None
@@ -345,42 +346,3 @@ def _bound_fields(value: Any, values: Mapping[int, Value]) -> Any:
         if after is not before and after != before:
             changed[field.name] = after
     return replace(value, **changed) if changed else value
-
-
-# --- what a node depends on
-
-
-def _obstacle(query: Query) -> str:
-    """Why no view can answer the query, in words; empty if one can."""
-    if query.locking:
-        return "its rows are locked"
-    if not query.tables:
-        return "it is a part of another query" if any(bases_of(query.node)) else "it reads no table"
-    if any(table.id < 0 for table in query.tables):
-        return "it reads computed tables"
-    if query.prior or any(base.table < 0 for base in bases_of(query.node)):
-        return "parts of it depend on the results of others"
-    if not _has_inputs(query.node):
-        return "it has rows that come from no table"
-    inside = [*_expressions(query.node), *(item.expression for item in query.order_by)]
-    if not all(map(is_deterministic, inside)) or (query.filter is not None and is_volatile(query.filter)):
-        return "its result changes while the tables do not"
-    return ""
-
-
-def _has_inputs(node: Node) -> bool:
-    """Whether every row comes from some table: the dataflow has no row out of nothing."""
-    inputs = inputs_of(node)
-    return isinstance(node, Base) or (bool(inputs) and all(_has_inputs(each) for each in inputs))
-
-
-def _expressions(value: Any) -> Iterator[Expression]:
-    """Every expression in a node, its inputs' included."""
-    if isinstance(value, Expression):
-        yield value
-    elif isinstance(value, tuple):
-        for each in value:
-            yield from _expressions(each)
-    elif isinstance(value, Node | Order | AggregateFunction):
-        for field in fields(value):
-            yield from _expressions(getattr(value, field.name))

@@ -1,11 +1,4 @@
-"""Aggregates and GROUP BY: expressions over rows become expressions over groups.
-
-While a clause is translated, an aggregate's value is read at a position far beyond any row
-(`AGGREGATE_OFFSET`). `Grouping.over_groups` then rewrites each expression to read the group's
-row: the GROUP BY values first, then the aggregates'. A column that is neither inside an
-aggregate nor determined by the group is error 1055 or 1140 under ONLY_FULL_GROUP_BY, and
-any value of the group without it.
-"""
+"""Aggregate functions as statements have them: arguments, result types, the limits of the session."""
 
 from __future__ import annotations
 
@@ -15,10 +8,8 @@ from sqlglot import exp
 
 from controller.sql.constants import as_number
 from controller.sql.plan import Aggregate, OrderItem
-from controller.sql.scope import Scope
 from controller.sql.translate import Translator
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.expression import Call, Column, Expression, Literal, Parameter
 from dataflow.functions import call
 from dataflow.node import AggregateFunction, Order
 from dataflow.result_limits import planned
@@ -35,76 +26,8 @@ from dataflow.types import (
     text,
 )
 
-AGGREGATE_OFFSET = 1 << 30
 _SYNONYMS = {"std": "stddev_pop", "stddev": "stddev_pop", "variance": "var_pop"}
 _INTEGER_DIGITS = {Kind.TINYINT: 3, Kind.SMALLINT: 5, Kind.MEDIUMINT: 8, Kind.INT: 10, Kind.BIGINT: 19, Kind.YEAR: 4}
-
-
-class Grouping:
-    """The aggregates and GROUP BY expressions of one SELECT, in the order they were met."""
-
-    def __init__(self, scope: Scope) -> None:
-        self._scope = scope
-        self.group_by: list[Expression] = []
-        self.aggregates: list[Aggregate] = []
-
-    @property
-    def is_grouped(self) -> bool:
-        return bool(self.group_by or self.aggregates)
-
-    def collect(self, name: str, node: Any, translator: Translator) -> Expression:
-        """Register an aggregate (once, if it occurs several times) and return what reads it."""
-        inner = translator.without_aggregates()
-        found = read_aggregate(name, node, inner)
-        if found not in self.aggregates:
-            self.aggregates.append(found)
-        return Column(AGGREGATE_OFFSET + self.aggregates.index(found), found.type)
-
-    def over_groups(self, expression: Expression, place: str, strict: bool) -> Expression:
-        """`expression` reading the group's row. `place` is for the error: (number, clause)."""
-        if expression in self.group_by:
-            return Column(self.group_by.index(expression), expression.type)
-        match expression:
-            case Column(index=index, type=found) if index >= AGGREGATE_OFFSET:
-                return Column(len(self.group_by) + index - AGGREGATE_OFFSET, found)
-            case Column(index=index, type=found):
-                if strict and not self._is_determined(index):
-                    raise self._not_grouped(index, place)
-                value = Aggregate("any_value", expression, found)
-                if value not in self.aggregates:
-                    self.aggregates.append(value)
-                return Column(len(self.group_by) + self.aggregates.index(value), found)
-            case Call(function=function, arguments=arguments, type=found):
-                return Call(function, tuple(self.over_groups(each, place, strict) for each in arguments), found)
-            case Literal() | Parameter():
-                return expression
-
-    def _is_determined(self, index: int) -> bool:
-        """Whether the grouped columns include a key of the column's table (NOT NULL, unique)."""
-        found = self._scope.column_at(index)
-        if found is None:
-            return False
-        source, _ = found
-        columns = source.table.columns
-        grouped = {
-            columns[each.index - source.offset].id
-            for each in self.group_by
-            if isinstance(each, Column) and source.offset <= each.index < source.offset + len(columns)
-        }
-        nullable = {column.id for column in columns if column.nullable}
-        for key in (source.table.primary_key, *source.table.indexes):
-            if key.unique and all(p.column_id in grouped and p.column_id not in nullable and p.prefix is None for p in key.parts):
-                return True
-        return False
-
-    def _not_grouped(self, index: int, place: str) -> InvalidStatement:
-        found = self._scope.column_at(index)
-        assert found is not None
-        source, column = found
-        name = f"{source.database}.{source.alias}.{column.name}"
-        number, _, clause = place.partition(" ")
-        condition = Condition.NOT_IN_GROUP_BY if self.group_by else Condition.MIXED_GROUPING
-        return InvalidStatement(condition, number, clause, name)
 
 
 def read_aggregate(name: str, node: Any, translator: Translator) -> Aggregate:

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from controller.sql import facts
 from controller.sql.directed import is_default
-from controller.sql.plan import Query, Select
+from controller.sql.plan import Query
 from controller.sql.scope import Scope
 from controller.sql.translate import Translator
 from dataflow.expression import Column, Expression
@@ -46,7 +46,7 @@ class FoundValues:
 
         return node.transform(taken)
 
-    def marks(self, offset: int, before: Select | Query | None, select: Select | Query | None) -> Marks:
+    def marks(self, offset: int, before: Query | None, select: Query | None) -> Marks:
         """What each mark reads: the values of `before` from `offset` on, then those that `select` has in addition."""
         first = () if before is None else before.outputs
         more = select.outputs[len(select.outputs) - len(self.columns) :] if select is not None else ()

@@ -6,14 +6,10 @@ from typing import Any
 
 from sqlglot import exp
 
-from controller.sql.aggregation import AGGREGATE_OFFSET
-from controller.sql.nullability import may_be_null
-from controller.sql.plan import OutputColumn
-from controller.sql.scope import Scope
 from dataflow import expression
 from dataflow.expression import Expression
 from dataflow.schema import Column, Index, Table, declared_keys, has_row_id
-from dataflow.types import BLOBS, BOOLEAN, NUMBERS, TEMPORALS, TEXTS, Kind, SqlType
+from dataflow.types import BLOBS, BOOLEAN, TEMPORALS, TEXTS, Kind, SqlType
 
 NOT_NULL = 1
 PRIMARY_KEY = 2
@@ -83,35 +79,6 @@ def _contains(index: Index, column: Column) -> bool:
     return any(part.column_id == column.id for part in index.parts)
 
 
-def table_column(scope: Scope, index: int, name: str) -> OutputColumn:
-    """A result column that is a table's column."""
-    found = scope.column_at(index)
-    assert found is not None
-    source, column = found
-    return OutputColumn(
-        name,
-        column.type,
-        column.nullable,
-        source.alias,
-        source.table.name,
-        column.name,
-        source.table.database,
-        column_flags(source.table, column),
-    )
-
-
-def output_column(scope: Scope, node: Any, value: Expression) -> OutputColumn:
-    """The result column of one item of the SELECT list; `value` reads the table's row."""
-    name = node.alias if isinstance(node, exp.Alias) else default_name(node)
-    if isinstance(value, expression.Column) and value.index < AGGREGATE_OFFSET:
-        return table_column(scope, value.index, name)
-    nullable = may_be_null(value, _of_column)
-    flags = type_flags(value.type) | (0 if nullable else NOT_NULL)
-    if value.type.kind in NUMBERS:
-        flags |= BINARY
-    return OutputColumn(name, shown_type(value), nullable, flags=flags)
-
-
 def shown_type(value: Expression) -> SqlType:
     """The type that a client is told: MySQL's conditions are BIGINT, unlike a column that is BOOLEAN."""
     is_condition = isinstance(value, expression.Call) and value.type == BOOLEAN and value.function not in _CHOICES
@@ -130,8 +97,3 @@ def default_name(node: Any) -> str:
     if isinstance(node, exp.Literal) and node.is_string:
         return str(node.this)
     return str(node.meta.get("text") or node.sql("mysql"))
-
-
-def _of_column(column: expression.Column) -> bool:
-    """Only that of a COUNT is certain here."""
-    return column.index < AGGREGATE_OFFSET or column.type.kind is not Kind.BIGINT

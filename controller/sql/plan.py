@@ -75,10 +75,10 @@ class Insert:
     rows: tuple[tuple[Expression | None, ...], ...]
     on_duplicate: OnDuplicate
     on_update: tuple[Assignment, ...] = ()
-    select: Select | Query | None = None
+    select: Query | None = None
     ignore: bool = False
     relations: tuple[Table, ...] = ()
-    before: Select | Query | None = None
+    before: Query | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,31 +127,6 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
-class Select:
-    """A SELECT over at most one table.
-
-    Without `aggregates` and `group_by`, `outputs`, `order_by` read the table's row. With
-    them, they and `having` read the row (group_by values…, aggregate values…). Without
-    `group_by`, aggregates over no rows still give one row. `count_found_rows` is
-    SQL_CALC_FOUND_ROWS: FOUND_ROWS() then tells how many there were without LIMIT.
-    """
-
-    table: Table | None
-    outputs: tuple[Expression, ...]
-    columns: tuple[OutputColumn, ...]
-    where: Expression | None = None
-    group_by: tuple[Expression, ...] = ()
-    aggregates: tuple[Aggregate, ...] = ()
-    having: Expression | None = None
-    distinct: bool = False
-    order_by: tuple[OrderItem, ...] = ()
-    limit: Expression | None = None
-    offset: Expression | None = None
-    locking: tuple[Locking, ...] = ()
-    count_found_rows: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Key:
     """The rows wanted have one of `values`, which read no row, in `column` of the node."""
 
@@ -183,7 +158,8 @@ class Query:
     `default` is the row to use if there is none (an aggregate without GROUP BY). `prior` are
     queries to be run first; each one's rows are those of a table with that id. A `shareable`
     node depends on the base tables alone, not on parameters or the moment. `views` are the
-    definitions that it was made of.
+    definitions that it was made of. `count_found_rows` is SQL_CALC_FOUND_ROWS: FOUND_ROWS() then
+    tells how many rows there were without LIMIT.
     """
 
     node: Node
@@ -245,7 +221,7 @@ class Directed:
         return self.changes[0][0].table
 
 
-Statement = Insert | Update | Delete | Select | Query | Directed
+Statement = Insert | Update | Delete | Query | Directed
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +239,7 @@ class Plan:
     parameter_types: tuple[SqlType, ...] = ()
     facts: tuple[str, ...] = ()
     batch: tuple[int, int] | None = None
-    first: tuple[Select, ...] = ()
+    first: tuple[Query, ...] = ()
     views: tuple[View, ...] = ()
     """Those that the statement writes through."""
 

@@ -18,9 +18,8 @@ from controller.sql.depth import deeply
 from controller.sql.full_text import with_matches
 from controller.sql.parameters import Parameters
 from controller.sql.parse import parameter_count, parse, syntax_error
-from controller.sql.plan import Directed, Insert, Plan, Query, Select, Statement
-from controller.sql.select import SelectPlanner
-from controller.sql.selection import plan_select
+from controller.sql.plan import Directed, Insert, Plan, Query, Statement
+from controller.sql.query import plan_query
 from controller.sql.settings import Settings
 from controller.sql.template import canonical_text, reader
 from controller.sql.temporary import with_temporary
@@ -64,7 +63,7 @@ def plan(
     def planned() -> Plan:
         parameters = Parameters(types if types is not None else [None] * count, is_prepared)
         parameters.assigned = assigned
-        first = tuple([SelectPlanner(catalog, database, settings, parameters).plan(each) for each in initial])
+        first = tuple([plan_query(each, catalog, database, settings, parameters) for each in initial])
         views: list[View] = []
         statement = _statement(with_matches(tree, catalog, database), catalog, database, settings, parameters, views)
         known = tuple([each or text() for each in parameters.types])
@@ -101,7 +100,7 @@ def _statement(
         case exp.Delete():
             return writes.delete(tree)
         case exp.Query():
-            return plan_select(tree, catalog, database, settings, parameters)
+            return plan_query(tree, catalog, database, settings, parameters)
         case _:
             raise syntax_error(tree.sql("mysql"), 0)
 
@@ -113,15 +112,10 @@ def tables_of(found: Plan) -> tuple[Table, ...]:
         return statement.tables
     if isinstance(statement, Directed):
         return (*statement.query.tables, *(table for change, _ in statement.changes for table in change.relations))
-    tables: tuple[Table, ...] = () if statement.table is None else (statement.table,)
-    if not isinstance(statement, Select):
-        tables = statement.relations or tables
+    tables: tuple[Table, ...] = statement.relations or (statement.table,)
     if isinstance(statement, Insert):
         for select in (statement.select, statement.before):
-            if isinstance(select, Query):
-                tables = (*tables, *select.tables)
-            elif select is not None and select.table is not None:
-                tables = (*tables, select.table)
+            tables = tables if select is None else (*tables, *select.tables)
     return tables
 
 
@@ -130,7 +124,7 @@ def written_tables(found: Plan) -> tuple[Table, ...]:
     statement = found.statement
     if isinstance(statement, Directed):
         return tuple([change.table for change, _ in statement.changes])
-    return () if isinstance(statement, Query | Select) else (statement.table,)
+    return () if isinstance(statement, Query) else (statement.table,)
 
 
 def views_of(found: Plan) -> tuple[View, ...]:
@@ -140,7 +134,7 @@ def views_of(found: Plan) -> tuple[View, ...]:
 
 def _views_read(statement: Statement) -> tuple[View, ...]:
     if isinstance(statement, Insert):
-        return tuple(view for query in (statement.select, statement.before) if isinstance(query, Query) for view in query.views)
+        return tuple(view for query in (statement.select, statement.before) if query is not None for view in query.views)
     query = statement.query if isinstance(statement, Directed) else statement
     return query.views if isinstance(query, Query) else ()
 

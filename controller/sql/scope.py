@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dataflow import expression
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.schema import ROW_ID_NAME, Column, Table
+from dataflow.schema import ROW_ID_NAME, Table
 
 FIELD_LIST = "field list"
 WHERE_CLAUSE = "where clause"
@@ -61,13 +61,6 @@ class Scope:
         if found:
             raise InvalidStatement(Condition.AMBIGUOUS_COLUMN, written, clause)
         raise InvalidStatement(Condition.UNKNOWN_COLUMN, written, clause)
-
-    def column_at(self, index: int) -> tuple[Source, Column] | None:
-        """The column that a position of the row is."""
-        for source in self.sources:
-            if source.offset <= index < source.offset + len(source.table.columns):
-                return source, source.table.columns[index - source.offset]
-        return None
 
 
 def read(source: Source, position: int) -> expression.Column:

@@ -20,10 +20,11 @@ from controller.sql.operands import as_list, each_alone, flattened, with_fitting
 from controller.sql.operators import BINARY, COMPARISONS, NO_PARENTHESES, UNARY
 from controller.sql.parameters import Parameters
 from controller.sql.parse import syntax_error
-from controller.sql.scope import FIELD_LIST, Scope, read
+from controller.sql.scope import Scope, read
 from controller.sql.settings import Settings
 from controller.sql.waiting import waiting
 from controller.sql.zone import aligned, called, dated, localised
+from dataflow import schema
 from dataflow.collation import canonical
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Expression, Literal
@@ -35,19 +36,13 @@ from dataflow.functions.waiting import WAITING_FUNCTIONS
 from dataflow.types import BIGINT, NULL, SqlType, text
 from dataflow.types import Kind as TypeKind
 
-__all__ = ["Collector", "Parameters", "Translator"]
+__all__ = ["Parameters", "Translator"]
 
 _SUBQUERIES = (exp.Query, exp.Exists, exp.Any, exp.All)
-Collector = Callable[[str, Any, "Translator"], Expression]
-"""Given an aggregate's name and node, the expression that reads its value."""
 
 
 class Translator:
-    """Translates expressions of one clause.
-
-    `aliases` are names that stand for expressions; they come before columns where
-    `aliases_first`. `values` gives VALUES(column) of ON DUPLICATE KEY UPDATE.
-    """
+    """Translates expressions of one clause. `values` gives VALUES(column) of ON DUPLICATE KEY UPDATE."""
 
     def __init__(
         self,
@@ -55,18 +50,12 @@ class Translator:
         clause: str,
         parameters: Parameters,
         settings: Settings,
-        collect: Collector | None = None,
-        aliases: dict[str, Expression] | None = None,
-        aliases_first: bool = False,
         values: Callable[[str], Expression] | None = None,
     ) -> None:
         self.scope = scope
         self.clause = clause
         self.parameters = parameters
         self.settings = settings
-        self._collect = collect
-        self._aliases = aliases or {}
-        self._aliases_first = aliases_first
         self._values = values
         self._depth = 0
 
@@ -145,9 +134,6 @@ class Translator:
         name, table, database = node.name, node.table, node.text("db")
         if not table and not node.this.args.get("quoted") and name.lower() in facts.WITHOUT_PARENTHESES:
             return self._function(name.lower(), [], node)
-        alias = None if table else self._aliases.get(name.lower())
-        if alias is not None and (self._aliases_first or not self.scope.find(name)):
-            return alias
         if isinstance(node.this, exp.Star):
             raise syntax_error("*", 0)
         return read(*self.scope.resolve(name, table, database, self.clause))
@@ -375,25 +361,21 @@ class Translator:
 
     def _default_of(self, node: Any) -> Expression:
         """DEFAULT(column)"""
-        source, position = self.scope.resolve(node.name, node.text("table"), node.text("db"), self.clause)
-        column = source.table.columns[position]
+        column = self.stored_column(node)
         if column.default_now:
             return self.parameters.fact(f"now:{column.type.scale}", column.type)
         if not column.has_default:
             raise InvalidStatement(Condition.NO_DEFAULT, column.name)
         return Literal(column.default, column.type)
 
+    def stored_column(self, node: Any) -> schema.Column:
+        """The column of a table that a name means."""
+        source, position = self.scope.resolve(node.name, node.text("table"), node.text("db"), self.clause)
+        return source.table.columns[position]
+
     def visit_concat(self, node: Any, hint: SqlType | None) -> Expression:
         """Strings side by side, or several values of GROUP_CONCAT."""
         return call("concat", *(self.translate(each) for each in node.expressions))
 
     def _aggregate(self, name: str, node: Any) -> Expression:
-        if self._collect is None:
-            raise InvalidStatement(Condition.INVALID_GROUP_FUNCTION)
-        return self._collect(name, node, self)
-
-    def without_aggregates(self) -> Translator:
-        """For the arguments of an aggregate: another one in there is an error."""
-        return Translator(
-            self.scope, FIELD_LIST if self.clause == FIELD_LIST else self.clause, self.parameters, self.settings
-        )
+        raise InvalidStatement(Condition.INVALID_GROUP_FUNCTION)

@@ -8,6 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from controller.catalog import Catalog, View
+from controller.sql.clauses import limits, order_items, table_source
 from controller.sql.constants import as_number
 from controller.sql.directed import DirectedPlanner, is_default, is_directed
 from controller.sql.foreign_keys import related_tables
@@ -22,12 +23,10 @@ from controller.sql.plan import (
     OnDuplicate,
     OrderItem,
     Query,
-    Select,
     Update,
 )
+from controller.sql.query import plan_query
 from controller.sql.scope import FIELD_LIST, ORDER_CLAUSE, WHERE_CLAUSE, Scope, Source, read
-from controller.sql.select import limits, order_items, table_source
-from controller.sql.selection import plan_select
 from controller.sql.settings import Settings
 from controller.sql.translate import Translator
 from controller.sql.updatable_views import Checks, written_through
@@ -99,7 +98,7 @@ class WritePlanner:
                 given.set("expressions", [*given.expressions, *found.columns])
         before = self._select(exp.Select(expressions=found.subqueries)) if found.subqueries else None
         rows: tuple[tuple[Expression | None, ...], ...] = ()
-        select: Select | Query | None = None
+        select: Query | None = None
         if isinstance(given, exp.Values):
             marks = found.marks(len(table.columns), before, None)
             rows = tuple(self._row(source, columns, each, number, marks) for number, each in enumerate(nodes, 1))
@@ -124,8 +123,8 @@ class WritePlanner:
             action = OnDuplicate.IGNORE if ignore else OnDuplicate.ERROR
         return Insert(table, columns, rows, action, on_update, select, ignore, self.relations(table), before)
 
-    def _select(self, node: Any) -> Select | Query:
-        return plan_select(node, self._catalog, self._database, self._settings, self._parameters, stored=True)
+    def _select(self, node: Any) -> Query:
+        return plan_query(node, self._catalog, self._database, self._settings, self._parameters)
 
     def _columns(self, table: Table, names: list[str] | None) -> tuple[int, ...]:
         if names is None:

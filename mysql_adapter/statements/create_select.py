@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from backend.execution.outcome import Done
 from controller.catalog import Catalog
 from controller.sql.lexer import TokenKind
-from controller.sql.plan import OutputColumn, Query, Select
+from controller.sql.plan import OutputColumn, Query
 from controller.sql.show_create import comment_clause, default_clauses, type_text
 from controller.sql.stored_expressions import quoted
 from controller.sql.temporary import stored_name
@@ -88,7 +88,7 @@ def _read(cursor: TokenCursor) -> CreateSelect | None:
 
 async def run_create_select(session: Session, parts: CreateSelect, values: Sequence[Typed] = ()) -> Done:
     query = (await plan_prepared(session, parts.query, values or None)).statement
-    columns = query.columns if isinstance(query, Select | Query) else ()
+    columns = query.columns if isinstance(query, Query) else ()
     declared = _declared(TokenCursor(parts.elements, session.settings))
     catalog = session.own(session.catalog)
     selected = [

@@ -13,13 +13,13 @@ from dataflow.schema import Column
 from dataflow.types import Row
 from mysql_adapter.facts import fact
 from mysql_adapter.information_schema.virtual import table_of
-from mysql_adapter.planned import evaluate_plan
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
     from mysql_adapter.session import Session
 
 _PLACE = "show"
+_TABLE = -1000
 
 
 async def filtered(
@@ -39,7 +39,7 @@ async def filtered(
 
 async def _where(session: Session, condition: str, columns: tuple[OutputColumn, ...], rows: list[Row]) -> ResultSet:
     definition = table_of(
-        -1000,
+        _TABLE,
         _PLACE,
         _PLACE,
         tuple(Column(number + 1, column.name, column.type, column.nullable) for number, column in enumerate(columns)),
@@ -48,7 +48,8 @@ async def _where(session: Session, condition: str, columns: tuple[OutputColumn, 
     sql = f"SELECT * FROM `{_PLACE}` WHERE {condition}"
     # The cache would keep a plan for a table that is another one in the next SHOW.
     plan, values = PlanCache().plan_text(sql, catalog, _PLACE, session.settings)
-    outcome = evaluate_plan(session, plan, [*values, *(fact(session, name) for name in plan.facts)], rows)
+    given = [*values, *(fact(session, name) for name in plan.facts)]
+    outcome = await session.environment.database.execute(plan, given, None, session.modes, {_TABLE: rows})
     assert isinstance(outcome, ResultSet)
     return ResultSet(columns, outcome.rows, outcome.warnings)
 

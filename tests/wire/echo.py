@@ -15,7 +15,7 @@ from backend.execution.outcome import Done, Outcome, ResultSet
 from controller import catalog
 from controller.accounts import Account
 from controller.catalog import Catalog
-from controller.sql.plan import OutputColumn, Plan, Select
+from controller.sql.plan import OutputColumn, Plan, Query
 from controller.sql.settings import Settings
 from dataflow import types
 from dataflow.errors import Condition, InvalidStatement
@@ -62,7 +62,6 @@ class EchoDatabase:
         self._changed = threading.Condition()
         nothing: Any = None
         self._engine = Database(nothing, self.catalog, nothing, nothing)
-        self.evaluate = self._engine.evaluate
         self.explain = self._engine.explain
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
@@ -87,7 +86,7 @@ class EchoDatabase:
         memory: Any = None,
         lock_timeout_s: float = 0.0,
     ) -> Outcome:
-        assert isinstance(plan.statement, Select)
+        assert isinstance(plan.statement, Query)
         first = plan.statement.outputs[0]
         if isinstance(first, Literal) and first.value == "sleep":
             with self._changed:
@@ -97,7 +96,7 @@ class EchoDatabase:
         if isinstance(first, Literal) and isinstance(first.value, str) and first.value.startswith("series "):
             columns = (OutputColumn("n", types.BIGINT, False), OutputColumn("s", types.text(TEXT_LENGTH)))
             return ResultSet(columns, [(number, "x" * TEXT_LENGTH) for number in range(int(first.value[7:]))])
-        return await self._engine.execute(plan, parameters, None, modes)
+        return await self._engine.execute(plan, parameters, None, modes, memory)
 
     stream = execute
 

@@ -100,7 +100,7 @@ def test_the_tree_says_what_is_kept_and_why(run: Run) -> None:
         ("its rows are locked", "SELECT id FROM stories WHERE id = 1 FOR UPDATE"),
         ("its rows are locked", VOTES.format(1) + " FOR SHARE"),
         ("it is a part of another query", "SELECT * FROM (SELECT id, RANK() OVER (ORDER BY id) AS r FROM stories) x WHERE r = 1"),
-        ("it reads no table", "WITH RECURSIVE r AS (SELECT 1 AS n UNION SELECT n + 1 FROM r WHERE n < 3) SELECT * FROM r"),
+        ("it is a part of another query", "WITH RECURSIVE r AS (SELECT 1 AS n UNION SELECT n + 1 FROM r WHERE n < 3) SELECT * FROM r"),
         ("parts of it depend on the results of others", "SELECT id FROM stories INTERSECT ALL SELECT story FROM votes"),
         ("it depends on the moment it is asked", "SELECT COUNT(*) FROM votes WHERE story > NOW()"),
     ):

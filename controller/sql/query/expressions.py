@@ -19,8 +19,9 @@ from controller.sql.query.fields import Numbering, all_columns
 from controller.sql.query.names import Names
 from controller.sql.query.wrapping import wrapped
 from controller.sql.scope import Scope
-from controller.sql.translate import Collector, Translator
+from controller.sql.translate import Translator
 from controller.sql.zone import aligned, in_utc, localised
+from dataflow import schema
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Expression
 from dataflow.functions import call
@@ -33,6 +34,8 @@ _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeE
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<=", "<=>": "<=>"}
 
+Collector = Callable[[str, Any, "QueryTranslator"], Expression]
+"""Given an aggregate's name and node, the expression that reads its value."""
 WindowCollector = Callable[[Any, "QueryTranslator"], Expression]
 
 
@@ -51,9 +54,11 @@ class QueryTranslator(Translator):
         windows: WindowCollector | None = None,
         levels: Callable[[Any, QueryTranslator], Expression] | None = None,
     ) -> None:
-        super().__init__(
-            Scope(), clause, resolver.parameters, resolver.settings, collect, aliases, aliases_first
-        )
+        """`aliases` are names that stand for expressions; they come before columns where `aliases_first`."""
+        super().__init__(Scope(), clause, resolver.parameters, resolver.settings)
+        self._collect = collect
+        self._aliases = aliases or {}
+        self._aliases_first = aliases_first
         self.resolver = resolver
         self.names = names
         self.subqueries = subqueries
@@ -80,7 +85,15 @@ class QueryTranslator(Translator):
     def visit_identifier(self, node: Any, hint: SqlType | None) -> Expression:
         return self.names.resolve(node.name, "", "", self.clause).value
 
+    def stored_column(self, node: Any) -> schema.Column:
+        origin = self.names.resolve(node.name, node.text("table"), node.text("db"), self.clause).field.output
+        for table in self.resolver.tables.values():
+            if (table.database, table.name) == (origin.database, origin.original_table):
+                return next(column for column in table.columns if column.name == origin.original_name)
+        raise InvalidStatement(Condition.NO_DEFAULT, node.name)
+
     def without_aggregates(self) -> Translator:
+        """For the arguments of an aggregate: another one in there is an error."""
         return QueryTranslator(self.resolver, self.names, self.clause, self.subqueries)
 
     # -- subqueries
@@ -181,7 +194,9 @@ class QueryTranslator(Translator):
                         if names.aggregates is not None:
                             return names.aggregates(function)
                         break
-        return super()._aggregate(name, node)
+        if self._collect is None:
+            raise InvalidStatement(Condition.INVALID_GROUP_FUNCTION)
+        return self._collect(name, node, self)
 
     def visit_window(self, node: Any, hint: SqlType | None) -> Expression:
         if self._windows is None:

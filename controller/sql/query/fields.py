@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from controller.sql.nullability import may_be_null
-from controller.sql.output import NOT_NULL, shown_type, type_flags
+from controller.sql.output import BINARY, NOT_NULL, shown_type, type_flags
 from controller.sql.plan import OutputColumn
 from dataflow.expression import Call, Column, Expression, columns_of
 from dataflow.node import Node
-from dataflow.types import SqlType
+from dataflow.types import NUMBERS, SqlType
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,4 +109,5 @@ def renamed_output(output: OutputColumn, name: str, alias: str) -> OutputColumn:
 def computed_output(name: str, value: Expression, nullable: bool = True) -> OutputColumn:
     """A result column that is no table's."""
     found = shown_type(value)
-    return OutputColumn(name, found, nullable, flags=type_flags(found) | (0 if nullable else NOT_NULL))
+    flags = type_flags(found) | (0 if nullable else NOT_NULL) | (BINARY if found.kind in NUMBERS else 0)
+    return OutputColumn(name, found, nullable, flags=flags)

@@ -14,8 +14,8 @@ from typing import Any
 from controller.sql.aggregation import node_function, read_aggregate
 from controller.sql.query.block import From, Grouping, own_ids
 from controller.sql.query.dependence import determined
+from controller.sql.query.expressions import QueryTranslator
 from controller.sql.query.fields import Field, Numbering
-from controller.sql.translate import Translator
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Column, Expression, Literal, columns_of
 from dataflow.functions import call
@@ -42,7 +42,7 @@ class GroupedClauses:
     def is_grouped(self) -> bool:
         return self.found.explicit or bool(self.found.functions)
 
-    def collect(self, name: str, node: Any, translator: Translator) -> Expression:
+    def collect(self, name: str, node: Any, translator: QueryTranslator) -> Expression:
         function = node_function(read_aggregate(name, node, translator.without_aggregates()))
         if function.function == "json_objectagg" and self._numbering.may_be_null(function.arguments[0]):
             return self._named(function)

@@ -10,6 +10,7 @@ from typing import Any
 from sqlglot import exp
 
 from controller.catalog import Catalog, View
+from controller.sql.clauses import limits, order_items
 from controller.sql.plan import OrderItem, OutputColumn
 from controller.sql.query.block import AnyBlock, Block, Inner, SetBlock, Subquery
 from controller.sql.query.expressions import QueryTranslator
@@ -19,7 +20,6 @@ from controller.sql.query.recursion import Recursions, refers_to_itself
 from controller.sql.query.selects import SelectResolver, positional
 from controller.sql.query.wrapping import numbered, wrapped
 from controller.sql.scope import FIELD_LIST, ORDER_CLAUSE
-from controller.sql.select import limits, order_items
 from controller.sql.settings import Settings
 from controller.sql.translate import Parameters
 from controller.sql.zone import localised

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from controller.sql.clauses import limits, order_items
 from controller.sql.output import default_name
 from controller.sql.plan import OrderItem
 from controller.sql.query.block import Block, Inner, Subquery, outer_ids, rewritten
@@ -19,7 +20,6 @@ from controller.sql.query.sources import FromClause
 from controller.sql.query.windows import WindowClauses
 from controller.sql.query.wrapping import beyond_windows, ordered_by_any
 from controller.sql.scope import FIELD_LIST, GROUP_CLAUSE, HAVING_CLAUSE, ORDER_CLAUSE, WHERE_CLAUSE
-from controller.sql.select import limits, order_items
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Column, Expression, columns_of
 from dataflow.functions import is_volatile
@@ -119,6 +119,8 @@ class SelectResolver:
             value = translator.translate(item)
             name = item.alias if isinstance(item, exp.Alias) else default_name(item)
             self._add(block, value, name, self._field(value))
+            if not isinstance(item, exp.Alias | exp.Column):
+                continue  # what it is called is no name to refer to it by
             if self._aliases.setdefault(name.lower(), value) != value:
                 if isinstance(item, exp.Column):
                     repeated.add(name.lower())

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from backend.execution.access import bind, choose
-from controller.sql.plan import Select
+from controller.sql.plan import Query
+from controller.sql.query.one_table import over_one_table
 from controller.sql.settings import DEFAULT_SETTINGS
 from tests.unit.backend.execution.engine import Engine, run
 
@@ -43,8 +44,10 @@ def test_an_index_is_used(where: str, index: str, is_complete: bool, tmp_path: P
     async def scenario(engine: Engine) -> None:
         await engine.define(TABLE)
         plan, values = engine.plans.plan_text(f"SELECT * FROM t WHERE {where}", engine.database.catalog, "d", DEFAULT_SETTINGS)
-        assert isinstance(plan.statement, Select) and plan.statement.table is not None
-        path = choose(plan.statement.table, plan.statement.where)
+        assert isinstance(plan.statement, Query)
+        one = over_one_table(plan.statement)
+        assert one is not None and one.table is not None
+        path = choose(one.table, one.filter)
         assert path.index.name == index and (path.equalities or path.comparisons)
         assert path.is_complete == is_complete
         assert bind(path, tuple(values)) is not None
@@ -69,8 +72,10 @@ def test_no_index_is_used(where: str, tmp_path: Path) -> None:
     async def scenario(engine: Engine) -> None:
         await engine.define(TABLE)
         plan, values = engine.plans.plan_text(f"SELECT * FROM t WHERE {where}", engine.database.catalog, "d", DEFAULT_SETTINGS)
-        assert isinstance(plan.statement, Select) and plan.statement.table is not None
-        path = choose(plan.statement.table, plan.statement.where)
+        assert isinstance(plan.statement, Query)
+        one = over_one_table(plan.statement)
+        assert one is not None and one.table is not None
+        path = choose(one.table, one.filter)
         assert (not path.equalities and not path.comparisons) or bind(path, tuple(values)) is None
 
     run(tmp_path, scenario)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from controller.sql.plan import Aggregate, Assignment, Delete, Insert, OrderItem, Plan, Select, Update
+from controller.sql.plan import Assignment, Delete, Insert, OrderItem, Plan, Query, Update
+from controller.sql.query.one_table import over_one_table
 from dataflow.expression import Call, Column, Expression, Literal, Parameter
+from dataflow.node import Aggregate, AggregateFunction, Join
 
 
 def expression(value: Expression | None) -> str:
@@ -28,16 +30,6 @@ def order(items: tuple[OrderItem, ...]) -> str:
     return ", ".join(expression(each.expression) + (" desc" if each.descending else "") for each in items)
 
 
-def aggregate(value: Aggregate) -> str:
-    inner = "" if value.argument is None else many((value.argument, *value.rest))
-    text = f"{value.function}({'distinct ' if value.distinct else ''}{inner}"
-    if value.order_by:
-        text += f" order by {order(value.order_by)}"
-    if value.separator != ",":
-        text += f" separator {value.separator!r}"
-    return text + ")"
-
-
 def assignments(values: tuple[Assignment, ...]) -> str:
     return ", ".join(f"#{each.column} = {'default' if each.is_default else expression(each.expression)}" for each in values)
 
@@ -45,14 +37,13 @@ def assignments(values: tuple[Assignment, ...]) -> str:
 def rendered(plan: Plan) -> str:
     statement = plan.statement
     match statement:
-        case Select():
+        case Query():
             text = select(statement)
         case Insert():
             columns = ", ".join(f"#{position}" for position in statement.columns)
             text = f"insert {statement.table.name} ({columns})"
             text += "".join(f" ({many(row)})" for row in statement.rows)
             if statement.select is not None:
-                assert isinstance(statement.select, Select)
                 text += " " + select(statement.select)
             if statement.on_duplicate.value != "error":
                 text += f" on duplicate {statement.on_duplicate.value}"
@@ -76,24 +67,41 @@ def restriction(statement: Update | Delete) -> str:
     return text + ("" if statement.limit is None else f" limit {expression(statement.limit)}")
 
 
-def select(statement: Select) -> str:
-    text = f"select {'distinct ' if statement.distinct else ''}{many(statement.outputs)}"
-    if statement.table is not None:
-        text += f" from {statement.table.name}"
-    if statement.where is not None:
-        text += f" where {expression(statement.where)}"
-    if statement.group_by:
-        text += f" group by {many(statement.group_by)}"
-    if statement.aggregates:
-        text += f" aggregates {', '.join(aggregate(each) for each in statement.aggregates)}"
-    if statement.having is not None:
-        text += f" having {expression(statement.having)}"
-    if statement.order_by:
-        text += f" order by {order(statement.order_by)}"
-    if statement.limit is not None:
-        text += f" limit {expression(statement.limit)}"
-    if statement.offset is not None:
-        text += f" offset {expression(statement.offset)}"
-    for locking in statement.locking:
+def select(query: Query) -> str:
+    """Over one table: its rows, or groups of them. What reads groups reads their keys, then the functions' values."""
+    one = over_one_table(query) or query
+    text = f"select {'distinct ' if one.distinct else ''}{many(one.outputs)}"
+    if one.table is not None:
+        text += f" from {one.table.name}"
+    if isinstance(one.node, Aggregate):
+        text += groups(one.node)
+    if one.filter is not None:
+        text += f" where {expression(one.filter)}"
+    if one.order_by:
+        text += f" order by {order(one.order_by)}"
+    if one.limit is not None:
+        text += f" limit {expression(one.limit)}"
+    if one.offset is not None:
+        text += f" offset {expression(one.offset)}"
+    for locking in one.locking:
         text += " for share" if locking.shared else " for update"
-    return text + (" counted" if statement.count_found_rows else "")
+    return text + (" counted" if one.count_found_rows else "")
+
+
+def groups(node: Aggregate) -> str:
+    text = ""
+    if isinstance(node.input, Join):
+        assert node.input.outputs is not None and node.input.filter is None
+        text += f" as ({many(node.input.outputs)})"
+    if node.group:
+        text += f" group by {', '.join(f'#{column}' for column in node.group)}"
+    return text + (f" aggregates {', '.join(map(aggregate, node.functions))}" if node.functions else "")
+
+
+def aggregate(value: AggregateFunction) -> str:
+    text = f"{value.function}({'distinct ' if value.distinct else ''}{many(value.arguments)}"
+    if value.order:
+        text += f" order by {', '.join(expression(each.expression) + (' desc' if each.descending else '') for each in value.order)}"
+    if value.separator != ",":
+        text += f" separator {value.separator!r}"
+    return text + ")"

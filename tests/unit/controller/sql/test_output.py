@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.sql.output import MULTIPLE_KEY, NO_DEFAULT
-from controller.sql.plan import OutputColumn, Query, Select
+from controller.sql.plan import OutputColumn, Query
 from controller.sql.planner import PlanCache
 from controller.sql.settings import DEFAULT_SETTINGS
 from tests.mariadb import MariaDB
@@ -37,7 +37,7 @@ def planned(sql: str) -> tuple[OutputColumn, ...]:
     world = World(TABLE)
     settings = type(DEFAULT_SETTINGS)(sql_mode=frozenset())
     plan, _ = PlanCache().plan_text(sql, world.catalog, "db", settings)
-    assert isinstance(plan.statement, Select | Query)
+    assert isinstance(plan.statement, Query)
     return plan.statement.columns
 
 

@@ -1,0 +1,29 @@
+"""The leading columns of an index that is not unique: a view by them, of the table itself.
+
+It is read from the index as long as it does not repeat, and where its result is large. Rows come in the order in
+which reading the index would have found them.
+"""
+
+from __future__ import annotations
+
+from backend.execution.access import choose
+from backend.execution.decision.decision import Decision
+from backend.execution.decision.maintained import obstacle
+from backend.execution.decision.point import in_order, keyed
+from controller.sql.plan import Query
+from controller.sql.query.keys import key_equality
+from dataflow.join_shape import conjuncts
+
+
+def by_index(query: Query, one: Query | None) -> Decision | None:
+    if one is None or one.table is None or one.filter is None:
+        return None
+    table = one.table
+    path = choose(table, one.filter)
+    columns = {term.column for term in path.equalities}
+    compared = {each[0].index for each in map(key_equality, conjuncts(one.filter)) if each is not None}
+    if not columns or not columns <= compared:
+        return None
+    order = (*in_order(table, path.index), *in_order(table, table.primary_key))
+    found = keyed(one, columns, order)
+    return None if obstacle(found) else Decision("index", found, one, scans=True)

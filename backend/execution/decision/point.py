@@ -1,0 +1,59 @@
+"""A whole key of one table: a view of the table by that key.
+
+All SELECTs by the same key share it, whatever columns they want. Rows come in the order in which reading the index
+would have found them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from backend.execution.decision.decision import Decision
+from backend.execution.decision.maintained import obstacle
+from controller.sql.plan import Key, OrderItem, Query
+from controller.sql.query.keys import key_equality
+from dataflow.expression import Column, Expression
+from dataflow.functions import call
+from dataflow.join_shape import conjuncts
+from dataflow.schema import Index, Table
+
+
+def point(query: Query, one: Query | None) -> Decision | None:
+    if one is None or one.table is None:
+        return None
+    table = one.table
+    positions = {column.id: position for position, column in enumerate(table.columns)}
+    found = [each for each in map(key_equality, conjuncts(one.filter)) if each is not None]
+    compared = {column.index for column, _ in found}
+    for index in (table.primary_key, *table.indexes):
+        columns = {positions[part.column_id] for part in index.parts}
+        if columns <= compared and _is_key(index):
+            is_ordered = any(column.index in columns and len(values) > 1 for column, values in found)
+            wanted = keyed(one, columns, in_order(table, index) if is_ordered else ())
+            return None if obstacle(wanted) else Decision("point", wanted, one)
+    return None
+
+
+def keyed(one: Query, columns: set[int], order: tuple[OrderItem, ...]) -> Query:
+    """A query over one table by keys of `columns`; rows that ORDER BY leaves in any order come as `order` says."""
+    keys: list[Key] = []
+    rest: list[Expression] = []
+    for condition in conjuncts(one.filter):
+        found = key_equality(condition)
+        if found is not None and found[0].index in columns:
+            keys.append(Key(found[0].index, found[1]))
+        else:
+            rest.append(condition)
+    filter_ = call("and", *rest) if len(rest) > 1 else rest[0] if rest else None
+    return replace(one, keys=tuple(keys), filter=filter_, order_by=(*one.order_by, *order))
+
+
+def in_order(table: Table, index: Index) -> tuple[OrderItem, ...]:
+    positions = {column.id: position for position, column in enumerate(table.columns)}
+    parts = [(positions[part.column_id], part.descending) for part in index.parts if part.column_id in positions]
+    return tuple([OrderItem(Column(place, table.columns[place].type), descending) for place, descending in parts])
+
+
+def _is_key(index: Index) -> bool:
+    plain = all(part.prefix is None for part in index.parts)
+    return index.unique and plain and not index.building and index.kind in ("BTREE", "HASH")
