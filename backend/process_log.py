@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
+import shutil
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
@@ -37,12 +38,12 @@ def shorten_output(path: Path) -> None:
             if size <= FILE_BYTES_MAX:
                 return
             output.seek(-FILE_BYTES_MAX, 2)
-            end = output.read(FILE_BYTES_MAX)
             for number in range(FILES_KEPT, 1, -1):
                 older = path.with_name(f"{path.name}.{number - 1}")
                 if older.exists():
                     older.replace(path.with_name(f"{path.name}.{number}"))
-            path.with_name(f"{path.name}.1").write_bytes(end)
+            with path.with_name(f"{path.name}.1").open("wb") as moved:
+                shutil.copyfileobj(output, moved)  # in pieces: a large buffer would stay with the process
             output.truncate(0)
     except OSError as error:
         logging.getLogger(__name__).warning("%s cannot be shortened: %s", path, error)

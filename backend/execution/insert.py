@@ -200,7 +200,7 @@ class _Run:
             if columns.auto_increment is not None:
                 value = row[columns.auto_increment]
                 is_numbered = value is None or (value == 0 and not self.execution.modes.no_auto_value_on_zero)
-            drafts.append(_Draft(row, is_numbered, parameters))
+            drafts.add_made(_Draft(row, is_numbered, parameters), row, parameters if self.compiled.select is not None else ())
         return drafts, None
 
     def _values(self, cells: tuple[Cell, ...], parameters: Sequence[Value], single: bool) -> list[Value]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from backend.execution.pace import parts
+from backend.execution.rows import Keyed
 from controller.sql.query.product import is_key_equality
 from dataflow.comparison import equality_key
 from dataflow.compile import compile_row
@@ -102,9 +103,10 @@ class Match:
 
     def wanted(self, rows: Sequence[Row], parameters: Sequence[Value]) -> dict[Any, Row]:
         """The keys of `columns` that any of the rows may find something with."""
-        found: dict[Any, Row] = {}
+        found: Keyed[Any, Row] = Keyed()
         for some in parts(rows):
             self._add_wanted(found, some, parameters)
+            found.count_new()
         return found
 
     def _add_wanted(self, found: dict[Any, Row], rows: Sequence[Row], parameters: Sequence[Value]) -> None:
@@ -130,11 +132,12 @@ class Match:
 
     def index(self, rows: Sequence[Row], parameters: Sequence[Value]) -> dict[Any, list[Row]]:
         """The rows found, by key."""
-        found: dict[Any, list[Row]] = {}
+        found: Keyed[Any, list[Row]] = Keyed()
         for part in parts(rows):
             for key, row in zip(self._there.keys(part, parameters), part):
                 if key is not None:
                     found.setdefault(key, []).append(row)
+            found.count_new()
         return found
 
 

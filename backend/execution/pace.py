@@ -32,6 +32,7 @@ from backend.execution.collector import hold_off, let_go
 from backend.execution.memory_account import MemoryAccount
 from controller.sql.depth import NoRoom, no_room_to_spare
 from dataflow.breath import breathe_by
+from dataflow.result_limits import weigh_by
 
 T = TypeVar("T")
 
@@ -225,6 +226,15 @@ def account() -> MemoryAccount | None:
     """What the statement that runs now holds in memory; None outside of `paced`."""
     slices = getcurrent()
     return slices.account if isinstance(slices, _Slices) else None
+
+
+def _note_made(size_bytes: int) -> None:
+    mine = account()
+    if mine is not None:
+        mine.note_made(size_bytes)
+
+
+weigh_by(_note_made)
 
 
 def parts(rows: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -9,15 +9,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, TypeVar
 
 from backend.execution.collector import hold_off, let_go
-from backend.execution.memory_account import MemoryAccount, shallow_size_of, size_of
+from backend.execution.memory_account import MemoryAccount, shallow_size_of, size_beside, size_of
 from backend.execution.pace import account
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 LONG = 2_000
+ITEM_BYTES = 64
+ENTRY_BYTES = 200
+"""What an entry of a dict takes with the list that is in it."""
+COUNTED_ENTRIES_MAX = 64
 FREED_AT_ONCE = 1_000
 
 
@@ -59,6 +65,12 @@ class Rows(list[T]):
         if self._account is not None:
             self._take(shallow_size_of(part))
 
+    def add_made(self, item: T, row: Sequence[Any], source: Iterable[Any]) -> None:
+        """An item that holds a `row` of which some values are those of its `source`, which somebody else holds."""
+        self.append(item)
+        if self._account is not None:
+            self._take(ITEM_BYTES + size_beside(row, source))
+
     def _take(self, size_bytes: int) -> None:
         assert self._account is not None
         self._bytes += size_bytes
@@ -69,6 +81,23 @@ class Rows(list[T]):
             self._account.give(self._bytes)
         if len(self) > LONG:
             drop(self)
+
+
+class Keyed(dict[K, T]):
+    """Entries by key that a statement holds: counted, if `count_new` is called each time when some were added."""
+
+    __slots__ = ("_counted", "_weight")
+
+    def __init__(self) -> None:
+        self._weight = Weight()
+        self._counted = 0
+
+    def count_new(self) -> None:
+        new = len(self) - self._counted
+        if new:
+            self._counted += new
+            last = list(islice(reversed(self.items()), COUNTED_ENTRIES_MAX))[:new]
+            self._weight.add(new * ENTRY_BYTES + size_of(last) * new // len(last))
 
 
 def weighed(rows: list[T]) -> list[T]:

@@ -90,7 +90,7 @@ class CompiledUpdate:
             try:
                 new = self._assignments.apply(old, extra, execution)
                 if new is not old and self._passes(new, execution):
-                    changes.append((found, old, new))
+                    changes.add_made((found, old, new), new, old)
             except InvalidStatement as error:
                 failure = error  # reported unless a row before it has a duplicate key
                 break

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pymysql
@@ -80,6 +81,50 @@ def test_a_statement_ends_at_its_memory(run: Any, digits: None) -> None:
         assert code == 3170, sql
     assert run("SELECT COUNT(*) FROM digits a, digits b") == [(100,)]
     run("SET statement_memory = DEFAULT")
+
+
+TAKES_GIGABYTES = {
+    "keys of a join": "SELECT COUNT(*) FROM numbers a JOIN numbers b ON CONCAT(a.n) = REPEAT(b.n, 200000)",
+    "keys of a left join": "SELECT COUNT(*) FROM numbers a LEFT JOIN numbers b ON CONCAT(a.n) = REPEAT(b.n, 200000)",
+    "keys of a semi join": "SELECT COUNT(*) FROM numbers WHERE CONCAT(n) IN (SELECT REPEAT(n, 200000) FROM numbers)",
+    "keys of a short sort": "SELECT n FROM numbers WHERE n < 900 ORDER BY REPEAT('x', 3000000 + n)",
+    "long rows after short ones": "SELECT REPEAT('x', IF(n < 4000, 1, 3000000)) FROM numbers ORDER BY n + 1",
+    "rows to insert": "INSERT INTO texts (n, t) VALUES " + ", ".join(f"({n}, REPEAT('x', 3000000))" for n in range(700)),
+    "rows to insert from others": "INSERT INTO texts (n) SELECT n FROM numbers",
+    "rows to update": "UPDATE numbers SET t = REPEAT(n % 10, 3000000)",
+}
+
+
+@pytest.mark.parametrize("what", TAKES_GIGABYTES)
+def test_a_statement_that_would_take_gigabytes_ends_before(run: Any, digits: None, what: str) -> None:
+    run("ALTER TABLE numbers ADD COLUMN t LONGTEXT")
+    run("CREATE TABLE texts (n INT PRIMARY KEY, t LONGTEXT, u LONGTEXT AS (REPEAT('u', IF(t IS NULL, 3000000, 1))) STORED)")
+    run("SET statement_memory = 64000000")
+    before_bytes = reset_peak()
+    try:
+        code, _ = code_of(lambda: run(TAKES_GIGABYTES[what]))
+    finally:
+        run("SET statement_memory = DEFAULT")
+        run("DROP TABLE texts")
+    assert code == 3170
+    assert peak_bytes() - before_bytes < 300_000_000
+
+
+def test_long_values_that_are_gone_at_once_are_no_matter(run: Any, digits: None) -> None:
+    run("SET statement_memory = 64000000")
+    assert run("SELECT SUM(LENGTH(REPEAT('x', 3000000))) FROM numbers WHERE n < 500") == [(1_500_000_000,)]
+    run("SET statement_memory = DEFAULT")
+
+
+def reset_peak() -> int:
+    """Begin to look for the largest size of this process; its size now."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return peak_bytes()
+
+
+def peak_bytes() -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
 
 def test_a_session_may_not_have_more_memory_than_everybody(run: Any, digits: None) -> None:
