@@ -28,7 +28,7 @@ from dataflow.node import AggregateFunction
 from dataflow.ordering import entry_key, order_source
 from dataflow.sorting import sort_in_pieces
 from dataflow.source import Source
-from dataflow.types import INTEGERS, REALS, Kind, SqlType
+from dataflow.types import BLOBS, INTEGERS, REALS, Kind, SqlType
 
 _WIDE = decimal.Context(prec=400, rounding=decimal.ROUND_HALF_UP, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 _MASK = (1 << 64) - 1
@@ -319,14 +319,15 @@ def _group_concat(function: AggregateFunction) -> Accumulator:
     return Accumulator(("OrderedBag()",), absorb, result)
 
 
-def _concatenated(bag: OrderedBag, function: AggregateFunction) -> str | None:
+def _concatenated(bag: OrderedBag, function: AggregateFunction) -> str | bytes | None:
     if not bag.counts:
         return None
-    texts = _unique(bag) if function.distinct else (entry[-1] for entry in bag.entries for _ in range(bag.counts[entry]))
-    return group_concat.concatenated(texts, function.separator, function.bytes_max)
+    values = _unique(bag) if function.distinct else (entry[-1] for entry in bag.entries for _ in range(bag.counts[entry]))
+    join = group_concat.concatenated_bytes if function.type.kind in BLOBS else group_concat.concatenated
+    return join(values, function.separator, function.bytes_max)
 
 
-def _unique(bag: OrderedBag) -> Iterator[str]:
+def _unique(bag: OrderedBag) -> Iterator[Any]:
     seen: set[Any] = set()
     for entry in bag.entries:
         if entry[-2] not in seen:

@@ -29,6 +29,7 @@ from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Column, Expression, Literal, Parameter, columns_of, walk
 from dataflow.fragment import Fragment
 from dataflow.functions.registry import is_volatile, lookup
+from dataflow.inference import is_unsettled
 from dataflow.notices import overheard
 from dataflow.result_limits import PACKET_BYTES_MAX, Size, bounded
 from dataflow.types import NUMBERS, TEMPORALS, TEXTS, Kind, Row, SqlType, Value
@@ -40,7 +41,6 @@ _DEPTH_MAX = 20
 """Deeper expressions are split into several functions: Python's parser has a limit."""
 FOLDED_LENGTH_MAX = 1 << 16
 """Longer constants are computed when they are needed, and not kept with the plan."""
-_EXACT_DECIMALS = frozenset({"+", "-", "*", "%", "mod", "negate", "cast", "sum", "abs"})
 
 
 class Emitter:
@@ -78,6 +78,8 @@ class Emitter:
         self._temporaries = 0
         self._depth = 0
         self._not_folded: dict[int, Expression] = {}
+        self.bound: dict[int, str] = {}
+        """The variables that have the values of expressions, by identity."""
 
     # -- what code generators call
 
@@ -123,6 +125,8 @@ class Emitter:
                 return Fragment(self.columns[index], nullable=True, atomic=True)
             case Parameter(index=index):
                 return Fragment(f"{self.parameters}[{index}]", nullable=True, atomic=True)
+            case Call() if id(expression) in self.bound:
+                return Fragment(self.bound[id(expression)], nullable=True, atomic=True)
             case Call():
                 folded = self._fold(expression)
                 if folded is not None:
@@ -135,7 +139,7 @@ class Emitter:
     def settled(self, expression: Expression) -> Fragment:
         """`emit`, with a DECIMAL brought to the digits of its type."""
         fragment = self.emit(expression)
-        if expression.type.kind is not Kind.DECIMAL or not _is_unsettled(expression):
+        if expression.type.kind is not Kind.DECIMAL or not is_unsettled(expression):
             return fragment
         known = self.namespace.get(fragment.source)
         if isinstance(known, Decimal):
@@ -342,23 +346,6 @@ def _is_boolean(expression: Expression) -> bool:
 
 def _json_boolean(value: object) -> str:
     return "true" if value else "false"
-
-
-def _is_unsettled(expression: Expression) -> bool:
-    """Whether a DECIMAL may have other digits than its type."""
-    match expression:
-        case Call(function="cast" | "unsettled"):
-            return False
-        case Call(function=function) if function not in _EXACT_DECIMALS:
-            return True
-        case Call():
-            return any(_is_unsettled(argument) for argument in expression.arguments)
-        case Literal(value=value, type=type_):
-            return isinstance(value, Decimal) and value.as_tuple().exponent != -type_.scale
-        case Parameter():
-            return True
-        case _:
-            return False
 
 
 def _define(name: str, body: str, namespace: dict[str, Any]) -> Callable[..., Any]:

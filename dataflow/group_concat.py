@@ -23,6 +23,18 @@ def concatenated(texts: Iterable[str], separator: str, bytes_max: int) -> str:
     return separator.join(parts)
 
 
+def concatenated_bytes(values: Iterable[bytes], separator: str, bytes_max: int) -> bytes:
+    """As `concatenated`, of what is no text."""
+    between = separator.encode("utf-8", "surrogateescape")
+    joined = bytearray()
+    for row, value in enumerate(values, 1):
+        joined += (between if row > 1 else b"") + value
+        if len(joined) > bytes_max:
+            say(Condition.GROUP_CONCAT_CUT, row)
+            return bytes(joined[:bytes_max])
+    return bytes(joined)
+
+
 def json_array(documents: Sequence[str], bytes_max: int) -> str | None:
     return _enclosed("[", documents, "]", bytes_max, "json_arrayagg") if documents else None
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 from dataflow.collation.coercion import merged_collation
 from dataflow.conversion import Domain, number_type
 from dataflow.errors import Unsupported
-from dataflow.expression import Expression, Literal
+from dataflow.expression import Call, Expression, Literal, Parameter
 from dataflow.types import (
     BIGINT,
     BLOBS,
@@ -152,3 +153,25 @@ def domain_of(target: SqlType) -> Domain:
             return Domain.BYTES
         case _:
             return Domain.TEXT
+
+
+_EXACT_DECIMALS = frozenset({"+", "-", "*", "%", "mod", "negate", "cast", "sum", "abs"})
+
+
+def is_unsettled(expression: Expression) -> bool:
+    """Whether a DECIMAL may have other digits than its type."""
+    match expression:
+        case Call(function="cast" | "unsettled"):
+            return False
+        case Call(function=function) if function not in _EXACT_DECIMALS:
+            return True
+        case Call():
+            digits = [argument.type.scale for argument in expression.arguments]
+            exceed = sum(digits) if expression.function == "*" else max(digits)
+            return exceed > expression.type.scale or any(map(is_unsettled, expression.arguments))
+        case Literal(value=value, type=type_):
+            return isinstance(value, Decimal) and value.as_tuple().exponent != -type_.scale
+        case Parameter():
+            return True
+        case _:
+            return False

@@ -94,6 +94,8 @@ def written_decimal(text: str) -> Decimal:
         value = Decimal(text)
     except InvalidOperation:  # an exponent that even this type has no room for
         value = Decimal("0" if "e-" in text.lower() else "-1e1000" if text.startswith("-") else "1e1000")
+    if not value:
+        return Decimal(0) if value.adjusted() > 0 else value
     if value.adjusted() < DECIMAL_DIGITS_MAX:
         return value if value.adjusted() > -DECIMAL_DIGITS_MAX else Decimal(0)
     return largest_decimal(65, 0).copy_sign(value)

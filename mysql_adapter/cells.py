@@ -24,7 +24,7 @@ def text_cell(type: SqlType, time_zone: str) -> Cell:
     """The text of a value of `type`, always shorter than 251 bytes."""
     match type.kind:
         case Kind.DECIMAL:
-            return partial(_decimal, zerofill=(type.length or 10) + 1 if type.zerofill else 0)
+            return partial(_decimal, zerofill=(type.length or 10) + bool(type.scale) if type.zerofill else 0)
         case Kind.DOUBLE | Kind.FLOAT:
             if type.scale >= 0:
                 return partial(_fixed, type.scale)

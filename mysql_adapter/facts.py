@@ -42,7 +42,7 @@ def packed_time(seconds: float, time_zone: str, digits: int = 6) -> int:
 def fixed_seconds(session: Session) -> float:
     """What SET timestamp has said; 0 if nothing."""
     fixed = session.variables.get("timestamp")
-    return float(fixed) if isinstance(fixed, int) else 0.0
+    return float(fixed) if isinstance(fixed, int | Decimal) else 0.0
 
 
 def _seconds(session: Session) -> float:

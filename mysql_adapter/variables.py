@@ -152,9 +152,7 @@ def _number(variable: Variable, value: Value) -> Value:
         if not least <= value <= most:
             say(Condition.TRUNCATED_VALUE, variable.name, value)
         return max(least, min(value, most))
-    if isinstance(value, float | Decimal) and variable.name == "timestamp":
-        return int(value)
-    if isinstance(value, float | Decimal) and variable.name == "long_query_time":
+    if isinstance(value, float | Decimal) and variable.name in ("timestamp", "long_query_time"):
         return round(Decimal(value), 6)
     raise InvalidStatement(Condition.WRONG_TYPE_FOR_VARIABLE, variable.name)
 

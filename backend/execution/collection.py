@@ -10,10 +10,10 @@ from dataflow import documents
 from dataflow.comparison import equality_key, sort_key
 from dataflow.conversion import Domain, conversion
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.group_concat import concatenated
+from dataflow.group_concat import concatenated, concatenated_bytes
 from dataflow.group_concat import json_array as json_array_of
 from dataflow.group_concat import json_object as json_object_of
-from dataflow.types import Row, SqlType, Value
+from dataflow.types import BLOBS, Row, SqlType, Value
 
 
 class CountDistinctRows:
@@ -41,7 +41,9 @@ class GroupConcat:
         order: Sequence[tuple[Callable[[Any], Any], bool]],
         separator: str,
         bytes_max: int,
+        is_binary: bool,
     ) -> None:
+        self.is_binary = is_binary
         self.to_text = to_text
         self.distinct = distinct
         self.order = order
@@ -66,6 +68,9 @@ class GroupConcat:
         for position in range(len(self.order), 0, -1):
             key, descending = self.order[position - 1]
             rows.sort(key=lambda row: key(row[position]), reverse=descending)
+        if self.is_binary:
+            values = (row[0] for row in rows if isinstance(row[0], bytes))
+            return concatenated_bytes(values, self.separator, self.bytes_max)
         texts = (str(row[0]) if self.to_text is None else self.to_text(row[0]) for row in rows)
         return concatenated(texts, self.separator, self.bytes_max)
 
@@ -125,7 +130,8 @@ def group_concat(aggregate: Aggregate) -> Callable[[], GroupConcat]:
     distinct = None
     if aggregate.distinct:
         distinct = equality_key(aggregate.argument.type) or (lambda value: value)
-    return lambda: GroupConcat(to_text, distinct, order, aggregate.separator, aggregate.bytes_max)
+    is_binary = aggregate.type.kind in BLOBS
+    return lambda: GroupConcat(to_text, distinct, order, aggregate.separator, aggregate.bytes_max, is_binary)
 
 
 def json_array(type_: SqlType, bytes_max: int) -> Callable[[], JsonArray]:

@@ -7,9 +7,11 @@ from typing import Any
 from sqlglot import exp
 
 from controller.sql.constants import as_number
+from controller.sql.operands import json_truth
 from controller.sql.plan import Aggregate, OrderItem
 from controller.sql.translate import Translator
 from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.expression import Literal
 from dataflow.functions import call
 from dataflow.node import AggregateFunction, Order
 from dataflow.result_limits import planned
@@ -65,6 +67,8 @@ def _aggregate(name: str, node: Any, translator: Translator) -> Aggregate:
         raise Unsupported(f"{name.upper()}(DISTINCT …)")
     translate = translator.translate if name in _UNCHANGED else translator.operand
     argument, *rest = (translate(each) for each in arguments)
+    if name.startswith("json"):
+        argument, *rest = map(json_truth, arguments, (argument, *rest))
     function = _SYNONYMS.get(name, name)
     if function not in _UNCHANGED and not function.startswith("json"):
         argument = as_number(argument)
@@ -88,6 +92,8 @@ def _group_concat(node: Any, translator: Translator) -> Aggregate:
     if len(values) == 1 and type(values[0]) is exp.Concat:
         values = values[0].expressions
     arguments = [translator.operand(each) for each in values]
+    if distinct or order:  # what is compared is the number of a BIT
+        arguments = [call("+", each, Literal(0, BIGINT)) if each.type.kind is Kind.BIT else each for each in arguments]
     argument = arguments[0] if len(arguments) == 1 else call("concat", *arguments)
     items = tuple(OrderItem(translator.translate(each.this), bool(each.args.get("desc"))) for each in order)
     separator = node.args.get("separator")
@@ -118,6 +124,8 @@ def aggregate_type(function: str, argument: SqlType) -> SqlType:
         case "bit_and" | "bit_or" | "bit_xor":
             return BIGINT_UNSIGNED
         case "group_concat":
+            if argument.kind in BLOBS:
+                return SqlType(Kind.LONGBLOB)
             return text(collation=argument.collation) if argument.collation else text()
         case "json_arrayagg" | "json_objectagg":
             return JSON

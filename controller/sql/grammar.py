@@ -59,6 +59,7 @@ class _Parser(PrecedenceParser):
             name: MySQLParser.FUNCTION_PARSERS[name]
             for name in ("GROUP_CONCAT", "MATCH", "POSITION", "SUBSTRING", "SUBSTR", "TRIM", "VALUES")
         },
+        "ALL": lambda self: exp.All(this=self._parse_select_or_expression()),
         "CAST": lambda self: self.parse_cast(),
         "CONVERT": lambda self: self.parse_convert(),
         "CHAR": lambda self: self.parse_char(),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlglot import exp
 
 from controller.sql.constants import as_number
+from controller.sql.operators import CHOICES, OF_DATES
 from controller.sql.parse import parameter_count
 from dataflow.expression import Expression, Literal
 from dataflow.functions.compared import as_compared
-from dataflow.types import NUMBERS, Kind
+from dataflow.types import DATETIME, JSON, NUMBERS, Kind
 
 
 def with_fitting_literals(operator: str, operands: list[Expression], nodes: tuple[Any, Any]) -> list[Expression]:
@@ -20,6 +22,24 @@ def with_fitting_literals(operator: str, operands: list[Expression], nodes: tupl
         if isinstance(nodes[this], exp.Boolean) and operands[that].type.kind is Kind.JSON:
             found[this] = Literal("true" if nodes[this].this else "false", operands[that].type)
     return as_compared(operator, as_numbers_beside(found))
+
+
+def json_truth(node: Any, value: Expression) -> Expression:
+    """TRUE and FALSE as they are in a JSON document; any other value as it is."""
+    return Literal("true" if node.this else "false", JSON) if isinstance(node, exp.Boolean) else value
+
+
+def fitting_arguments(
+    name: str, nodes: Sequence[Any], values: list[Expression], dated: Callable[[list[Expression]], list[Expression]]
+) -> list[Expression]:
+    """The arguments of a function: TRUE and FALSE in documents, a TIME where a date is wanted."""
+    if name.startswith("json_"):
+        return [json_truth(node, value) for node, value in zip(nodes, values)]
+    if name in CHOICES:
+        return dated(values)
+    if name in OF_DATES and values:
+        return [dated([values[0], Literal(None, DATETIME)])[0], *values[1:]]
+    return values
 
 
 def as_list(operands: list[Expression]) -> list[Expression]:

@@ -46,6 +46,11 @@ UNIT_FIRST = frozenset({"timestampadd", "timestampdiff", "get_format"})
 DATE_ARITHMETIC = {"date_add": "date_add", "adddate": "date_add", "date_sub": "date_sub", "subdate": "date_sub"}
 CHOICES = frozenset({"coalesce", "ifnull", "if", "greatest", "least"})
 """Functions that give one of their arguments."""
+OF_DATES = frozenset(
+    """date day dayofmonth dayofweek dayofyear dayname month monthname quarter year week weekday weekofyear yearweek last_day
+    to_days to_seconds unix_timestamp timestamp date_format""".split()  # noqa: SIM905
+)
+"""Functions of a date, for which a TIME is that time of the current day."""
 AGGREGATES = frozenset(
     """count sum avg min max group_concat bit_and bit_or bit_xor std stddev stddev_pop stddev_samp variance var_pop
     var_samp json_arrayagg json_objectagg any_value""".split()  # noqa: SIM905

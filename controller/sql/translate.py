@@ -16,7 +16,7 @@ from sqlglot import exp
 from controller.sql import facts, operators, user_variables
 from controller.sql.column_types import charset_name, type_of_text
 from controller.sql.constants import digits, introduced, number, unit
-from controller.sql.operands import as_list, each_alone, flattened, with_fitting_literals
+from controller.sql.operands import as_list, each_alone, fitting_arguments, flattened, with_fitting_literals
 from controller.sql.operators import BINARY, COMPARISONS, NO_PARENTHESES, UNARY
 from controller.sql.parameters import Parameters
 from controller.sql.parse import syntax_error
@@ -317,7 +317,8 @@ class Translator:
         return self._aggregate("group_concat", node)
 
     def visit_jsonarraycontains(self, node: Any, hint: SqlType | None) -> Expression:
-        return call("member of", self.translate(node.this), self.translate(node.expression))
+        nodes = (node.this, node.expression)
+        return call("member of", *fitting_arguments("json_", nodes, [self.translate(each) for each in nodes], self._dated))
 
     def visit_anonymous(self, node: Any, hint: SqlType | None) -> Expression:
         return self._function(str(node.this).lower(), node.expressions, node)
@@ -353,11 +354,11 @@ class Translator:
                 raise syntax_error(argument.sql("mysql"), 0)
         if not is_function(name) and name not in WAITING_FUNCTIONS:
             raise InvalidStatement(Condition.UNKNOWN_FUNCTION, node.this if isinstance(node.this, str) else name)
-        translated = [self.translate(each) for each in arguments]
-        if name in operators.CHOICES:
-            translated = self._dated(translated)
+        translated = fitting_arguments(name, arguments, [self.translate(each) for each in arguments], self._dated)
+        if name == "nullif" and (apart := self._dated(translated)) != translated:
+            return call("case", call("=", *apart), Literal(None, NULL), translated[0])
         special = waiting(name, translated, self.parameters) or user_variables.sequence(name, translated, self.parameters)
-        return special or called(name, translated, self.settings.time_zone)
+        return special or called(name, translated, self.settings)
 
     def _default_of(self, node: Any) -> Expression:
         """DEFAULT(column)"""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from controller.sql.settings import Settings
 from dataflow.expression import Call, Column, Expression, Literal, columns_of
 from dataflow.functions import call
 from dataflow.result_limits import planned
@@ -58,8 +59,11 @@ def dated(operands: Sequence[Expression], today: Callable[[], Expression]) -> li
     return [call("on date", each, today()) if each.type.kind is Kind.TIME else each for each in operands]
 
 
-def called(name: str, arguments: Sequence[Expression], zone: str) -> Expression:
+def called(name: str, arguments: Sequence[Expression], settings: Settings) -> Expression:
     """A call of a function as the session means it: the two that count seconds since 1970 are UTC's."""
+    zone = settings.time_zone
+    if name == "str_to_date" and not settings.sql_mode & {"NO_ZERO_DATE", "NO_ZERO_IN_DATE"}:
+        return call("str_to_date with zeros", *arguments)
     if name == "unix_timestamp" and arguments:
         return call(name, in_utc(arguments[0], zone))
     if name == "week" and len(arguments) == 1 and planned().week_format:

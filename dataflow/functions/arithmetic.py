@@ -65,7 +65,7 @@ def _arithmetic_type(scale_of: str) -> Infer:
         if scale_of == "sum":
             scale = min(sum(scales), DECIMAL_SCALE_MAX)
             return decimal(min(sum(map(_whole, arguments)) + scale, DECIMAL_DIGITS_MAX), scale, both)
-        scale = max(scales)
+        scale = min(max(scales), DECIMAL_SCALE_MAX)
         return decimal(min(max(map(_whole, arguments)) + 1 + scale, DECIMAL_DIGITS_MAX), scale, both)
 
     return infer
@@ -264,7 +264,7 @@ def _modulo_type(arguments: Arguments) -> SqlType:
         return DOUBLE
     if kind is Kind.BIGINT:
         return BIGINT_UNSIGNED if _unsigned(arguments[0]) else BIGINT
-    scale = max(operand_type(argument).scale for argument in arguments)
+    scale = min(max(operand_type(argument).scale for argument in arguments), DECIMAL_SCALE_MAX)
     return decimal(min(max(map(_whole, arguments)) + scale, DECIMAL_DIGITS_MAX), scale, _unsigned(arguments[0]))
 
 

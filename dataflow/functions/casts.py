@@ -6,6 +6,7 @@ build such calls.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from decimal import Decimal
@@ -77,7 +78,7 @@ def caster(source: SqlType, target: SqlType) -> tuple[Callable[[Any], Any] | Non
         return _then(conversion(source, Domain.DECIMAL).function, _decimal_limiter(target)), False
     if target.kind in REALS:
         function = conversion(source, Domain.REAL).function
-        return (_then(function, numerals.single) if target.kind is Kind.FLOAT else function), False
+        return (_then(function, _single) if target.kind is Kind.FLOAT else function), False
     if target.kind in TEXTS or target.kind in BLOBS:
         return _to_string(source, target), False
     match target.kind:
@@ -94,6 +95,13 @@ def caster(source: SqlType, target: SqlType) -> tuple[Callable[[Any], Any] | Non
         case Kind.JSON:
             return _to_json(source), False
     raise AssertionError(f"no cast to {target.kind}")
+
+
+def _single(value: float) -> float:
+    found = numerals.single(value)
+    if math.isinf(found):
+        raise InvalidStatement(Condition.VALUE_OUT_OF_RANGE, "FLOAT", f"cast({numerals.format_double(value)} as float)")
+    return found
 
 
 def _then(first: Callable[[Any], Any] | None, second: Callable[[Any], Any]) -> Callable[[Any], Any]:

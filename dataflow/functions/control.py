@@ -70,11 +70,17 @@ def _nullif_type(arguments: Arguments) -> SqlType:
 
 @special("nullif", least=2, most=2, result=_nullif_type)
 def nullif(emitter: Emitter, call: Call) -> Fragment:
+    first = call.arguments[0]
+    value = emitter.settled(first)
+    name, bind = value.source, ""
+    if not value.atomic:  # computed once, however deep they are nested
+        name = emitter.bound[id(first)] = emitter.temporary()
+        bind = f"(({name} := {value.source}),) and "
     left, right = operands(emitter, *call.arguments, operation="nullif")
-    value = emitter.settled(call.arguments[0])
+    emitter.bound.pop(id(first), None)
     if left.source == "None" or right.source == "None":
         return value
-    return Fragment(f"(None if ({left.source}) == ({right.source}) else {value.source})")
+    return Fragment(f"(None if {bind}({left.source}) == ({right.source}) else {name})")
 
 
 def _extreme_type(arguments: Arguments) -> SqlType:

@@ -1,7 +1,8 @@
 """STR_TO_DATE: text read by a layout.
 
-The layout decides the type of the result: a DATE, a TIME or a DATETIME. As in MySQL's
-default mode a date with a zero part is NULL; days are not checked against their month.
+The layout decides the type of the result: a DATE, a TIME or a DATETIME. A date with a zero part is
+NULL unless the session's sql_mode has neither NO_ZERO_DATE nor NO_ZERO_IN_DATE; days are not checked against
+their month.
 """
 
 from __future__ import annotations
@@ -154,7 +155,7 @@ def _settle_day(found: _Found) -> None:
         parts["year"], parts["month"], parts["day"] = unpack(date)[:3]
 
 
-def parse(value: str, layout: str, kind: Kind) -> int | None:
+def parse(value: str, layout: str, kind: Kind, zeros: bool = False) -> int | None:
     found = _Found()
     try:
         _read(value, 0, layout, found)
@@ -167,7 +168,7 @@ def parse(value: str, layout: str, kind: Kind) -> int | None:
         return None
     if kind is Kind.TIME:
         return (day * 24 + hour) * HOUR + minute * MINUTE + second * SECOND + fraction
-    if not year or not month or not day:
+    if not zeros and not (year and month and day):
         return None
     return pack(year, month, day) if kind is Kind.DATE else pack(year, month, day, hour, minute, second, fraction)
 
@@ -189,3 +190,9 @@ def layout_type(arguments: Arguments) -> SqlType:
 def str_to_date(arguments: Arguments) -> Callable[[str, str], int | None]:
     kind = layout_type(arguments).kind
     return lambda value, layout: parse(value, layout, kind)
+
+
+@function("str_to_date with zeros", arguments=(Domain.TEXT, Domain.TEXT), result=layout_type, specialise=True)
+def str_to_date_with_zeros(arguments: Arguments) -> Callable[[str, str], int | None]:
+    kind = layout_type(arguments).kind
+    return lambda value, layout: parse(value, layout, kind, zeros=True)

@@ -18,7 +18,8 @@ from controller.sql.show_create import comment_clause, default_clauses, type_tex
 from controller.sql.stored_expressions import quoted
 from controller.sql.temporary import stored_name
 from dataflow.errors import MillraceError
-from dataflow.types import TEXTS, Kind, SqlType
+from dataflow.inference import DECIMAL_DIGITS_MAX, DECIMAL_SCALE_MAX
+from dataflow.types import TEXTS, Kind, SqlType, decimal
 from mysql_adapter.parameters import Typed
 from mysql_adapter.planned import plan_prepared, run_insert
 from mysql_adapter.statements.cursor import TokenCursor
@@ -150,4 +151,7 @@ def _stored(found: SqlType) -> SqlType:
         return SqlType(Kind.BINARY, length=0)
     if found.kind is Kind.VARCHAR and (found.length is None or found.length > 16_383):
         return SqlType(Kind.LONGTEXT, collation=found.collation)
+    if found.kind is Kind.DECIMAL:  # a literal may have more digits than any column
+        scale = min(found.scale, DECIMAL_SCALE_MAX)
+        return decimal(min((found.length or 10) - found.scale + scale, DECIMAL_DIGITS_MAX), scale, found.unsigned)
     return found

@@ -37,6 +37,8 @@ class GroupedClauses:
         self._determined: set[int] | None = None
         self.where: list[Expression] = []
         self.found = Grouping()
+        self.named: dict[int, Column] = {}
+        """The key that names an item of the SELECT list, by the item's number: it may not be the only one of its value."""
 
     @property
     def is_grouped(self) -> bool:
@@ -72,10 +74,10 @@ class GroupedClauses:
         self.found.functions.append((column, function))
         return column
 
-    def add_key(self, expression: Expression, is_outer: bool) -> None:
+    def add_key(self, expression: Expression, is_outer: bool, named: int | None) -> None:
         """A key that is repeated makes another level of a ROLLUP, and no difference otherwise.
 
-        `is_outer`: a column of a query around this one, which this one does not make.
+        `is_outer`: a column of a query around this one, which this one does not make. `named`: the item that it names.
         """
         if not self.found.rollup and any(known == expression for _, known in self.found.keys):
             return
@@ -84,6 +86,8 @@ class GroupedClauses:
         column = expression if plain else self._numbering.fresh(expression.type, nullable or self.found.rollup)
         assert isinstance(column, Column)
         self.found.keys.append((column, expression))
+        if named is not None:
+            self.named[named] = column
 
     def level(self, expression: Expression) -> Expression:
         """GROUPING(expression): 1 in the rows that ROLLUP adds over it."""
@@ -91,8 +95,11 @@ class GroupedClauses:
             if known == expression:
                 if not self.found.rollup:
                     break
-                return self.found.levels.setdefault(column.index, self._numbering.fresh(BIGINT, False))
+                return self.level_of(column)
         raise InvalidStatement(Condition.INVALID_GROUP_FUNCTION)
+
+    def level_of(self, key: Column) -> Expression:
+        return self.found.levels.setdefault(key.index, self._numbering.fresh(BIGINT, False))
 
     def is_aggregate(self, expression: Expression) -> bool:
         functions = {column.index for column, _ in self.found.functions}

@@ -53,12 +53,14 @@ class Recursions:
 
     def _resolved(self, name: str, common: CommonTable, database: str | None) -> tuple[Rows, Recursion]:
         resolver, query = self.resolver, common.query
+        around = resolver.with_common(query, Names(None, database, common.scope))
         while isinstance(query, exp.Subquery):
             query = query.this
+            around = resolver.with_common(query, around)
         first, following, distinct = _parts(name, query)
         if query.args.get("order"):
             raise Unsupported("ORDER BY over the UNION of a recursive common table expression")
-        start = resolver.query(first, Names(None, database, common.scope))
+        start = resolver.query(first, Names(None, database, around.common))
         names = common.columns or tuple(each.name for each in start.columns)
         if len(names) != len(start.outputs):
             raise InvalidStatement(Condition.COLUMN_COUNT_IN_VIEW)
@@ -66,7 +68,7 @@ class Recursions:
         for column, _ in start.outputs:
             resolver.numbering.set_nullable([column.index])
         before = Rows(resolver.numbering.fresh_table(), shown)
-        scope = {**common.scope, name.lower(): CommonTable(None, (), {}, rows=before)}
+        scope = {**around.common, name.lower(): CommonTable(None, (), {}, rows=before)}
         blocks = [resolver.query(each, Names(None, database, scope)) for each in following]
         again: AnyBlock | None = None
         for block in blocks:

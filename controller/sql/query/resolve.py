@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from controller.catalog import Catalog, View
 from controller.sql.clauses import limits, order_items
+from controller.sql.facts import TODAY
 from controller.sql.plan import OrderItem, OutputColumn
 from controller.sql.query.block import AnyBlock, Block, Inner, SetBlock, Subquery
 from controller.sql.query.expressions import QueryTranslator
@@ -22,12 +23,12 @@ from controller.sql.query.wrapping import numbered, wrapped
 from controller.sql.scope import FIELD_LIST, ORDER_CLAUSE
 from controller.sql.settings import Settings
 from controller.sql.translate import Parameters
-from controller.sql.zone import localised
+from controller.sql.zone import dated, localised
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.expression import Column, Expression
+from dataflow.expression import Column, Expression, Literal
 from dataflow.inference import merged_type
 from dataflow.schema import Table
-from dataflow.types import TEXTS, Kind, SqlType
+from dataflow.types import DATES, DATETIME, TEXTS, Kind, SqlType
 
 _SET_OPERATORS: dict[Any, str] = {exp.Union: "union", exp.Intersect: "intersect", exp.Except: "except"}
 _MISSING = (Condition.UNKNOWN_TABLE, Condition.UNKNOWN_COLUMN, Condition.UNKNOWN_DATABASE)
@@ -167,14 +168,17 @@ class Resolver:
         return found
 
     def _localise(self, left: AnyBlock, right: AnyBlock) -> None:
-        """A TIMESTAMP beside something else is a DATETIME of the session's zone."""
+        """A TIMESTAMP beside something else is a DATETIME of the session's zone, a TIME beside a date that time of today."""
         for number, kinds in enumerate(zip(*([each[0].type.kind for each in block.outputs] for block in (left, right)))):
             if Kind.TIMESTAMP in kinds and len({*kinds} - {Kind.NULL}) > 1:
                 for block in (left, right):
-                    if isinstance(block, Block):
-                        column, value = block.outputs[number]
-                        value = localised(value, self.settings.time_zone)
-                        block.outputs[number] = (Column(column.index, value.type), value)
+                    _change_output(block, number, lambda value: localised(value, self.settings.time_zone))
+            if Kind.TIME in kinds and DATES & {*kinds}:
+                for block in (left, right):
+                    _change_output(block, number, self._of_today)
+
+    def _of_today(self, value: Expression) -> Expression:
+        return dated([value, Literal(None, DATETIME)], lambda: self.parameters.fact(*TODAY))[0]
 
     def _values(self, node: Any, names: Names) -> AnyBlock:
         found: AnyBlock | None = None
@@ -196,6 +200,18 @@ class Resolver:
         column = self.numbering.fresh(value.type, nullable)
         block.outputs.append((column, value))
         block.columns.append(described or computed_output(name, value, nullable))
+
+
+def _change_output(block: AnyBlock, number: int, change: Callable[[Expression], Expression]) -> None:
+    column, value = block.outputs[number]
+    if isinstance(block, Block):
+        value = change(value)
+        block.outputs[number] = (Column(column.index, value.type), value)
+        return
+    for branch in block.branches:
+        _change_output(branch, number, change)
+    column = Column(column.index, _union_type(*(branch.outputs[number] for branch in block.branches)))
+    block.outputs[number] = (column, column)
 
 
 def _union_type(left: tuple[Column, Expression], right: tuple[Column, Expression]) -> SqlType:

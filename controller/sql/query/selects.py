@@ -175,8 +175,19 @@ class SelectResolver:
             if self._grouped.is_aggregate(found):
                 raise InvalidStatement(Condition.CANT_GROUP_ON, item.sql("mysql"))
             known = self._fields.keys() | self._subqueries.keys()
-            self._grouped.add_key(found, isinstance(found, Column) and found.index not in known)
+            self._grouped.add_key(found, isinstance(found, Column) and found.index not in known, self._number_of(item, found))
         self._names.aggregates = allowed
+
+    def _number_of(self, item: Any, value: Expression) -> int | None:
+        """Which item of the SELECT list a position or a name in GROUP BY means."""
+        if isinstance(item, exp.Literal) and not item.is_string and item.this.isdigit():
+            return int(item.this)
+        if not isinstance(item, exp.Column) or item.table:
+            return None
+        names = [each.alias if isinstance(each, exp.Alias) else default_name(each) for each in self._node.expressions]
+        found = next((number for number, name in enumerate(names, 1) if name.lower() == item.name.lower()), None)
+        is_it = found is not None and found <= len(self._block_outputs) and self._block_outputs[found - 1][1] == value
+        return found if is_it else None
 
     def _having(self, block: Block) -> None:
         clause = self._node.args.get("having")
@@ -213,7 +224,8 @@ class SelectResolver:
         for _, key in block.grouping.keys:
             within |= columns_of(key)
         block.outputs = [
-            (column, over(value, (number, "SELECT list"))) for number, (column, value) in enumerate(block.outputs, 1)
+            (column, self._grouped.named.get(number) or over(value, (number, "SELECT list")))
+            for number, (column, value) in enumerate(block.outputs, 1)
         ]
         block.having = [over(each, (1, "HAVING clause")) for each in block.having]
         block.order_by = [
@@ -234,8 +246,8 @@ class SelectResolver:
         if not block.grouping.explicit:
             block.order_by = []  # one row needs no order
         elif block.grouping.rollup and not block.order_by and not block.distinct:
-            for column, known in block.grouping.keys:  # a sum comes after what it is the sum of
-                block.order_by += [OrderItem(self._grouped.level(known)), OrderItem(column)]
+            for column, _ in block.grouping.keys:  # a sum comes after what it is the sum of
+                block.order_by += [OrderItem(self._grouped.level_of(column)), OrderItem(column)]
 
     def _order_over_outputs(self, block: Block, strict: bool) -> Block:
         """ORDER BY of a DISTINCT reads what is selected, nothing else, under ONLY_FULL_GROUP_BY."""

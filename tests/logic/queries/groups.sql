@@ -48,3 +48,10 @@ SELECT DISTINCT COUNT(*) FROM users WHERE team IN (1, 2, 3) GROUP BY team
 SELECT DISTINCT COUNT(*) FROM users WHERE team IN (1, 2, 3) GROUP BY team HAVING COUNT(*) < 2
 SELECT COUNT(*) FROM (SELECT DISTINCT points FROM stories GROUP BY points, author HAVING COUNT(*) = 1) d
 SELECT DISTINCT ROW_NUMBER() OVER (ORDER BY team) FROM users GROUP BY team HAVING COUNT(*) = 2
+-- keys of a ROLLUP that name what is selected
+SELECT team, id, team AS again, COUNT(*) FROM users GROUP BY team, id, again WITH ROLLUP
+SELECT team, team AS again, COUNT(*) FROM users GROUP BY team, again WITH ROLLUP
+SELECT team, COUNT(*) FROM users GROUP BY team, team WITH ROLLUP
+SELECT team, id AS x, COUNT(*) FROM users GROUP BY 1, 2 WITH ROLLUP
+-- BIT and BLOB in lists
+SELECT GROUP_CONCAT(DISTINCT b'11' + id), GROUP_CONCAT(x'41', id ORDER BY id) FROM users WHERE id < 4
