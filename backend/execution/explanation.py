@@ -15,7 +15,7 @@ from backend.execution.decision.maintained import obstacle
 from backend.execution.query import CompiledQuery
 from backend.execution.rendering import Names, expression_text, names_of
 from backend.view_definition import ViewDefinition
-from controller.sql.plan import Delete, Directed, Insert, Plan, Query, Recursion, Update
+from controller.sql.plan import Delete, Directed, DocumentRows, Insert, Plan, Query, Recursion, Update
 from dataflow.errors import MillraceError
 from dataflow.expression import Expression
 from dataflow.key_tracing import traced
@@ -183,9 +183,12 @@ def _ended(step: Step, select: Query, names: Names, parameters: Parameters) -> S
 # --- queries over nodes
 
 
-def _prior(number: int, prior: Query | Recursion, parameters: Parameters, where: _Cluster) -> Step:
+def _prior(number: int, prior: Query | Recursion | DocumentRows, parameters: Parameters, where: _Cluster) -> Step:
     if isinstance(prior, Query):
         return Step(f"Computed first, as table {number}", (_part(prior, parameters, where),))
+    if isinstance(prior, DocumentRows):
+        documents = _part(prior.documents, parameters, where)
+        return Step(f"Rows of documents, computed first, as table {number}", (documents,))
     rounds = f"Again and again until no rows come, over those of the round before as table {prior.table}"
     first, following = (_part(each, parameters, where) for each in (prior.first, prior.following))
     return Step(f"Computed first, as table {number}, recursively", (first, Step(rounds, (following,))))

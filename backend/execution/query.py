@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from backend.execution.decision import CHANGE_PASSES, PART_PASSES, Decision, decide
+from backend.execution.document_rows import CompiledDocuments
 from backend.execution.execution import Execution
 from backend.execution.ordering import Sorter
 from backend.execution.outcome import ResultSet, RowStream
@@ -24,7 +25,7 @@ from backend.execution.recursion import CompiledRecursion
 from backend.execution.result import Finish, Output
 from backend.execution.scan import TableScan
 from backend.execution.viewing import QueryViews
-from controller.sql.plan import Query, Recursion
+from controller.sql.plan import DocumentRows, Query, Recursion
 from dataflow.compile import compile_scalar
 from dataflow.errors import Condition, Retryable
 from dataflow.expression import Expression, parameters_of
@@ -255,18 +256,22 @@ def compile_read(query: Query, division_errors: bool = False) -> CompiledQuery:
 
 
 def _compiled_prior(
-    prior: Query | Recursion, readers: Readers, parts: Sequence[int]
-) -> CompiledQuery | CompiledRecursion:
+    prior: Query | Recursion | DocumentRows, readers: Readers, parts: Sequence[int]
+) -> CompiledQuery | CompiledRecursion | CompiledDocuments:
     if isinstance(prior, Query):
         return CompiledQuery(decide(prior, PART_PASSES), readers, parts=parts)
+    if isinstance(prior, DocumentRows):
+        return CompiledDocuments(prior, CompiledQuery(decide(prior.documents, PART_PASSES), readers, parts=parts))
     first, following = (
         CompiledQuery(decide(each, PART_PASSES), readers, parts=parts) for each in (prior.first, prior.following)
     )
     return CompiledRecursion(prior, first, following)
 
 
-def _parts(query: Query | Recursion) -> list[int]:
+def _parts(query: Query | Recursion | DocumentRows) -> list[int]:
     """How many stored tables each part of a query reads; those that read none are left out."""
+    if isinstance(query, DocumentRows):
+        return _parts(query.documents)
     if isinstance(query, Recursion):
         return _parts(query.first) + _parts(query.following) * 2  # of which there is no end
     parts = [each for _, prior in query.prior for each in _parts(prior)]

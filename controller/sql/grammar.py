@@ -64,6 +64,7 @@ class _Parser(PrecedenceParser):
         "CONVERT": lambda self: self.parse_convert(),
         "CHAR": lambda self: self.parse_char(),
         "EXTRACT": lambda self: self.parse_extract(),
+        "JSON_TABLE": lambda self: self.parse_json_table(),
         "WEIGHT_STRING": lambda self: self.parse_weight_string(),
     }
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[Any, Any]] = {
@@ -243,6 +244,12 @@ class _Parser(PrecedenceParser):
         if self._match(TokenType.ALIAS):
             value = called("CAST", value, exp.Literal.string(self._text_to_parenthesis()))
         return called("WEIGHT_STRING", value)
+
+    def parse_json_table(self) -> Any:
+        document = self._parse_assignment()
+        if not self._match(TokenType.COMMA):
+            self.raise_error("Expected a path")
+        return called("JSON_TABLE", document, exp.Literal.string(self._text_to_parenthesis()))
 
     def parse_extract(self) -> Any:
         self._advance()

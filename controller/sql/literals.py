@@ -78,7 +78,8 @@ def parameters_of(tokens: Sequence[Token], literals: Sequence[int]) -> set[int]:
         if word == "(":
             before = tokens[position - 1].upper if position else ""
             shown = before in _MOMENTS and any(each.clause == "SELECT" for each in stack)
-            stack.append(_Level(before in _NUMBERS_STAY_IN, shown or level.values_stay))
+            stays = shown or before == "JSON_TABLE" or level.values_stay
+            stack.append(_Level(before in _NUMBERS_STAY_IN, stays))
         elif word == ")":
             end_item(level)
             if len(stack) > 1:

@@ -15,6 +15,7 @@ from enum import Enum
 from controller.catalog import View
 from controller.sql.locking import Locking
 from dataflow.expression import Expression
+from dataflow.json_table import JsonTable
 from dataflow.node import AggregateFunction, Node
 from dataflow.schema import Table
 from dataflow.types import Row, SqlType, Value
@@ -173,7 +174,7 @@ class Query:
     limit: Expression | None = None
     offset: Expression | None = None
     default: Row | None = None
-    prior: tuple[tuple[int, Query | Recursion], ...] = ()
+    prior: tuple[tuple[int, Query | Recursion | DocumentRows], ...] = ()
     shareable: bool = False
     distinct: bool = False
     count_found_rows: bool = False
@@ -202,6 +203,14 @@ class Recursion:
     depth_max: int
     limit: Expression | None = None
     offset: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRows:
+    """JSON_TABLE: the rows of each document that `documents` has in its one column, each after the document's bytes."""
+
+    documents: Query
+    table: JsonTable
 
 
 @dataclass(frozen=True, slots=True)

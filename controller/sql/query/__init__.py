@@ -15,6 +15,7 @@ from sqlglot import exp
 from controller.catalog import Catalog
 from controller.sql.locking import locking_of
 from controller.sql.plan import Query
+from controller.sql.query.documents import prior_documents
 from controller.sql.query.keys import finish
 from controller.sql.query.names import Names
 from controller.sql.query.ordering import keep_order
@@ -45,6 +46,7 @@ def plan_query(
     views = tuple(dict.fromkeys(resolver.views))
     locking = locking_of(tree, catalog, database)
     recursions = tuple((rows.table, recursion) for _, rows, recursion in resolver.recursions.found.values())
-    if recursions:
-        found = replace(found, prior=(*recursions, *found.prior), shareable=False)
+    documents, later = prior_documents(resolver)
+    if recursions or documents or later:
+        found = replace(found, prior=(*documents, *recursions, *later, *found.prior), shareable=False)
     return replace(found, count_found_rows="SQL_CALC_FOUND_ROWS" in modifiers, views=views, locking=locking)

@@ -14,6 +14,7 @@ from controller.sql.clauses import limits, order_items
 from controller.sql.facts import TODAY
 from controller.sql.plan import OrderItem, OutputColumn
 from controller.sql.query.block import AnyBlock, Block, Inner, SetBlock, Subquery
+from controller.sql.query.documents import Documents
 from controller.sql.query.expressions import QueryTranslator
 from controller.sql.query.fields import Numbering, computed_output
 from controller.sql.query.names import CommonTable, Names
@@ -46,6 +47,7 @@ class Resolver:
         self.tables: dict[int, Table] = {}
         self.views: list[View] = []
         self.recursions = Recursions(self, {})
+        self.documents: list[Documents] = []
         self._open_views: list[View] = []
 
     def query(self, node: Any, names: Names) -> AnyBlock:

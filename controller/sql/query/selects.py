@@ -65,6 +65,7 @@ class SelectResolver:
         node, resolver = self._node, self._resolver
         clause = node.args.get("from_")
         block = Block(Inner([], []), [], [], [], subqueries=self._subqueries)
+        before = len(resolver.documents)
         if clause is not None:
             joins = node.args.get("joins") or []
             block.source = FromClause(resolver, self._names, self._subqueries).resolve(clause.this, joins)
@@ -75,8 +76,10 @@ class SelectResolver:
         where = node.args.get("where")
         if where is not None:
             block.where = conditions(self._translator(WHERE_CLAUSE).translate(where.this))
+        for each in resolver.documents[before:]:
+            each.narrow(block)
         self._grouped.where = block.where
-        before = set(self._subqueries)
+        known = set(self._subqueries)
         self._block_outputs = block.outputs
         self._names.aggregates = self._grouped.add
         self._outputs(block)
@@ -87,7 +90,7 @@ class SelectResolver:
         block.windows = self._windows.found
         block.distinct = node.args.get("distinct") is not None
         if self._grouped.is_grouped:
-            self._over_groups(block, before)
+            self._over_groups(block, known)
         elif block.having:
             # Without groups, HAVING is a second WHERE that may use aliases.
             if all_columns(block.having) & {window.id for window in block.windows}:

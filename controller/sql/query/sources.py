@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from controller.sql.full_text import with_matches
+from controller.sql.json_table import read_json_table
 from controller.sql.output import NOT_NULL, column_flags
 from controller.sql.parse import is_comma, parse_view, syntax_error
 from controller.sql.plan import OutputColumn
 from controller.sql.query.block import AnyBlock, From, Inner, Leaf, Left, Subquery, own_ids
 from controller.sql.query.conditions import conditions
+from controller.sql.query.documents import document_leaf
 from controller.sql.query.fields import Field, Relation, renamed_output
 from controller.sql.query.names import Names, Rows, Source, Visible
 from dataflow.errors import Condition, InvalidStatement, Unsupported
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 ON_CLAUSE = "on clause"
 FROM_CLAUSE = "from clause"
+FUNCTION_ARGUMENT = "a table function argument"
 
 Item = tuple[From, list[Visible]]
 
@@ -44,6 +47,10 @@ class FromClause:
         self._subqueries = subqueries
         self._before: list[Visible] = []
         """What a LATERAL here may read."""
+        self._trees: list[From] = []
+        """The tables that have it."""
+        self._links: list[Expression] = []
+        """What joins a JSON_TABLE to those before it."""
 
     def resolve(self, first: Any, joins: list[Any]) -> From:
         """The FROM that begins with `first`."""
@@ -54,25 +61,29 @@ class FromClause:
     def _joined(self, item: Item, joins: list[Any]) -> Item:
         """JOIN binds more tightly than the comma."""
         items: list[Item] = []
-        before = self._before
+        before, trees, links = self._before, self._trees, len(self._links)
         for join in joins:
             if is_comma(join):
                 items.append(item)
-                self._before = self._before + item[1]
+                self._before, self._trees = self._before + item[1], [*self._trees, item[0]]
                 item = self._item(join.this)
             else:
                 item = self._join(item, join)
-        self._before = before
+        self._before, self._trees = before, trees
         if not items:
             return item
         items.append(item)
-        return Inner([each for each, _ in items], []), [each for _, visible in items for each in visible]
+        found = Inner([each for each, _ in items], self._links[links:])
+        del self._links[links:]
+        return found, [each for _, visible in items for each in visible]
 
     # -- items
 
     def _item(self, node: Any) -> Item:
         joins = node.args.get("joins") or []
-        if isinstance(node, exp.Table):
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Anonymous) and str(node.this.this).upper() == "JSON_TABLE":
+            found = self._json_table(node)
+        elif isinstance(node, exp.Table):
             found = self._named(node)
         elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table | exp.Subquery) and not node.alias:
             found = self._item(node.this)
@@ -153,6 +164,21 @@ class FromClause:
         self._names.add(Source(alias, database, tuple(fields)))
         return Leaf(tuple(fields), derived=block), [Visible(each, each.column) for each in fields]
 
+    def _json_table(self, node: Any) -> Item:
+        if not node.alias:
+            raise InvalidStatement(Condition.TABLE_FUNCTION_ALIAS)
+        document, clause = node.this.expressions
+        around = replace(self._names, sources=list(self._names.sources), visible=self._before)
+        subqueries: dict[int, Subquery] = {}
+        value = self._resolver.translator(around, FUNCTION_ARGUMENT, subqueries).operand(document)
+        if subqueries:
+            raise Unsupported("subqueries in JSON_TABLE")
+        table = read_json_table(clause.this, self._resolver.settings)
+        leaf, fields, links = document_leaf(self._resolver, table, value, self._trees, node.alias)
+        self._links += links
+        self._names.add(Source(node.alias, "", tuple(fields)))
+        return leaf, [Visible(each, each.column) for each in fields if not each.hidden]
+
     def _rows(self, rows: Rows, alias: str, names: list[str]) -> Item:
         """A table that is at hand when the statement runs."""
         if names and len(names) != len(rows.columns):
@@ -171,10 +197,13 @@ class FromClause:
 
     def _join(self, left: Item, node: Any) -> Item:
         side = (node.args.get("side") or "").upper()
-        before = self._before
-        self._before = before if side == "RIGHT" else before + left[1]
+        before, trees, mark = self._before, self._trees, len(self._links)
+        if side != "RIGHT":
+            self._before, self._trees = before + left[1], [*trees, left[0]]
         right = self._item(node.this)
-        self._before = before
+        self._before, self._trees = before, trees
+        links = self._links[mark:]
+        del self._links[mark:]
         if side not in ("", "LEFT", "RIGHT"):
             raise syntax_error(f"{side} JOIN", 0)
         using = node.args.get("using")
@@ -188,11 +217,11 @@ class FromClause:
             visible = left[1] + right[1]
             conditions = self._conditions(node.args.get("on"), visible, own_ids(left[0]) | own_ids(right[0]))
         if not side:
-            return Inner([left[0], right[0]], conditions), visible
+            return Inner([left[0], right[0]], [*links, *conditions]), visible
         if not conditions and node.args.get("on") is None and names is None:
             raise syntax_error("", 0)
         kept, optional = (left[0], right[0]) if side == "LEFT" else (right[0], left[0])
-        return Left(kept, optional, conditions), self._optional(optional, visible)
+        return Left(kept, optional, [*links, *conditions]), self._optional(optional, visible)
 
     def _conditions(self, node: Any, visible: list[Visible], ids: set[int]) -> list[Expression]:
         """An ON sees the tables that it joins, which have the columns `ids`, and no others of the FROM."""
