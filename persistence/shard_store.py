@@ -39,7 +39,8 @@ from persistence.view import VERSION_BYTES, History, Stored, View, split
 
 Durability = Literal["fsync", "os"]
 
-FORMAT = b"1"
+FORMAT = b"2"
+"""Of all that is stored; 2 has other keys for texts that are padded with spaces."""
 _FORMAT_KEY = b"\0format"
 _PREPARED_KEY = b"\0prepared"
 _DECISION = b"\0d"

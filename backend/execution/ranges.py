@@ -21,7 +21,7 @@ from backend.execution.access import terms
 from backend.execution.lookup_value import UNUSABLE, Lookup, lookup_value
 from backend.view_range import Range
 from controller.sql.plan import Query
-from dataflow.collation.keys import collation_key
+from dataflow.collation.keys import prefix_key
 from dataflow.compile import compile_scalar
 from dataflow.expression import Call, Column, Expression, Literal, columns_of, walk
 from dataflow.functions import call, is_deterministic
@@ -238,17 +238,16 @@ def prefix_range(pattern: str, kind: SqlType, escape: str) -> tuple[Bound, Bound
     """Where the texts are that begin as the pattern does; None if it begins with a wildcard.
 
     LIKE compares character by character, and the key of a text begins with those of its first
-    characters: on the first level, where a collation has several, and without the spaces at
-    the end, which some collations cut off.
+    characters (`prefix_key`).
     """
     parts = like_parts(pattern, escape)
-    prefix = (parts[0] or "").rstrip(" ") if parts else ""
+    prefix = (parts[0] or "") if parts else ""
     if not prefix:
         return None
     if kind.collation in ("utf8mb4_0900_bin", "binary"):
         return ((prefix,), False), _bound_of(_next_text(prefix))
     assert kind.collation is not None
-    start = collation_key(kind.collation)(prefix).split(b"\0\0")[0]
+    start = prefix_key(kind.collation)(prefix)
     return (((start,), False), _bound_of(_next_bytes(start))) if start else None
 
 

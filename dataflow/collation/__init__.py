@@ -4,7 +4,7 @@
 decides which collation an operation uses.
 """
 
-from dataflow.collation.keys import character_key, collation_bytes, collation_key, is_case_sensitive
+from dataflow.collation.keys import character_key, collation_bytes, collation_key, is_case_sensitive, prefix_key
 from dataflow.collation.names import (
     BY_ID,
     BY_NAME,
@@ -29,4 +29,5 @@ __all__ = [
     "collation_bytes",
     "collation_key",
     "is_case_sensitive",
+    "prefix_key",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dataflow.collation import BY_ID, CHARSETS, COLLATIONS, character_key, collation_key
+from dataflow.collation import BY_ID, CHARSETS, COLLATIONS, character_key, collation_key, prefix_key
 from dataflow.collation.names import canonical
 from dataflow.errors import Condition, InvalidStatement
 from tests.mariadb import MariaDB
@@ -38,6 +38,7 @@ def texts(seed: int, count: int) -> list[str]:
     found = ["", " ", "a", "a ", "A", "aa", "ab", "Straße", "STRASSE", "strasse "]
     found += ["".join(choose.choices(ALPHABET, k=choose.randint(1, 5))) for _ in range(count)]
     found += ["".join(choose.choices("abAB -_.9", k=choose.randint(1, 4))) for _ in range(count)]
+    found += ["".join(choose.choices("a a \t\n\x01\x1f\0\u00a0\u2003é", k=choose.randint(1, 5))) for _ in range(count)]
     found += [chr(choose.choice((choose.randrange(0x20, 0xD800), choose.randrange(0xE000, 0x20000)))) for _ in range(count)]
     return found
 
@@ -71,6 +72,14 @@ def test_trailing_spaces_count_only_without_padding() -> None:
         key = collation_key(collation.name)
         assert (key("a") == key("a  ")) is collation.pads
         assert character_key(collation.name)("a") != character_key(collation.name)("a ")
+
+
+@pytest.mark.parametrize("collation", COLLATIONS, ids=lambda collation: str(collation.name))
+def test_keys_begin_with_those_of_their_texts_beginnings(collation: Any) -> None:
+    key, start = collation_key(collation.name), prefix_key(collation.name)
+    found = texts(3, 30)
+    for left, right in zip(found, random.Random(4).sample(found, len(found))):
+        assert key(left + right).startswith(start(left)), (left, right)
 
 
 def test_default_collation_ignores_case_and_accents() -> None:
