@@ -110,12 +110,16 @@ class Session:
         get = self.variables.get
         zone = str(get("time_zone"))
         self.time_zone = "UTC" if zone.upper() == "SYSTEM" else zone
+        client = charset_of(str(get("character_set_client")))
+        assert client is not None
+        self.client_codec = client.codec
         self.settings, self.modes = settings_of(
             str(get("sql_mode")),
             str(get("collation_connection")),
             bool(get("foreign_key_checks")),
             self.time_zone,
             int(str(get("cte_max_recursion_depth"))),
+            client.codec,
             *[int(str(get(name))) for name in RESULT_VARIABLES],
         )
         if self._owner:
@@ -125,9 +129,6 @@ class Session:
         self.backslash_escapes = self.settings.backslash_escapes
         self.autocommit = bool(get("autocommit"))
         self.select_limit = select_limit(get("sql_select_limit"))
-        client = charset_of(str(get("character_set_client")))
-        assert client is not None
-        self.client_codec = client.codec
         results = get("character_set_results")
         found = charset_of(str(results)) if results is not None else None
         self.results_collation_id, self.results_codec = None, "utf-8"

@@ -203,7 +203,7 @@ _RANGES = {
 
 @lru_cache(maxsize=256)
 def settings_of(
-    sql_mode: str, collation: str, foreign_key_checks: bool, time_zone: str, recursion_depth_max: int, *results: int
+    sql_mode: str, collation: str, foreign_key_checks: bool, time_zone: str, recursion_depth_max: int, client_codec: str, *results: int
 ) -> tuple[Settings, Modes]:
     """What statements are planned and run with."""
     try:
@@ -214,6 +214,6 @@ def settings_of(
     names = frozenset(name for name in sql_mode.split(",") if name)
     settings = Settings(
         names, collation, foreign_key_checks, time_zone,
-        recursion_depth_max=recursion_depth_max, results=ResultSettings(*results),
+        recursion_depth_max=recursion_depth_max, results=ResultSettings(*results), client_codec=client_codec,
     )  # fmt: skip
     return settings, Modes.parse(sql_mode, time_zone)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from controller.sql.lexer import introduced_value
 from dataflow.collation import CHARSETS
-from dataflow.conversion import encode, is_digits
-from dataflow.errors import Condition, InvalidStatement
+from dataflow.conversion import is_digits
 from dataflow.expression import Expression, Literal
 from dataflow.functions import call
 from dataflow.numerals import written_decimal
@@ -22,17 +22,12 @@ def binary(value: bytes) -> Literal:
     return Literal(value, SqlType(Kind.VARBINARY, length=len(value)))
 
 
-def introduced(value: str | bytes, charset: str) -> Literal:
-    """_charset'…': what was sent, as a text of another character set; 0xD0B1 is the text of those bytes."""
-    sent = value if isinstance(value, bytes) else encode(value)
-    if charset == "binary":
-        return binary(sent)
-    chosen = CHARSETS[charset]
-    try:
-        found = value if isinstance(value, str) and charset.startswith("utf8") else sent.decode(chosen.codec)
-    except UnicodeDecodeError as error:
-        raise InvalidStatement(Condition.INVALID_STRING, charset, sent[error.start:][:6].hex().upper()) from None
-    return Literal(found, text(len(found), chosen.default_collation))
+def introduced(value: str | bytes, charset: str, client_codec: str) -> Literal:
+    """_charset'…' and _charset 0x…"""
+    found = introduced_value(value, charset, client_codec)
+    if isinstance(found, bytes):
+        return binary(found)
+    return Literal(found, text(len(found), CHARSETS[charset].default_collation))
 
 
 def digits(value: bytes) -> Literal:

@@ -21,6 +21,7 @@ from sqlglot.tokens import TokenType
 
 from controller.sql.precedence import PrecedenceParser, called
 from controller.sql.token_order import in_order
+from dataflow.functions.weighing import PAD_WITH_SPACES
 
 _OPERATORS = frozenset({*"()[]{}&^:,.-=><%/\\+;*~|@#$!", "<>", "!=", "<=", ">=", "<=>", "&&", "||", "->", "->>", ":=", "@@"})
 
@@ -240,10 +241,23 @@ class _Parser(PrecedenceParser):
         return called("CHAR", *arguments)
 
     def parse_weight_string(self) -> Any:
+        """Of CHAR(n) n characters; with three numbers the length of the result, how many characters, and how they are padded."""
         value = self._parse_assignment()
         if self._match(TokenType.ALIAS):
-            value = called("CAST", value, exp.Literal.string(self._text_to_parenthesis()))
-        return called("WEIGHT_STRING", value)
+            if self._match_text_seq("BINARY", advance=False):
+                return called("WEIGHT_STRING", called("CAST", value, exp.Literal.string(self._text_to_parenthesis())))
+            if not self._match_text_seq("CHAR"):
+                self.raise_error("Expected a type")
+            count = self._parse_wrapped(self._parse_number)
+            if count.this == "0":
+                self.raise_error("Expected a length", self._tokens[self._index - 2])
+            return called("WEIGHT_STRING", value, exp.Null(), count, exp.Literal.number(PAD_WITH_SPACES))
+        numbers = []
+        while self._match(TokenType.COMMA):
+            numbers.append(self._parse_primary())
+        if len(numbers) not in (0, 3):
+            self.raise_error("Expected three numbers")
+        return called("WEIGHT_STRING", value, *numbers)
 
     def parse_json_table(self) -> Any:
         document = self._parse_assignment()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 
+from dataflow.collation import CHARSETS
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.numerals import written_decimal
 from dataflow.types import Value
@@ -47,6 +48,7 @@ class Token:
 _NUMBER = r"(?:0[xX][0-9a-fA-F]+|0b[01]+|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)(?![\w$])"
 _INTRODUCER = r"(?:_[a-zA-Z][a-zA-Z0-9]*\s*|[nN])?"
 _DIGITS = r"[xX]'[0-9a-fA-F]*'|[bB]'[01]*'"
+_WRITTEN_BYTES = r"0[xX][0-9a-fA-F]+(?![\w$])|0b[01]+(?![\w$])"
 
 
 def _quoted(quote: str, backslash: bool) -> str:
@@ -89,12 +91,13 @@ def literal_splitter(ansi_quotes: bool, backslash: bool, introducers: bool, sign
         found += rf"|(?<=[nN]){after}[uU][lL][lL](?=\s?[,)])"
         first += r"+\-nN"
     if introducers:
-        found += rf"|(?<=_)[a-zA-Z][a-zA-Z0-9]*\s*{one}|(?<=[nN]){one}|(?<=[xX])'[0-9a-fA-F]*'|(?<=[bB])'[01]*'"
+        found += rf"|(?<=_)[a-zA-Z][a-zA-Z0-9]*\s*(?:{one}|{_DIGITS}|{_WRITTEN_BYTES})"
+        found += rf"|(?<=[nN]){one}|(?<=[xX])'[0-9a-fA-F]*'|(?<=[bB])'[01]*'"
         first += "_nNxXbB"
     return re.compile(rf"([{first}](?<![\w$@.].)(?:{found}))", re.DOTALL)
 
 
-INTRODUCERS = ("_binary", "X'", "x'", "_utf8", "b'", "B'", "N'", "n'", "_latin1", "_BINARY")
+INTRODUCERS = (" _", "(_", ",_", "=_", "\n_", "\t_", "X'", "x'", "b'", "B'", "N'", "n'")
 """A text without any of these has no introduced literal worth finding."""
 
 
@@ -105,7 +108,7 @@ def _scanner(ansi_quotes: bool, backslash: bool) -> re.Pattern[str]:
     variable = rf"@@?(?:[\w$.]+|{_quoted('`', False)}|{_quoted(chr(39), backslash)}|{double})?"
     return re.compile(
         rf"(?P<skip>\s+|{COMMENT}|/\*!\d{{0,6}}|\*/)"
-        rf"|(?P<string>{_DIGITS}|{_INTRODUCER}{_string(ansi_quotes, backslash)})"
+        rf"|(?P<string>{_DIGITS}|_[a-zA-Z][a-zA-Z0-9]*\s*(?:{_DIGITS}|{_WRITTEN_BYTES})|{_INTRODUCER}{_string(ansi_quotes, backslash)})"
         rf"|(?P<number>(?<![\w$]){_NUMBER})"
         rf"|(?P<word>[\w$]+)"
         rf"|(?P<quoted>{identifier})"
@@ -308,13 +311,28 @@ def literal_value(text: str, backslash: bool = True) -> Value:
     return signed if signed >= -0x8000_0000_0000_0000 else written_decimal(text)
 
 
+def introduced_value(value: str | bytes, charset: str, client_codec: str = "utf-8") -> str | bytes:
+    """The bytes that a client sent, or wrote as digits, as a text of a character set; 0xD0B1 is the text of those bytes."""
+    sent = value if isinstance(value, bytes) else value.encode(client_codec, "surrogateescape")
+    if charset == "binary":
+        return sent
+    chosen = CHARSETS.get("utf8mb3" if charset == "utf8" else charset)
+    if chosen is None:
+        raise InvalidStatement(Condition.UNKNOWN_CHARACTER_SET, charset)
+    missing = -len(sent) % chosen.bytes_min
+    try:
+        return (bytes(missing) + sent).decode(chosen.codec)
+    except UnicodeDecodeError as error:
+        raise InvalidStatement(Condition.INVALID_STRING, chosen.name, sent[error.start :][:6].hex().upper()) from None
+
+
+_CHARSET = re.compile(r"_([a-zA-Z][a-zA-Z0-9]*)\s*")
+
+
 def _introduced(text: str, backslash: bool) -> Value:
     """`_charset'…'`: bytes for _binary, else text as that character set's bytes spell it."""
-    quote = min(index for index in (text.find("'"), text.find('"')) if index >= 0)
-    charset = text[1:quote].rstrip().lower()
-    value = string_value(text[quote:], backslash)
-    if charset == "binary":
-        return value.encode("utf-8", "surrogateescape")
-    if charset in ("latin1", "ascii") and not value.isascii():
-        return value.encode("utf-8", "surrogateescape").decode("cp1252", "replace")
-    return value
+    charset = _CHARSET.match(text)
+    assert charset is not None
+    value = literal_value(text[charset.end() :], backslash)
+    assert isinstance(value, str | bytes)
+    return introduced_value(value, charset[1].lower())

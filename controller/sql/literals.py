@@ -18,7 +18,7 @@ _STAYS_AFTER = frozenset(
 )
 _STAYS_BEFORE = frozenset({"PRECEDING", "FOLLOWING"})
 _NUMBERS_STAY_IN = frozenset(
-    ["CHAR", "NCHAR", "CHARACTER", "VARCHAR", "BINARY", "VARBINARY", "DECIMAL", "DEC", "NUMERIC", "FIXED", "FLOAT", "DOUBLE", "REAL", "DATETIME", "TIME", "TIMESTAMP", "NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP", "CURRENT_TIME", "CURTIME", "SYSDATE", "UTC_TIME", "UTC_TIMESTAMP", "ROUND", "TRUNCATE", "FORMAT", "LAG", "LEAD", "NTILE", "NTH_VALUE"]
+    ["CHAR", "NCHAR", "CHARACTER", "VARCHAR", "BINARY", "VARBINARY", "DECIMAL", "DEC", "NUMERIC", "FIXED", "FLOAT", "DOUBLE", "REAL", "DATETIME", "TIME", "TIMESTAMP", "NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP", "CURRENT_TIME", "CURTIME", "SYSDATE", "UTC_TIME", "UTC_TIMESTAMP", "ROUND", "TRUNCATE", "FORMAT", "LAG", "LEAD", "NTILE", "NTH_VALUE", "WEIGHT_STRING"]
 )
 _CLAUSES = frozenset(
     ["WHERE", "HAVING", "ON", "SET", "VALUES", "VALUE", "LIMIT", "OFFSET", "UNION", "EXCEPT", "INTERSECT", "INTO", "FOR", "LOCK", "WINDOW", "JOIN", "GROUP", "ORDER"]
@@ -107,6 +107,8 @@ def _stays(tokens: Sequence[Token], position: int, level: _Level) -> bool:
     after = _word(tokens, position + 1)
     if before in _STAYS_AFTER or after in _STAYS_BEFORE:
         return True
+    if token.text[0] == "_" and token.text[:7].lower() != "_binary":
+        return True  # it has a collation of its own
     if level.values_stay or (token.kind is TokenKind.NUMBER and level.numbers_stay):
         return True
     if level.clause in ("LIMIT", "OFFSET") and not token.text.isdigit():

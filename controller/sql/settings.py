@@ -38,6 +38,8 @@ class Settings:
     variables: tuple[tuple[str, str], ...] = ()
     unborn: str = ""
     results: ResultSettings = DEFAULT_RESULTS
+    client_codec: str = "utf-8"
+    """Of the bytes that were sent; an introducer reads them as another one's."""
 
     @property
     def ansi_quotes(self) -> bool:

@@ -159,7 +159,7 @@ class TemplateReader:
         return Reading(template, numbers, True) if template.batch == (0, width) else None
 
     def _read(self, sql: str, inserting: bool, fold: bool) -> Reading:
-        introduced = "'" in sql and any(each in sql for each in INTRODUCERS)
+        introduced = any(each in sql for each in INTRODUCERS)
         pieces = self._splitters[inserting + 2 * introduced].split(sql)
         literals = pieces[1::2]
         if MARK in sql:
@@ -359,11 +359,14 @@ def _begins_value(text: str) -> bool:
     return text.lstrip()[:1] in (")", ",")
 
 
+_DIGIT_QUOTES = frozenset({"x'", "X'", "b'", "B'"})
+
+
 def canonical_literal(literal: str, backslash: bool) -> str:
     """A literal as the default SQL mode writes it."""
-    if backslash or literal[-1] not in "'\"" or literal[0] in "xXbB":
+    if (backslash and literal[0] != "_") or literal[-1] not in "'\"" or literal.split()[-1][:2] in _DIGIT_QUOTES:
         return literal
-    quote = literal.index(literal[-1])
+    quote = min(at for at in (literal.find("'"), literal.find('"')) if at >= 0)
     value = string_value(literal[quote:], backslash)
     return literal[:quote] + "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
 

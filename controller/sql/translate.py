@@ -128,7 +128,7 @@ class Translator:
     def visit_introducer(self, node: Any, hint: SqlType | None) -> Expression:
         inner = self.translate(node.expression)
         assert isinstance(inner, Literal) and isinstance(inner.value, str | bytes)
-        return introduced(inner.value, charset_name(node.this[1:]))
+        return introduced(inner.value, charset_name(node.this[1:]), self.settings.client_codec)
 
     def visit_column(self, node: Any, hint: SqlType | None) -> Expression:
         name, table, database = node.name, node.table, node.text("db")

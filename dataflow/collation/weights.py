@@ -14,12 +14,16 @@ from functools import cache
 from importlib.resources import files
 from itertools import accumulate
 
+from dataflow.collation.character_sets import tailoring
+
 _HEADER = struct.Struct("<16sB3I")
 _COMMON = ((), (0x20,), (0x02,))
 
 
 class Weights:
     """One table. `of(character)` gives its weights at each level."""
+
+    units: tuple[str, ...] = ()
 
     def __init__(self, name: str, levels: int, points: array[int], counts: array[int], weights: array[int]) -> None:
         self.name = name
@@ -41,7 +45,7 @@ class Weights:
         return (self._implicit(point), *_COMMON[1 : self.levels])
 
     def _implicit(self, point: int) -> tuple[int, ...]:
-        if self.name in ("general", "swedish", "latin"):
+        if self.name == "general":
             return (point if point < 0x10000 else 0xFFFD,)
         if self.name == "unicode" and point > 0xFFFF:
             return (0xFFFD,)
@@ -52,6 +56,20 @@ class Weights:
         else:
             base = 0xFBC0
         return base + (point >> 15), point & 0x7FFF | 0x8000
+
+
+class Tailored:
+    """The weights of a language: those of UCA 4.0.0, but for some characters; `units` are several that count as one."""
+
+    def __init__(self, language: str) -> None:
+        old = language == "general_mysql500_ci"
+        self._base = weights("general" if old else "unicode")
+        self._own = {"ß": (0xDF,)} if old else tailoring(language)
+        self.units = tuple(sorted((text for text in self._own if len(text) > 1), key=len, reverse=True))
+
+    def of(self, character: str) -> tuple[tuple[int, ...], ...]:
+        found = self._own.get(character)
+        return self._base.of(character) if found is None else (found,)
 
 
 @cache

@@ -90,19 +90,4 @@ def to_bytes(source: SqlType) -> Convert | None:
 def encoder(collation: str | None) -> Callable[[str], bytes]:
     """Texts as the bytes of their character set; what it lacks is a question mark."""
     charset = charset_of(collation)
-    return encode if charset.is_utf8 else lambda value: _encoded(value, charset.codec)
-
-
-def _encoded(value: str, codec: str) -> bytes:
-    try:
-        return value.encode(codec)
-    except UnicodeEncodeError:
-        return b"".join([_character(each, codec) for each in value])
-
-
-def _character(character: str, codec: str) -> bytes:
-    """cp1252 leaves five bytes undefined, which MySQL's latin1 has as control characters."""
-    try:
-        return character.encode(codec)
-    except UnicodeEncodeError:
-        return character.encode("latin-1") if codec == "cp1252" and "\x80" <= character <= "\x9f" else "?".encode(codec)
+    return encode if charset.is_utf8 else lambda value: value.encode(charset.codec, "replace")

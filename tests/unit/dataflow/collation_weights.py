@@ -23,14 +23,12 @@ SOURCES = {
     "unicode": ("utf8mb4_unicode_ci",),
     "unicode_520": ("utf8mb4_unicode_520_ci",),
     "uca_1400": ("utf8mb4_uca1400_ai_ci", "utf8mb4_uca1400_as_ci", "utf8mb4_uca1400_as_cs"),
-    "swedish": ("latin1_swedish_ci",),
-    "latin": ("latin1_general_ci",),
 }
 
 
 def implicit(name: str, point: int) -> bytes:
     """The weights of a code point that the table does not list."""
-    if name in ("general", "swedish", "latin"):
+    if name == "general":
         return struct.pack(">H", point if point < 0x10000 else 0xFFFD)
     if name == "unicode" and point > 0xFFFF:
         return b"\xff\xfd"
@@ -44,12 +42,6 @@ def implicit(name: str, point: int) -> bytes:
 
 
 def levels(cursor: Any, collation: str) -> dict[int, bytes]:
-    if collation.startswith("latin1"):
-        cursor.execute(
-            f"SELECT p, WEIGHT_STRING(CONVERT(c USING latin1) COLLATE {collation}) FROM points"
-            " WHERE CONVERT(c USING latin1) != '?' OR p = 63"
-        )
-        return {point: b"".join(b"\0" + bytes([byte]) for byte in weights) for point, weights in cursor}
     cursor.execute(f"SELECT p, WEIGHT_STRING(c COLLATE {collation}) FROM points")
     return {point: bytes(weights) for point, weights in cursor}
 
