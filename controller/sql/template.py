@@ -359,12 +359,9 @@ def _begins_value(text: str) -> bool:
     return text.lstrip()[:1] in (")", ",")
 
 
-_DIGIT_QUOTES = frozenset({"x'", "X'", "b'", "B'"})
-
-
 def canonical_literal(literal: str, backslash: bool) -> str:
     """A literal as the default SQL mode writes it."""
-    if (backslash and literal[0] != "_") or literal[-1] not in "'\"" or literal.split()[-1][:2] in _DIGIT_QUOTES:
+    if (backslash and literal[0] != "_") or literal[-1] not in "'\"" or literal.split()[-1][:2].lower() in ("x'", "b'"):
         return literal
     quote = min(at for at in (literal.find("'"), literal.find('"')) if at >= 0)
     value = string_value(literal[quote:], backslash)

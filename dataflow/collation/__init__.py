@@ -4,7 +4,13 @@
 decides which collation an operation uses.
 """
 
-from dataflow.collation.keys import character_key, collation_bytes, collation_key, is_case_sensitive, prefix_key
+from dataflow.collation.keys import (
+    character_key,
+    collation_bytes,
+    collation_key,
+    is_case_sensitive,
+    prefix_key,
+)
 from dataflow.collation.names import (
     BY_ID,
     BY_NAME,
