@@ -9,6 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("apps", "backend", "controller", "dataflow", "mysql_adapter", "persistence")
+TEXT_SUFFIXES = {".py", ".md", ".toml", ".lock", ".sql", ".yml", ".cfg", ".sh"}
 
 
 def tree_of(text: str) -> ast.Module:
@@ -37,3 +38,10 @@ def imported_modules(path: Path) -> Iterator[tuple[int, str]]:
             assert node.level == 0, f"{relative(path)}:{node.lineno} imports relatively"
             assert node.module is not None
             yield node.lineno, node.module
+
+
+def text_files() -> list[Path]:
+    folders = [ROOT / name for name in (*PACKAGES, "docs", "tests", ".ci")]
+    inside = [path for folder in folders for path in folder.rglob("*") if path.suffix in TEXT_SUFFIXES]
+    top = [path for path in ROOT.iterdir() if path.suffix in TEXT_SUFFIXES or path.name == "Makefile"]
+    return sorted(inside + top)

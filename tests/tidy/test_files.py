@@ -6,20 +6,12 @@ import ast
 import re
 from pathlib import Path
 
-from tests.tidy.repository import PACKAGES, ROOT, python_files, relative, tree_of
+from tests.tidy.repository import PACKAGES, ROOT, python_files, relative, text_files, tree_of
 
 LINES_MAX = 400
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
 MACHINE_PATH = re.compile(r"(?<![\w.])/(?:root|home/\w+|Users/\w+|work)/")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-TEXT_SUFFIXES = {".py", ".md", ".toml", ".lock", ".sql", ".yml", ".cfg", ".sh"}
-
-
-def text_files() -> list[Path]:
-    folders = [ROOT / name for name in (*PACKAGES, "docs", "tests", ".ci")]
-    inside = [path for folder in folders for path in folder.rglob("*") if path.suffix in TEXT_SUFFIXES]
-    top = [path for path in ROOT.iterdir() if path.suffix in TEXT_SUFFIXES or path.name == "Makefile"]
-    return sorted(inside + top)
 
 
 def test_no_file_is_too_long_to_read() -> None:
