@@ -25,7 +25,9 @@ log = logging.getLogger(__name__)
 
 
 def _die_with_parent() -> None:
+    """And not with a terminal: Java and Python leave a signal alone that was ignored when they began."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 class Child:

@@ -151,8 +151,10 @@ def _first_signal() -> asyncio.Future[str]:
         if not first.done():
             first.set_result(number.name)
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop, number)
+    # To MySQL it says that logs are to be opened anew; here every log does so when its file was moved away.
+    loop.add_signal_handler(signal.SIGHUP, logging.getLogger(__name__).info, "SIGHUP: files of logs that were moved away are begun anew")
     return first
 
 
@@ -287,8 +289,10 @@ def repair(data: str) -> None:
 
     What is taken away stays in each shard's folder "lost". A copy of DATA, or a backup, is the better choice.
     """
+    from backend.data_directory import close_umask
     from persistence.files.repair import repair as repair_shard
 
+    close_umask()
     with Path(data, "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

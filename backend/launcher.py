@@ -32,6 +32,7 @@ TASK_FAILURES_MAX = 1_000_000_000
 GATEWAY_CHECK_S = 0.2
 SOCKET_FOLDER_BYTES_MAX = 60
 """Spark refuses a longer name: with that of the socket it has to fit into 107 bytes."""
+SOCKETS_LINK = "sockets"
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +52,7 @@ def spark_master(master: str, shard_count: int) -> str:
 
 def configuration(master: str, deployment: Deployment) -> SparkConf:
     scratch = deployment.data_path / "spark"
-    shutil.rmtree(scratch, ignore_errors=True)  # what one that was killed has left
+    remove_scratch(scratch)  # what one that was killed has left
     scratch.mkdir(parents=True)
     settings = {
         "spark.master": spark_master(master, deployment.shard_count),
@@ -84,12 +85,23 @@ def configuration(master: str, deployment: Deployment) -> SparkConf:
 
 
 def socket_folder(scratch: Path) -> str:
-    """Where Spark and its Python workers meet: a private folder with a name short enough for a socket's."""
+    """Where Spark and its Python workers meet: a private folder with a name short enough for a socket's.
+
+    If that is not `scratch` itself, a link in there tells who comes next what to remove.
+    """
     if len(bytes(scratch)) <= SOCKET_FOLDER_BYTES_MAX:
         return str(scratch)
     made = tempfile.mkdtemp(prefix="millrace-spark-")
+    (scratch / SOCKETS_LINK).symlink_to(made)
     atexit.register(shutil.rmtree, made, ignore_errors=True)
     return made
+
+
+def remove_scratch(scratch: Path) -> None:
+    link = scratch / SOCKETS_LINK
+    if link.is_symlink():
+        shutil.rmtree(link.readlink(), ignore_errors=True)
+    shutil.rmtree(scratch, ignore_errors=True)
 
 
 def start_spark(master: str, deployment: Deployment) -> SparkContext:

@@ -1,6 +1,6 @@
 """The logs of a cluster's processes: how long they get, how many are kept, and what must not be in them.
 
-A process writes its own log and begins a new file when that is full. What a child, Java or Python, writes to its standard output
+A process writes its own log and begins a new file when that is full, or was moved away. What a child, Java or Python, writes to its standard output
 goes to a file that the supervisor keeps short: it moves the end of it aside and empties the file, which is appended to.
 So there are at most `FILES_KEPT` + 1 files of `FILE_BYTES_MAX` of each, and a little more while a child writes fast.
 """
@@ -8,6 +8,7 @@ So there are at most `FILES_KEPT` + 1 files of `FILE_BYTES_MAX` of each, and a l
 from __future__ import annotations
 
 import logging
+import os
 import re
 import shutil
 from logging.handlers import RotatingFileHandler
@@ -21,10 +22,35 @@ _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _SECRET = re.compile(r"(IDENTIFIED|PASSWORD).*", re.IGNORECASE | re.DOTALL)
 
 
+class _LogHandler(RotatingFileHandler):
+    """Notices that its file was moved away, as `WatchedFileHandler` does."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self.stream is not None and not self._is_in_place(self.stream.fileno()):
+            self.stream.close()
+            self.stream = self._open()
+        super().emit(record)
+
+    def _is_in_place(self, descriptor: int) -> bool:
+        try:
+            return os.path.samestat(os.stat(self.baseFilename), os.fstat(descriptor))
+        except FileNotFoundError:
+            return False
+
+
+def first_place(path: Path) -> Path:
+    """Where what is in a file is moved to: those that were moved before make room, the oldest is gone."""
+    for number in range(FILES_KEPT, 1, -1):
+        older = path.with_name(f"{path.name}.{number - 1}")
+        if older.exists():
+            older.replace(path.with_name(f"{path.name}.{number}"))
+    return path.with_name(f"{path.name}.1")
+
+
 def configure_logging(path: Path) -> None:
     """All that this process logs goes there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handler = RotatingFileHandler(path, maxBytes=FILE_BYTES_MAX, backupCount=FILES_KEPT, errors="backslashreplace")
+    handler = _LogHandler(path, maxBytes=FILE_BYTES_MAX, backupCount=FILES_KEPT, errors="backslashreplace")
     logging.basicConfig(handlers=[handler], level=logging.INFO, format=_FORMAT, force=True)
     for chatty in ("kazoo", "py4j"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
@@ -38,11 +64,7 @@ def shorten_output(path: Path) -> None:
             if size <= FILE_BYTES_MAX:
                 return
             output.seek(-FILE_BYTES_MAX, 2)
-            for number in range(FILES_KEPT, 1, -1):
-                older = path.with_name(f"{path.name}.{number - 1}")
-                if older.exists():
-                    older.replace(path.with_name(f"{path.name}.{number}"))
-            with path.with_name(f"{path.name}.1").open("wb") as moved:
+            with first_place(path).open("wb") as moved:
                 shutil.copyfileobj(output, moved)  # in pieces: a large buffer would stay with the process
             output.truncate(0)
     except OSError as error:

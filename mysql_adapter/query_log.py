@@ -2,12 +2,14 @@
 
 All adapters append to the same files, each statement in one write. While a log is on, statements are not answered by
 shortcuts, so that all of them come by here; while it is off, it costs nothing but to look at the clock. A file that was moved
-away is begun anew with the next statement, so FLUSH LOGS has nothing to tell other adapters. What follows
+away is begun anew with the next statement, so FLUSH LOGS has nothing to tell other adapters; one that is full is moved
+aside by the first adapter that notices. What follows
 IDENTIFIED or PASSWORD is left out. A prepared statement is written with its `?`.
 """
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 import time
@@ -18,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from mysql_mimic.types import Commands as COM
 
-from backend.process_log import without_secrets
+from backend.process_log import first_place, without_secrets
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.types import Value
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from mysql_adapter.variables import Variables
 
 VARIABLES = frozenset({"general_log", "slow_query_log", "general_log_file", "slow_query_log_file", "log_output"})
+FILE_BYTES_MAX = 100_000_000
 _HEADER = "{}, Version: {} ({}). started with:\nTcp port: {}  Unix socket: {}\nTime                 Id Command    Argument\n"
 _COMMANDS = {
     COM.COM_QUERY: "Query", COM.COM_STMT_PREPARE: "Prepare", COM.COM_STMT_EXECUTE: "Execute", COM.COM_INIT_DB: "Init DB",
@@ -119,18 +122,34 @@ class _LogFile:
 
     def write(self, text: str) -> None:
         try:
-            if self._file < 0 or not self._is_there():
+            if self._file < 0 or not self._has_room():
                 self._open()
             os.write(self._file, text.encode("utf-8", "backslashreplace"))
         except OSError as error:
             log.warning("%s cannot be written: %s", self._path, error)
             self.close()
 
-    def _is_there(self) -> bool:
-        try:
-            return os.stat(self._path).st_ino == self._inode
-        except FileNotFoundError:
+    def _has_room(self) -> bool:
+        """Whether the file is still there, and not full."""
+        found = self._found()
+        if found is not None and found.st_size >= FILE_BYTES_MAX:
+            self._move_aside()
             return False
+        return found is not None
+
+    def _found(self) -> os.stat_result | None:
+        """The file that is open, if it still has its name."""
+        try:
+            found = os.stat(self._path)
+        except FileNotFoundError:
+            return None
+        return found if found.st_ino == self._inode else None
+
+    def _move_aside(self) -> None:
+        """Once, by whichever adapter: who has the lock and finds the file in its place."""
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        if self._found() is not None:
+            os.replace(self._path, first_place(self._path))
 
     def _open(self) -> None:
         self.close()

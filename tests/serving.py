@@ -28,12 +28,18 @@ class MillraceServer:
     """A running cluster, from the constructor until `stop` or `kill`."""
 
     def __init__(
-        self, data: Path, *options: str, environment: dict[str, str] | None = None, folder: Path | None = None
+        self,
+        data: Path,
+        *options: str,
+        environment: dict[str, str] | None = None,
+        folder: Path | None = None,
+        within: tuple[str, ...] = (),
     ) -> None:
+        """`within` is a command that executes the one that follows it, in its own process."""
         self.data = data
         self.output: list[str] = []
         # As the command `millrace`, which does not look for modules in the current folder.
-        command = [sys.executable, "-P", "-m", "backend.cli", "serve", f"--data={data}", "--mysql-port=0", "--http-port=0", *options]
+        command = [*within, sys.executable, "-P", "-m", "backend.cli", "serve", f"--data={data}", "--mysql-port=0", "--http-port=0", *options]
         self.process = subprocess.Popen(
             command,
             stdout=subprocess.PIPE,

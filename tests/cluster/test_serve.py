@@ -52,6 +52,23 @@ def test_port_in_use_is_refused_in_one_line(server: MillraceServer, tmp_path: Pa
     assert refused.stderr.count("\n") == 1 and f"cannot listen on 127.0.0.1:{port}" in refused.stderr
 
 
+def test_a_hangup_ends_nobody(server: MillraceServer) -> None:
+    """Logs notice by themselves that their files were moved away."""
+    supervisor = psutil.Process(server.process.pid)
+    everybody = [supervisor, *supervisor.children()]
+    moved = server.data / "logs" / "supervisor.log"
+    moved.rename(moved.with_name("supervisor.moved"))
+    for process in everybody:
+        process.send_signal(signal.SIGHUP)
+    deadline = time.monotonic() + 20
+    while not (moved.exists() and "SIGHUP" in moved.read_text()):
+        assert time.monotonic() < deadline
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    assert not [process for process in everybody if not process.is_running()]
+    assert not [each for each in server.status()["processes"] if each["restarts"]]
+
+
 def test_a_port_that_cannot_be_is_refused(tmp_path: Path) -> None:
     refused = run("serve", f"--data={tmp_path}", "--mysql-port=65536")
     assert refused.returncode == 2

@@ -11,6 +11,7 @@ import pymysql
 import pytest
 
 from backend.execution.embedded import open_embedded
+from mysql_adapter import query_log
 from tests.wire.server import ServerThread
 
 
@@ -100,3 +101,25 @@ def test_files_are_begun_anew_and_stay_in_their_folder(run: Any, tmp_path: Path)
     run("SET GLOBAL log_output = 'NONE'")
     run("SELECT 'third'")
     assert "third" not in (folder / "other.log").read_text()
+
+
+def test_a_full_file_is_moved_aside_once_by_several_adapters(run: Any, server: ServerThread, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query_log, "FILE_BYTES_MAX", 20_000)
+    folder = tmp_path / "logs"
+
+    async def open_other() -> Any:
+        return await open_embedded(tmp_path / "other")
+
+    with ServerThread(open_other, logs=folder) as other:
+        connection = pymysql.connect(host="127.0.0.1", port=other.port, user="root", autocommit=True)
+        executes = (run, lambda sql: connection.cursor().execute(sql))
+        for execute in executes:
+            execute("SET GLOBAL general_log = ON")
+        for number in range(150):
+            for execute in executes:
+                execute(f"SELECT {number}, '{'x' * 100}'")
+        connection.close()
+    files = sorted(path.name for path in folder.iterdir())
+    assert files == ["general.log", "general.log.1", "general.log.2"]
+    text = "".join((folder / name).read_text() for name in reversed(files))
+    assert re.findall(r"SELECT (\d+), 'x", text) == [str(number) for number in range(150) for _ in executes]

@@ -31,6 +31,23 @@ def test_a_process_keeps_the_newest_of_its_log(tmp_path: Path) -> None:
     assert path.read_text().endswith("chatty: line 4999\n")
 
 
+def test_a_log_that_was_moved_away_is_begun_anew(tmp_path: Path) -> None:
+    path = tmp_path / "logs" / "moved.log"
+    program = """
+import logging, os, sys
+from pathlib import Path
+from backend import process_log
+path = Path(sys.argv[1])
+process_log.configure_logging(path)
+logging.warning("first")
+path.rename(path.with_name("kept"))
+logging.warning("second")
+"""
+    subprocess.run([sys.executable, "-c", program, str(path)], check=True)
+    assert path.with_name("kept").read_text().endswith("root: first\n")
+    assert path.read_text().endswith("root: second\n") and "first" not in path.read_text()
+
+
 def test_output_that_somebody_appends_to_is_kept_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_log, "FILE_BYTES_MAX", 1_000)
     path = tmp_path / "child.out"
