@@ -249,15 +249,6 @@ def sort_key(source: SqlType, descending: bool = False) -> Key:
     return lambda value: (1,) if value is None else (0, Descending(key(value)))
 
 
-def row_sort_key(types: list[tuple[SqlType, bool]]) -> Callable[[tuple[Value, ...]], tuple[Any, ...]]:
-    """The key of a row of sort values, each a type and whether it is descending."""
-    keys = [sort_key(source, descending) for source, descending in types]
-    if len(keys) == 1:
-        only = keys[0]
-        return lambda row: (only(row[0]),)
-    return lambda row: tuple([key(value) for key, value in zip(keys, row)])
-
-
 def comparable(value: Value, source: SqlType, target: SqlType) -> Any:
     """`value` of type `source` as the key that `equality_key(target)` gives values of a column.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from dataflow.comparison import Descending, extreme_key, order_key
 from dataflow.node import Order
-from dataflow.source import Source
+from dataflow.source import RowColumns, Source
 from dataflow.types import NUMBERS, TEMPORALS, Kind, Row, SqlType, Value
 
 
@@ -74,17 +74,10 @@ def whole_row_key(row: Row) -> tuple[tuple[bool, Value], ...]:
     return tuple([(False, 0) if value is None else (True, value) for value in row])
 
 
-def sort_function(order: Sequence[Order], tie: Callable[[Row], Any] = whole_row_key) -> Callable[[Row], Any]:
-    """The total sort key of a row: `order`, then the row itself, as `tie` has it."""
-    code = Source("sort_key", "row")
-    columns = _RowColumns()
+def sort_function(order: Sequence[Order], tie: Callable[[Row], Any] = whole_row_key) -> Callable[..., Any]:
+    """The total sort key of a row: `order`, then the row itself, as `tie` has it. Parameters may be given after the row."""
+    code = Source("sort_key", "row, p=()")
+    columns = RowColumns()
     parts = [order_source(code, each, columns) for each in order]
     code.line(f"return ({', '.join([*parts, code.constant(tie) + '(row)'])},)")
     return code.build()
-
-
-class _RowColumns(dict[int, str]):
-    """Reads any position from the variable `row`."""
-
-    def __missing__(self, position: int) -> str:
-        return f"row[{position}]"

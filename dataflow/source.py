@@ -43,6 +43,13 @@ def key_of_values(values: Sequence[Value], types: Sequence[SqlType]) -> Key:
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
+class RowColumns(dict[int, str]):
+    """Reads any position from the variable `row`."""
+
+    def __missing__(self, position: int) -> str:
+        return f"row[{position}]"
+
+
 class Source:
     """One function under construction."""
 

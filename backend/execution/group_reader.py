@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from backend.execution.pace import batches, parts
-from backend.execution.reader import Conditions, Keys, Run, moved
+from backend.execution.reader import Conditions, Keys, Run
 from backend.execution.rows import Rows, Weight, drop, held
 from backend.execution.sorting import sort_rows
 from dataflow.expression import columns_of
 from dataflow.functions import is_volatile
 from dataflow.group_code import GroupWriter
 from dataflow.node import Aggregate, Columns, TopK
-from dataflow.ordering import order_source, whole_row_key
+from dataflow.ordering import sort_function
+from dataflow.rewriting import moved
 from dataflow.source import Source, key_function
 from dataflow.types import Row, Value
 
@@ -77,7 +78,7 @@ class TopKReader:
         self._node = node
         self._input = readers.reader(node.input, columns, conditions)
         self._partition = key_function(node.partition, node.types)
-        self._sort_key = sort_function(node)
+        self._sort_key = sort_function(node.order)
 
     async def rows(self, run: Run, keys: Keys | None) -> list[Row]:
         rows = await self._input.rows(run, keys)
@@ -93,20 +94,6 @@ class TopKReader:
             out.add_shared(each[offset:stop])
         drop(partitions)
         return out
-
-
-class _RowColumns(dict[int, str]):
-    def __missing__(self, position: int) -> str:
-        return f"row[{position}]"
-
-
-def sort_function(node: TopK) -> Callable[[Row, Sequence[Value]], Any]:
-    """The total sort key of a row, which may depend on parameters."""
-    code = Source("sort_key", "row, p")
-    parts = [order_source(code, each, _RowColumns()) for each in node.order]
-    code.line(f"return ({', '.join([*parts, code.constant(whole_row_key) + '(row)'])},)")
-    found: Callable[[Row, Sequence[Value]], Any] = code.build()
-    return found
 
 
 def about(conditions: Conditions, columns: Sequence[int]) -> tuple[Conditions, Conditions]:

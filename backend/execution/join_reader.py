@@ -18,11 +18,9 @@ from backend.execution.reader import (
     Predicate,
     Reader,
     Run,
-    composed,
     conditions_of,
     fulfilling,
     having_keys,
-    moved,
     predicate_of,
     projected,
     reads_only,
@@ -33,6 +31,7 @@ from dataflow.expression import Call, Column, Expression, columns_of
 from dataflow.functions import is_volatile
 from dataflow.join_shape import JoinShape, shape_of
 from dataflow.node import Columns, Join, source_column
+from dataflow.rewriting import composed, moved
 from dataflow.source import key_function
 from dataflow.types import BOOLEAN, Row, Value
 

@@ -12,11 +12,9 @@ from backend.execution.reader import (
     Keys,
     Predicate,
     Run,
-    composed,
     conditions_of,
     fulfilling,
     having_keys,
-    moved,
     predicate_of,
     projected,
     reads_only,
@@ -26,6 +24,7 @@ from dataflow.compile import compile_row
 from dataflow.expression import Call, Column, Expression, columns_of
 from dataflow.functions import is_volatile
 from dataflow.node import Columns, LeftJoin, SemiJoin, source_column
+from dataflow.rewriting import composed, moved
 from dataflow.source import key_function
 from dataflow.types import BOOLEAN, Row
 

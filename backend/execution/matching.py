@@ -17,6 +17,7 @@ from dataflow.compile import compile_row
 from dataflow.expression import Call, Column, Expression, columns_of
 from dataflow.functions import is_volatile
 from dataflow.node import Columns
+from dataflow.rewriting import mapped
 from dataflow.source import text_key
 from dataflow.types import Row, Value
 
@@ -91,7 +92,7 @@ class Match:
         self.pairs = list(pairs)
         safe = [each[2] for each in self.pairs]
         self._here = Hash([each[0] for each in self.pairs], safe)
-        self._there = Hash([_shifted(each[1], offset) for each in self.pairs], safe)
+        self._there = Hash([mapped(each[1], lambda column: Column(column.index - offset, column.type)) for each in self.pairs], safe)
         looked: dict[int, Expression] = {}
         for here, there, null_safe in self.pairs:
             if isinstance(there, Column) and not null_safe and there.index - offset in usable:
@@ -139,13 +140,3 @@ class Match:
                     found.setdefault(key, []).append(row)
             found.count_new()
         return found
-
-
-def _shifted(expression: Expression, offset: int) -> Expression:
-    match expression:
-        case Column(index=index, type=found):
-            return Column(index - offset, found)
-        case Call(function=function, arguments=arguments, type=found):
-            return Call(function, tuple([_shifted(each, offset) for each in arguments]), found)
-        case _:
-            return expression

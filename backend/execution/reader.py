@@ -18,7 +18,7 @@ from backend.execution.pace import PART_ROWS_MIN, parts
 from backend.execution.rows import held, held_shared, weighed
 from controller.sql.locking import Locking
 from dataflow.compile import compile_predicate
-from dataflow.expression import Call, Column, Expression, columns_of
+from dataflow.expression import Expression, columns_of
 from dataflow.functions import call, is_volatile
 from dataflow.join_shape import conjuncts
 from dataflow.node import Columns
@@ -137,30 +137,6 @@ def predicate_of(conditions: Iterable[Expression]):  # type: ignore[no-untyped-d
 
 def conditions_of(expression: Expression | None) -> Conditions:
     return conjuncts(expression)
-
-
-def moved(expression: Expression, places: Mapping[int, int]) -> Expression:
-    """`expression` with its columns at other positions."""
-    match expression:
-        case Column(index=index, type=found):
-            return Column(places[index], found)
-        case Call(function=function, arguments=arguments, type=found):
-            return Call(function, tuple([moved(each, places) for each in arguments]), found)
-        case _:
-            return expression
-
-
-def composed(expression: Expression, outputs: Sequence[Expression] | None) -> Expression:
-    """An expression over a node's outputs as one over its input row."""
-    if outputs is None:
-        return expression
-    match expression:
-        case Column(index=index):
-            return outputs[index]
-        case Call(function=function, arguments=arguments, type=found):
-            return Call(function, tuple([composed(each, outputs) for each in arguments]), found)
-        case _:
-            return expression
 
 
 def reads_only(expression: Expression, low: int, high: int) -> bool:

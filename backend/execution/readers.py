@@ -16,15 +16,14 @@ from backend.execution.reader import (
     Keys,
     Reader,
     Run,
-    composed,
     conditions_of,
-    moved,
 )
 from backend.execution.rows import Rows
 from dataflow.expression import Expression, columns_of
 from dataflow.join_shape import shape_of
 from dataflow.key_tracing import traced
 from dataflow.node import Aggregate, Base, Columns, Join, LeftJoin, Node, SemiJoin, TopK, Union, source_column
+from dataflow.rewriting import composed, moved
 from dataflow.schema import Table
 from dataflow.types import Row
 

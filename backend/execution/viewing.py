@@ -18,8 +18,8 @@ A query is not looked up but evaluated
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -35,9 +35,10 @@ from backend.view_definition import ViewDefinition
 from backend.view_range import Range
 from controller.sql.plan import Query
 from dataflow.compile import compile_predicate, compile_scalar
-from dataflow.expression import Call, Expression, Literal, Parameter, parameters_of
-from dataflow.node import AggregateFunction, Base, Join, Node, Order, TopK
-from dataflow.types import NULL, Row, Value
+from dataflow.expression import parameters_of
+from dataflow.node import Base, Join, Node, Order, TopK
+from dataflow.rewriting import bound, bound_node
+from dataflow.types import Row, Value
 
 CONSTANTS_MAX = 1_000
 """A query about more values, not counting keys, has no view: it hardly comes again with the same ones."""
@@ -300,49 +301,3 @@ class QueryViews:
             )
             node = TopK(node, self._key_columns, order, end)
         return node
-
-
-# --- constants in place of parameters
-
-
-def bound(expression: Expression, values: Mapping[int, Value]) -> Expression:
-    """`expression` with literals for its parameters."""
-    match expression:
-        case Parameter(index=index, type=found):
-            value = values[index]
-            return Literal(value, NULL if value is None else found)
-        case Call(function=function, arguments=arguments, type=found):
-            return Call(function, tuple([bound(each, values) for each in arguments]), found)
-        case _:
-            return expression
-
-
-def bound_node(node: Node, values: Mapping[int, Value]) -> Node:
-    """`node` with literals for its parameters; itself if it has none."""
-    return node if not values else _bound_value(node, values)
-
-
-def _bound_value(value: Any, values: Mapping[int, Value]) -> Any:
-    match value:
-        case Parameter() | Call():
-            return bound(value, values)
-        case tuple():
-            return tuple([_bound_value(each, values) for each in value])
-        case Base():
-            return value
-        case Order() | AggregateFunction():
-            return _bound_fields(value, values)
-        case _ if isinstance(value, Node):
-            return _bound_fields(value, values)
-        case _:
-            return value
-
-
-def _bound_fields(value: Any, values: Mapping[int, Value]) -> Any:
-    changed = {}
-    for field in fields(value):
-        before = getattr(value, field.name)
-        after = _bound_value(before, values)
-        if after is not before and after != before:
-            changed[field.name] = after
-    return replace(value, **changed) if changed else value

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from backend.execution.aggregation import accumulator
+from backend.execution.frame_documents import COLLECTING, FrameDocuments
 from backend.execution.pace import breathe, parts
 from backend.execution.rows import drop, held
 from backend.execution.sorting import order_of
-from controller.sql.plan import Aggregate, Bound, Frame, OrderItem, WindowFunction
+from controller.sql.plan import Bound, Frame, WindowFunction
 from dataflow.comparison import group_key, sort_key
 from dataflow.compile import compile_row, compile_scalar
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Column, Expression, parameters_of
 from dataflow.inference import merged_type
+from dataflow.running import RunningAggregate
 from dataflow.types import Row, Value
 
 
@@ -34,13 +36,11 @@ class CompiledWindow:
         self._frame = window.frame
         self._ordered = bool(window.order)
         self._ranges = _Ranges(window) if _reaches(window.frame) else None
-        self._aggregate: tuple[Callable[[Row, Sequence[Value]], Row], Callable[[], Any]] | None = None
-        if self._name not in _RANKS and self._name not in _OFFSETS and self._name not in _FRAMED:
-            order = tuple(OrderItem(each.expression, each.descending) for each in function.order)
-            argument = function.arguments[0] if function.arguments else None
-            plain = Aggregate(self._name, argument, function.type, False, function.arguments[1:], order, function.separator)
-            expressions, make = accumulator(plain)
-            self._aggregate = compile_row(expressions), make
+        self._documents = FrameDocuments(function) if function.function in COLLECTING else None
+        self._aggregate: RunningAggregate | None = None
+        if not any(self._name in names for names in (_RANKS, _OFFSETS, _FRAMED, COLLECTING)):
+            given = tuple([Column(place, each.type) for place, each in enumerate(function.arguments)])
+            self._aggregate = RunningAggregate(replace(function, arguments=given))
 
     def values(self, rows: Sequence[Row], parameters: Sequence[Value]) -> list[Value]:
         """The function's value for each row, in the order of the rows."""
@@ -77,22 +77,11 @@ class CompiledWindow:
             starts, ends = self._ranges.frames(rows, parameters)
         if self._name in _FRAMED:
             return self._framed(rows, starts, ends, parameters)
+        given = held([self._arguments(row, parameters) for row in part] for part in parts(rows))
+        if self._documents is not None:
+            return self._documents.values(given, starts, ends)
         assert self._aggregate is not None
-        values_of, make = self._aggregate
-        values = held([values_of(row, parameters) for row in part] for part in parts(rows))
-        out: list[Value] = []
-        last: tuple[int, int] | None = None
-        kept: Any = None
-        for start, end in zip(starts, ends):
-            if last is None or start != last[0] or end < last[1]:
-                kept, last = make(), (start, start)
-            breathe()
-            for part in parts(values[last[1] : end]):
-                for each in part:
-                    kept.add(each[0] if len(each) == 1 else each)
-            last = (start, max(end, start))
-            out.append(kept.result())
-        return out
+        return _running(self._aggregate, given, starts, ends)
 
     def _frames(self, keys: list[Any], parameters: Sequence[Value]) -> tuple[list[int], list[int]]:
         """For each row, where its frame starts and ends (exclusive)."""
@@ -134,6 +123,24 @@ class CompiledWindow:
                 at = start + _counted(self._name, arguments[place][1]) - 1
             out.append(arguments[at][0] if start <= at < end else None)
         return out
+
+
+def _running(aggregate: RunningAggregate, rows: list[Row], starts: list[int], ends: list[int]) -> list[Value]:
+    """The value over each frame. Rows are taken in and out as frames move; one that moves back begins anew."""
+    out: list[Value] = []
+    state, first, last = aggregate.fresh(), 0, 0
+    for start, end in zip(starts, ends):
+        breathe()
+        end = max(end, start)
+        if start < first or end < last or start >= last:
+            state, first, last = aggregate.fresh(), start, start
+        for part in parts(rows[first:start]):
+            aggregate.absorb(state, part, -1)
+        for part in parts(rows[last:end]):
+            aggregate.absorb(state, part, 1)
+        first, last = start, end
+        out.append(aggregate.result(state))
+    return out
 
 
 def _reaches(frame: Frame | None) -> bool:

@@ -8,7 +8,6 @@ from sqlglot import exp
 
 from controller.sql.constants import as_number
 from controller.sql.operands import json_truth
-from controller.sql.plan import Aggregate, OrderItem
 from controller.sql.translate import Translator
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Literal
@@ -32,34 +31,22 @@ _SYNONYMS = {"std": "stddev_pop", "stddev": "stddev_pop", "variance": "var_pop"}
 _INTEGER_DIGITS = {Kind.TINYINT: 3, Kind.SMALLINT: 5, Kind.MEDIUMINT: 8, Kind.INT: 10, Kind.BIGINT: 19, Kind.YEAR: 4}
 
 
-def read_aggregate(name: str, node: Any, translator: Translator) -> Aggregate:
+def read_aggregate(name: str, node: Any, translator: Translator) -> AggregateFunction:
     """The aggregate that a call is; `translator` reads its arguments."""
     return _group_concat(node, translator) if name == "group_concat" else _aggregate(name, node, translator)
-
-
-def node_function(found: Aggregate) -> AggregateFunction:
-    """A parsed aggregate in the plan language; GROUP_CONCAT is given texts."""
-    arguments = () if found.argument is None else (found.argument, *found.rest)
-    if found.function == "group_concat" and arguments[0].type.kind not in STRINGS | BLOBS:
-        arguments = (call("concat", arguments[0]),)
-    order = tuple(Order(item.expression, item.descending) for item in found.order_by)
-    distinct = found.distinct and found.function not in ("min", "max")
-    return AggregateFunction(
-        found.function, arguments, found.type, distinct, order, found.separator, found.bytes_max
-    )
 
 
 _UNCHANGED = frozenset({"count", "min", "max", "any_value"})
 """What comes out of these went in, or does not matter."""
 
 
-def _aggregate(name: str, node: Any, translator: Translator) -> Aggregate:
+def _aggregate(name: str, node: Any, translator: Translator) -> AggregateFunction:
     arguments = node.expressions
     distinct = False
     if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
         distinct, arguments = True, arguments[0].expressions
     if name == "count" and len(arguments) == 1 and isinstance(arguments[0], exp.Star):
-        return Aggregate("count_star", None, BIGINT)
+        return AggregateFunction("count_star", (), BIGINT)
     many = (name == "count" and distinct) or name == "json_objectagg"
     if not arguments or (len(arguments) != 1 and not many) or (name == "json_objectagg" and len(arguments) != 2):
         raise InvalidStatement(Condition.WRONG_ARGUMENT_COUNT, name.upper())
@@ -75,10 +62,12 @@ def _aggregate(name: str, node: Any, translator: Translator) -> Aggregate:
         if argument.type.kind is Kind.DECIMAL and not distinct:
             argument = call("unsettled", argument)
     bytes_max = planned().packet_bytes_max
-    return Aggregate(function, argument, aggregate_type(function, argument.type), distinct, tuple(rest), bytes_max=bytes_max)
+    is_distinct = distinct and function not in ("min", "max")
+    type_ = aggregate_type(function, argument.type)
+    return AggregateFunction(function, (argument, *rest), type_, is_distinct, bytes_max=bytes_max)
 
 
-def _group_concat(node: Any, translator: Translator) -> Aggregate:
+def _group_concat(node: Any, translator: Translator) -> AggregateFunction:
     inner, distinct = node.this, False
     order: list[Any] = []
     if isinstance(inner, exp.Order):
@@ -95,16 +84,19 @@ def _group_concat(node: Any, translator: Translator) -> Aggregate:
     if distinct or order:  # what is compared is the number of a BIT
         arguments = [call("+", each, Literal(0, BIGINT)) if each.type.kind is Kind.BIT else each for each in arguments]
     argument = arguments[0] if len(arguments) == 1 else call("concat", *arguments)
-    items = tuple(OrderItem(translator.translate(each.this), bool(each.args.get("desc"))) for each in order)
+    type_ = aggregate_type("group_concat", argument.type)
+    if argument.type.kind not in STRINGS | BLOBS:
+        argument = call("concat", argument)
+    items = tuple(Order(translator.translate(each.this), bool(each.args.get("desc"))) for each in order)
     separator = node.args.get("separator")
-    return Aggregate(
+    return AggregateFunction(
         "group_concat",
-        argument,
-        aggregate_type("group_concat", argument.type),
+        (argument,),
+        type_,
         distinct,
-        order_by=items,
-        separator="," if separator is None else separator.this,
-        bytes_max=planned().group_concat_bytes_max,
+        items,
+        "," if separator is None else separator.this,
+        planned().group_concat_bytes_max,
     )
 
 

@@ -108,26 +108,6 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
-    """`function` in count, count_star, sum, avg, min, max, group_concat, bit_and, bit_or, bit_xor,
-    stddev_pop, stddev_samp, var_pop, var_samp, json_arrayagg, json_objectagg, any_value.
-
-    Its arguments read the table's row. `rest` are further ones: COUNT(DISTINCT a, b, …) counts
-    rows without a NULL among them, JSON_OBJECTAGG(key, value) has its value there.
-    `order_by` and `separator` are GROUP_CONCAT's; `bytes_max` bounds its text, and the documents of JSON's aggregates.
-    """
-
-    function: str
-    argument: Expression | None
-    type: SqlType
-    distinct: bool = False
-    rest: tuple[Expression, ...] = ()
-    order_by: tuple[OrderItem, ...] = ()
-    separator: str = ","
-    bytes_max: int = 1024
-
-
-@dataclass(frozen=True, slots=True)
 class Key:
     """The rows wanted have one of `values`, which read no row, in `column` of the node."""
 

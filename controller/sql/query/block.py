@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from controller.sql.plan import Frame, OrderItem, OutputColumn
-from controller.sql.query.fields import Field, Relation, substituted
+from controller.sql.query.fields import Field, Relation
 from dataflow.expression import Column, Expression, columns_of
 from dataflow.functions import is_volatile
 from dataflow.node import AggregateFunction, Order
+from dataflow.rewriting import substituted
 from dataflow.schema import Table
 from dataflow.types import SqlType
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from controller.sql import facts
-from controller.sql.aggregation import node_function, read_aggregate
+from controller.sql.aggregation import read_aggregate
 from controller.sql.parse import syntax_error
 from controller.sql.query.block import Subquery
 from controller.sql.query.fields import Numbering, all_columns
@@ -185,7 +185,7 @@ class QueryTranslator(Translator):
     def _aggregate(self, name: str, node: Any) -> Expression:
         """An aggregate of nothing but columns of a query around is one of that query, where it may have one."""
         if self.names.parent is not None:
-            function = node_function(read_aggregate(name, node, self.without_aggregates()))
+            function = read_aggregate(name, node, self.without_aggregates())
             used = all_columns((*function.arguments, *(each.expression for each in function.order)))
             own = {each.id for each in self.names.fields()} | self.subqueries.keys()
             if used and not used & own:

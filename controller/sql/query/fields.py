@@ -8,14 +8,15 @@ may be reordered, subqueries merged and aggregates put in between without rewrit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from controller.sql.nullability import may_be_null
 from controller.sql.output import BINARY, NOT_NULL, shown_type, type_flags
 from controller.sql.plan import OutputColumn
-from dataflow.expression import Call, Column, Expression, columns_of
+from dataflow.expression import Column, Expression, columns_of
 from dataflow.node import Node
+from dataflow.rewriting import mapped
 from dataflow.types import NUMBERS, SqlType
 
 
@@ -73,24 +74,6 @@ class Relation:
     def bind(self, expression: Expression) -> Expression:
         places = {number: position for position, number in reversed(list(enumerate(self.ids)))}
         return mapped(expression, lambda column: Column(places[column.index], column.type))
-
-
-def mapped(expression: Expression, replace: Callable[[Column], Expression]) -> Expression:
-    """`expression` with every column replaced."""
-    match expression:
-        case Column():
-            return replace(expression)
-        case Call(function=function, arguments=arguments, type=found):
-            return Call(function, tuple([mapped(each, replace) for each in arguments]), found)
-        case _:
-            return expression
-
-
-def substituted(expression: Expression, values: Mapping[int, Expression]) -> Expression:
-    """`expression` with the columns that have a value in `values` replaced by it."""
-    if not values or not (columns_of(expression) & values.keys()):
-        return expression
-    return mapped(expression, lambda column: values.get(column.index, column))
 
 
 def all_columns(expressions: Iterable[Expression | None]) -> set[int]:

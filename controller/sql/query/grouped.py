@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from controller.sql.aggregation import node_function, read_aggregate
+from controller.sql.aggregation import read_aggregate
 from controller.sql.query.block import From, Grouping, own_ids
 from controller.sql.query.dependence import determined
 from controller.sql.query.expressions import QueryTranslator
@@ -45,7 +45,7 @@ class GroupedClauses:
         return self.found.explicit or bool(self.found.functions)
 
     def collect(self, name: str, node: Any, translator: QueryTranslator) -> Expression:
-        function = node_function(read_aggregate(name, node, translator.without_aggregates()))
+        function = read_aggregate(name, node, translator.without_aggregates())
         if function.function == "json_objectagg" and self._numbering.may_be_null(function.arguments[0]):
             return self._named(function)
         return self.add(self._counted(function))

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from controller.sql.plan import Key, OrderItem, Query, WindowFunction
 from controller.sql.query.block import AnyBlock, Block, SetBlock, all_used
 from controller.sql.query.building import Builder
-from controller.sql.query.fields import Numbering, Relation, substituted
+from controller.sql.query.fields import Numbering, Relation
 from controller.sql.query.groups import bound_function, group
 from controller.sql.query.product import Product, close, close_exactly, conjunction, is_key_equality
 from controller.sql.query.subqueries import OF_NOTHING, attach_condition
@@ -22,6 +22,7 @@ from dataflow.errors import MillraceError
 from dataflow.expression import Call, Column, Expression, Parameter, columns_of, parameters_of, walk
 from dataflow.functions import is_deterministic, is_volatile
 from dataflow.node import Aggregate, Join, LeftJoin, Node, SemiJoin, TopK, distinct, inputs_of
+from dataflow.rewriting import substituted
 from dataflow.schema import Table
 from dataflow.types import STRINGS, TEXTS, Row
 

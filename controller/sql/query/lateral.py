@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from controller.sql.query.block import AnyBlock, Block, From, Inner, Leaf, Left, leaves, outer_ids, own_ids
 from controller.sql.query.correlation import detach
-from controller.sql.query.fields import Relation, substituted
+from controller.sql.query.fields import Relation
 from controller.sql.query.product import Product, close
 from controller.sql.query.subqueries import aggregated, is_single, simplified
 from dataflow.expression import Expression, Literal
 from dataflow.functions import call
+from dataflow.rewriting import substituted
 
 if TYPE_CHECKING:
     from controller.sql.query.building import Builder

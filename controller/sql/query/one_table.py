@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from controller.sql.plan import Key, OrderItem, Query
-from controller.sql.query.fields import mapped
 from dataflow.expression import Column, Expression
 from dataflow.functions import call
 from dataflow.join_shape import conjuncts
 from dataflow.node import Aggregate, Base, Join, Node
+from dataflow.rewriting import mapped
 
 
 def over_one_table(query: Query) -> Query | None:

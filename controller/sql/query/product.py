@@ -11,11 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from controller.sql.query.canonical import digest, normalised
-from controller.sql.query.fields import Relation, mapped, substituted
+from controller.sql.query.fields import Relation
 from dataflow.expression import Call, Column, Expression, columns_of
 from dataflow.functions import call, is_volatile
 from dataflow.join_shape import key_class
 from dataflow.node import Join, LeftJoin, Node
+from dataflow.rewriting import mapped, substituted
 from dataflow.types import Kind, SqlType
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from controller.sql.query.block import AnyBlock, Block, Subquery, all_used, outer_ids
 from controller.sql.query.correlation import detach, reads_deeply, split_where
-from controller.sql.query.fields import Relation, all_columns, substituted
+from controller.sql.query.fields import Relation, all_columns
 from controller.sql.query.groups import group
 from controller.sql.query.product import Product, close, conjunction, only
 from controller.sql.query.wrapping import apart
@@ -22,6 +22,7 @@ from dataflow.expression import Call, Column, Expression, Literal, columns_of
 from dataflow.functions import call
 from dataflow.join_shape import is_unique
 from dataflow.node import Aggregate, AggregateFunction, Join, Node, SemiJoin, Union
+from dataflow.rewriting import substituted
 from dataflow.types import BIGINT, BIGINT_UNSIGNED, BOOLEAN, SqlType
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from controller.sql.aggregation import node_function, read_aggregate
+from controller.sql.aggregation import read_aggregate
 from controller.sql.operators import AGGREGATES
 from controller.sql.plan import OrderItem
 from controller.sql.query.block import Window
@@ -83,7 +83,7 @@ def _function(node: Any, translator: QueryTranslator) -> AggregateFunction:
         raise Unsupported(f"{type(node).__name__} as a window function")
     name = str(node.this).lower()
     if name in AGGREGATES:
-        found = node_function(read_aggregate(name, node, translator))
+        found = read_aggregate(name, node, translator)
         if found.distinct:
             raise Unsupported("DISTINCT in a window function")
         return found

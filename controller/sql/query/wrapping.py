@@ -20,9 +20,10 @@ from controller.sql.query.block import (
     outer_ids,
     rewritten,
 )
-from controller.sql.query.fields import Numbering, all_columns, computed_output, mapped
+from controller.sql.query.fields import Numbering, all_columns, computed_output
 from dataflow.expression import Call, Column, Expression
 from dataflow.node import AggregateFunction
+from dataflow.rewriting import mapped
 from dataflow.types import BIGINT_UNSIGNED, SqlType
 
 

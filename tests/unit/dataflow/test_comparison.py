@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from dataflow import temporal
-from dataflow.comparison import comparable, group_key, has_column_basis, row_sort_key, sort_key
+from dataflow.comparison import comparable, group_key, has_column_basis, sort_key
 from dataflow.types import BIGINT, DATE, DATETIME, DOUBLE, INT, Kind, SqlType, Value, decimal, text
 from tests.mariadb import MariaDB
 from tests.unit.dataflow.differential import connect
@@ -32,11 +32,6 @@ def test_enums_are_ordered_by_position() -> None:
 def test_texts_are_ordered_by_collation() -> None:
     assert sorted(["b", "A", "a", "B"], key=sort_key(text())) == ["A", "a", "b", "B"]
     assert sorted(["b", "A", "a", "B"], key=sort_key(text(collation="utf8mb4_bin"), descending=True)) == ["b", "a", "B", "A"]
-
-
-def test_rows_are_ordered_by_several_keys() -> None:
-    key = row_sort_key([(INT, True), (text(), False)])
-    assert sorted([(1, "b"), (2, "b"), (2, "A"), (None, "x")], key=key) == [(2, "A"), (2, "b"), (1, "b"), (None, "x")]
 
 
 def test_values_that_are_equal_group_together() -> None:
