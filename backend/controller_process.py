@@ -171,8 +171,9 @@ def _planned(message: Define | ChangeAccounts, catalog: Catalog) -> CatalogChang
     if isinstance(message, ChangeAccounts):
         return plan_accounts(message.statement, catalog)
     settings = Settings(
-        frozenset(message.sql_mode), message.collation, message.foreign_key_checks, message.time_zone, message.owner
-    )
+        frozenset(message.sql_mode), message.collation, message.foreign_key_checks, message.time_zone, message.owner,
+        server_collation=message.server_collation,
+    )  # fmt: skip
     return plan_program(message.statements, catalog, message.database, settings)
 
 

@@ -47,6 +47,7 @@ from dataflow.epoch_messages import (
     ViewsFailed,
     Withdrawn,
 )
+from dataflow.types import DEFAULT_COLLATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +235,7 @@ class Define:
     foreign_key_checks: bool
     owner: str = ""
     time_zone: str = "UTC"
+    server_collation: str = DEFAULT_COLLATION
 
 
 @dataclass(frozen=True, slots=True)

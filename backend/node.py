@@ -144,6 +144,7 @@ class Node:
                 settings.foreign_key_checks,
                 settings.owner,
                 settings.time_zone,
+                settings.server_collation,
             )
         )
 

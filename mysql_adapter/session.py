@@ -120,6 +120,7 @@ class Session:
             self.time_zone,
             int(str(get("cte_max_recursion_depth"))),
             client.codec,
+            str(get("collation_server")),
             *[int(str(get(name))) for name in RESULT_VARIABLES],
         )
         if self._owner:
@@ -296,7 +297,6 @@ class Session:
         collation = collation_of(found.collation)
         if collation is not None:
             self.variables.put("collation_database", collation.name)
-            self.variables.put("character_set_database", collation.charset.name)
 
     # Transactions
 

@@ -50,6 +50,9 @@ _SYNONYMS = {"tx_isolation": "transaction_isolation", "tx_read_only": "transacti
              "identity": "last_insert_id", "storage_engine": "default_storage_engine"}  # fmt: skip
 
 
+_SIDES_WITH_COLLATION = frozenset({"connection", "server", "database"})
+
+
 def find(name: str) -> Variable:
     variable = VARIABLES.get(name.lower())
     if variable is None:
@@ -77,9 +80,16 @@ class Variables:
         return variable.default
 
     def put(self, name: str, value: Value) -> None:
-        """Set without questions."""
+        """Set without questions. A character set brings its collation, and the other way round."""
         lowered = name.lower()
         self._values[_SYNONYMS.get(lowered, lowered)] = value
+        word, _, side = lowered.rpartition("_")
+        if side not in _SIDES_WITH_COLLATION:
+            return
+        if word == "character_set" and (charset := charset_of(str(value))) is not None:
+            self._values[f"collation_{side}"] = charset.default_collation
+        elif word == "collation" and (collation := collation_of(str(value))) is not None:
+            self._values[f"character_set_{side}"] = collation.charset.name
 
     def forget(self, name: str) -> None:
         lowered = name.lower()
@@ -203,7 +213,8 @@ _RANGES = {
 
 @lru_cache(maxsize=256)
 def settings_of(
-    sql_mode: str, collation: str, foreign_key_checks: bool, time_zone: str, recursion_depth_max: int, client_codec: str, *results: int
+    sql_mode: str, collation: str, foreign_key_checks: bool, time_zone: str, recursion_depth_max: int, client_codec: str,
+    server_collation: str, *results: int,
 ) -> tuple[Settings, Modes]:
     """What statements are planned and run with."""
     try:
@@ -215,5 +226,6 @@ def settings_of(
     settings = Settings(
         names, collation, foreign_key_checks, time_zone,
         recursion_depth_max=recursion_depth_max, results=ResultSettings(*results), client_codec=client_codec,
+        server_collation=server_collation,
     )  # fmt: skip
     return settings, Modes.parse(sql_mode, time_zone)

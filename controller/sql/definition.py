@@ -38,7 +38,6 @@ from controller.sql.view_definition import at_view, define_view, drop_views
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.schema import Index, Table
 from dataflow.temporal import from_datetime
-from dataflow.types import DEFAULT_COLLATION
 
 DEFINITIONS = frozenset({"CREATE", "ALTER", "DROP", "TRUNCATE", "RENAME"})
 """First words of the statements handled here."""
@@ -180,7 +179,7 @@ class _Definition:
     def _create_database(self) -> CatalogChange:
         optional = self._not_exists()
         name = self.cursor.identifier()
-        collation = self._database_collation(DEFAULT_COLLATION)
+        collation = self._database_collation(self.settings.server_collation)
         if not name or name != name.rstrip(" "):
             raise InvalidStatement(Condition.WRONG_DATABASE_NAME, name)
         if name in self.catalog.databases:

@@ -40,6 +40,8 @@ class Settings:
     results: ResultSettings = DEFAULT_RESULTS
     client_codec: str = "utf-8"
     """Of the bytes that were sent; an introducer reads them as another one's."""
+    server_collation: str = DEFAULT_COLLATION
+    """What a new database has that names none."""
 
     @property
     def ansi_quotes(self) -> bool:

@@ -134,14 +134,6 @@ def _assign(session: Session, name: str, scope: str, value: Value, said: list[Sa
         session.variables.put(name, checked)
         if name == "last_insert_id" or name == "identity":
             session.last_insert_id = int(checked) if isinstance(checked, int) else 0
-        if name == "character_set_connection":
-            charset = charset_of(str(checked))
-            assert charset is not None
-            session.variables.put("collation_connection", charset.default_collation)
-        if name == "collation_connection":
-            collation = collation_of(str(checked))
-            assert collation is not None
-            session.variables.put("character_set_connection", collation.charset.name)
 
     return change
 
@@ -188,7 +180,6 @@ def _character_set(session: Session, cursor: TokenCursor) -> Change:
 
     def change() -> None:
         session.set_names(charset.name, None)
-        session.variables.put("character_set_connection", session.variables.get("character_set_database"))
         session.variables.put("collation_connection", session.variables.get("collation_database"))
 
     return change

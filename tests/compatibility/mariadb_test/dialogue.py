@@ -32,6 +32,7 @@ CREATED = re.compile(
 )
 DEFINES = re.compile(r"\s*(CREATE|ALTER|DROP|RENAME|EXECUTE)\b", re.IGNORECASE)
 TEMPORARY = re.compile(r"\s*CREATE\s+(OR\s+REPLACE\s+)?TEMPORARY\b", re.IGNORECASE)
+LISTS_TABLES = re.compile(r"\s*SHOW\s+(FULL\s+)?TABLES\b", re.IGNORECASE)
 SETS_MODE = re.compile(r"\s*SET\b.*\bsql_mode", re.IGNORECASE | re.DOTALL)
 DROPS = re.compile(r"\s*DROP\s+(TEMPORARY\s+)?(TABLES?|VIEWS?|PREPARE)\b|\s*DEALLOCATE\b", re.IGNORECASE)
 WRITES = re.compile(r"\s*(INSERT|REPLACE|UPDATE|DELETE|LOAD|TRUNCATE|ALTER|CREATE|RENAME|CALL|EXECUTE|WITH|COMMIT|ROLLBACK|XA|BEGIN|START)\b", re.IGNORECASE)
@@ -199,7 +200,7 @@ class Dialogue:
             reason = "the rows of a group, or their order, leave the answer open"
         if reason:
             kind = Kind.APART
-        elif words & before or (kind is Kind.STORED and (words | checked) & self._excused):
+        elif words & before or (before and LISTS_TABLES.match(statement)) or (kind is Kind.STORED and (words | checked) & self._excused):
             kind = Kind.FOLLOWED
         self._forget_excused(statement)
         self._record(Verdict(place, statement, kind, *shown, reason))

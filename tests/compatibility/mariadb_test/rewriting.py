@@ -15,10 +15,44 @@ FOR_ONE_STATEMENT = re.compile(r"^\s*SET\s+STATEMENT\s.*?\sFOR\s+(?=[A-Za-z(])",
 ONLINE = re.compile(r"^(\s*ALTER\s+)ONLINE\s", re.IGNORECASE)
 
 
+DEFAULT_CALL = re.compile(
+    r"\bDEFAULT\s+(?=(?!NOW\b|CURRENT_TIMESTAMP\b|LOCALTIME|VALUE\b|CHARACTER\b|CHARSET\b|COLLATE\b)\w+\s*\()", re.IGNORECASE
+)
+DEFINES_COLUMNS = re.compile(r"\s*(CREATE\s+(TEMPORARY\s+)?TABLE|ALTER\s+TABLE)\b", re.IGNORECASE)
+CHARSET = re.compile(r"\b((?:CHARACTER\s+SET|CHARSET)\s*=?\s*utf8mb4)\b(?!\s*(?:DEFAULT\s+)?COLLATE)", re.IGNORECASE)
+
+
+def parenthesised_defaults(text: str) -> str:
+    """DEFAULT f(x) of MariaDB as MySQL 8.0 wants it: DEFAULT (f(x))."""
+    parts, at = [], 0
+    while (found := DEFAULT_CALL.search(text, at)) is not None:
+        end = _end_of_call(text, found.end())
+        parts += [text[at : found.end()], f"({text[found.end() : end]})"]
+        at = end
+    return "".join(parts) + text[at:]
+
+
+def _end_of_call(text: str, start: int) -> int:
+    depth, quote = 0, ""
+    for index in range(start, len(text)):
+        character = text[index]
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"`":
+            quote = character
+        elif character == "(":
+            depth += 1
+        elif character == ")":
+            depth -= 1
+            if depth == 0:
+                return index + 1
+    return len(text)
+
+
 @dataclass(frozen=True, slots=True)
 class Rewriting:
     """Tables are InnoDB's, so that both have transactions; files are read by the client; utf8mb4 is of one collation; what
-    MariaDB's SET STATEMENT would set for a statement is not set, and ONLINE not said.
+    MariaDB's SET STATEMENT would set for a statement is not set, and ONLINE not said; a default that is a call has parentheses.
     """
 
     data: Path
@@ -28,6 +62,10 @@ class Rewriting:
         first, second = (
             LOAD.sub(self._load, ENGINE.sub(r"\1=InnoDB", ONLINE.sub(r"\1", FOR_ONE_STATEMENT.sub("", text)))) for text in statement
         )
+        if DEFINES_COLUMNS.match(second):
+            second = parenthesised_defaults(second)
+            if "collate" not in second.lower():
+                second = CHARSET.sub(r"\1 COLLATE utf8mb4_general_ci", second)
         return first, NAMES.sub(r"\1 COLLATE utf8mb4_general_ci", second)
 
     def _load(self, found: re.Match[str]) -> str:
