@@ -1,13 +1,14 @@
-"""ALTER TABLE: clauses applied to a draft one after the other, checked as a whole at the end."""
+"""ALTER TABLE: clauses applied to a draft in the order of `alteration_clauses`, checked as a whole at the end."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from controller.catalog import Catalog, CatalogChange
+from controller.sql.alteration_clauses import accept_way, ordered_clauses
 from controller.sql.column_values import column_of, with_default
 from controller.sql.cursor import Cursor
-from controller.sql.foreign_keys import check_children, check_parents, touched_parents
+from controller.sql.foreign_keys import check_children, check_parents, followers, touched_parents
 from controller.sql.settings import Settings
 from controller.sql.table_copies import copied
 from controller.sql.table_draft import TableDraft
@@ -23,9 +24,12 @@ from controller.sql.table_elements import (
     read_definition,
 )
 from controller.sql.table_options import TableOptions, read_option
+from controller.sql.temporary import is_taken
 from controller.sql.type_changes import keeps_stored_values
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.schema import Column, ForeignKey, Table
+
+_PROVISIONAL = "#renamed-"
 
 
 def alter_table(
@@ -50,20 +54,21 @@ class _Alteration:
         self.options = TableOptions()
         self.renamed_columns: dict[str, str] = {}
         self.added_keys: list[ForeignKey] = []
+        self._taken_over: list[str] = []
 
     def plan(self) -> CatalogChange:
         cursor = self.cursor
-        self._clause()
-        while not cursor.at_end:
-            if cursor.accept(","):
-                self._clause()
-            else:
+        for mark in ordered_clauses(cursor):
+            cursor.back_to(mark)
+            self._clause()
+            while not cursor.at_end and not cursor.at(","):
                 self._option()  # options need no comma between them
+        self._finish_names()
         self.draft.table = self.options.apply(self.draft.table)
         table = self.draft.finish()
         check_children(self.old, table, self.catalog, self.settings.foreign_key_checks)
         if self.new_name != (table.database, table.name):
-            if self.catalog.find_table(*self.new_name) is not None:
+            if is_taken(self.catalog, self.new_name, table):
                 raise InvalidStatement(Condition.TABLE_EXISTS, self.new_name[1])
             self.catalog.database(self.new_name[0])
             table = replace(table, database=self.new_name[0], name=self.new_name[1])
@@ -72,7 +77,7 @@ class _Alteration:
         old_ids = {index.id for index in self.old.indexes}
         builds = tuple((table.id, index.id) for index in table.indexes if index.building and index.id not in old_ids)
         changed = {each.id: each for each in touched_parents(keys, table, self.catalog)}
-        changed |= {each.id: each for each in self._children(table)}
+        changed |= {each.id: each for each in followers(self.old, table, self.catalog, self.renamed_columns)}
         checks = tuple((table.id, key.name) for key in keys if self.settings.foreign_key_checks)
         if self.draft.copies:
             change = copied(self.old, table, self.catalog, self.settings)
@@ -80,27 +85,6 @@ class _Alteration:
             return replace(change, tables_put=tuple(changed.values()), checks=tuple((new_id, name) for _, name in checks))
         counters = () if self.options.auto_increment is None else (table.id,)
         return CatalogChange(tables_put=(table, *changed.values()), builds=builds, checks=checks, counters=counters)
-
-    def _children(self, table: Table) -> list[Table]:
-        """Other tables whose foreign keys follow new names of this one and its columns."""
-        changed: list[Table] = []
-        if not self.renamed_columns and self.new_name == (self.old.database, self.old.name):
-            return changed
-        for other in self.catalog.tables.values():
-            keys = tuple(
-                replace(
-                    key,
-                    parent_database=table.database,
-                    parent_table=table.name,
-                    parent_columns=tuple(self.renamed_columns.get(c.lower(), c) for c in key.parent_columns),
-                )
-                if (key.parent_database, key.parent_table) == (self.old.database, self.old.name)
-                else key
-                for key in other.foreign_keys
-            )
-            if other.id != table.id and keys != other.foreign_keys:
-                changed.append(replace(other, foreign_keys=keys, version=other.version + 1))
-        return changed
 
     def _clause(self) -> None:
         cursor = self.cursor
@@ -130,9 +114,7 @@ class _Alteration:
             case "FORCE":
                 cursor.next()
             case "ALGORITHM" | "LOCK":
-                cursor.next()
-                cursor.accept("=")
-                cursor.next()
+                accept_way(cursor)
             case "WITH" | "WITHOUT":
                 cursor.next()
                 cursor.expect("VALIDATION")
@@ -263,6 +245,8 @@ class _Alteration:
             old = cursor.identifier()
             cursor.expect("TO")
             new = cursor.identifier()
+            if "primary" in (old.lower(), new.lower()):
+                raise InvalidStatement(Condition.WRONG_INDEX_NAME, "primary")
             index = self.draft.index(old)
             if index is None:
                 raise InvalidStatement(Condition.KEY_DOES_NOT_EXIST, old, self.old.name)
@@ -278,16 +262,28 @@ class _Alteration:
             self.new_name = (database, name)
 
     def _replace(self, old: Column, new: Column) -> None:
-        """Put `new` where `old` is, and carry its name over to all that mentions it."""
+        """Put `new` where `old` is, and carry its name over to all that mentions it.
+
+        A name that is another column's is taken over at the end, when that one may have a new name, too.
+        """
         draft = self.draft
         if new.name.lower() != old.name.lower() and draft.position(new.name) is not None:
-            raise InvalidStatement(Condition.DUPLICATE_COLUMN, new.name)
+            self._taken_over.append(new.name)
+            new = replace(new, name=_PROVISIONAL + new.name)
         draft.columns[draft.columns.index(old)] = new
         if new.name == old.name:
             return
-        self.renamed_columns[old.name.lower()] = new.name
+        first = next((name for name, now in self.renamed_columns.items() if now == old.name), old.name.lower())
+        self.renamed_columns[first] = new.name
         draft.rename_in_expressions(old.name, new.name)
         draft.foreign_keys = [self._key_renamed(key, old.name, new.name) for key in draft.foreign_keys]
+
+    def _finish_names(self) -> None:
+        for name in self._taken_over:
+            if self.draft.position(name) is not None:
+                raise InvalidStatement(Condition.DUPLICATE_COLUMN, name)
+            column = self.draft.column(_PROVISIONAL + name, Condition.DUPLICATE_COLUMN, name)
+            self._replace(column, replace(column, name=name))
 
     def _key_renamed(self, key: ForeignKey, old: str, new: str) -> ForeignKey:
         columns = tuple(new if each.lower() == old.lower() else each for each in key.columns)
@@ -367,8 +363,6 @@ class _Alteration:
             self.draft.copies = True
         if new.auto_increment and not old.auto_increment:
             self.draft.copies = True
-        if new.auto_increment and not old.auto_increment and not indexed:
-            raise InvalidStatement(Condition.WRONG_AUTO_KEY)
 
     def _check_keys(self, name: str) -> None:
         """Both ends of a foreign key keep their type."""

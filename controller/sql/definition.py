@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from controller.catalog import Catalog, CatalogChange, Database, Note
 from controller.sql.alteration import alter_table
+from controller.sql.alteration_clauses import accept_way
 from controller.sql.column_types import column_collation
 from controller.sql.cursor import Cursor
 from controller.sql.foreign_keys import (
@@ -33,7 +34,7 @@ from controller.sql.table_elements import (
     read_key,
 )
 from controller.sql.table_options import read_options
-from controller.sql.temporary import stored_names, temporary_tables, with_temporary
+from controller.sql.temporary import is_taken, stored_names, temporary_tables, with_temporary
 from controller.sql.view_definition import at_view, define_view, drop_views
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.schema import Index, Table
@@ -107,7 +108,7 @@ class _Definition:
         if cursor.accept_any("DATABASE", "SCHEMA"):
             return self._drop_database()
         if cursor.accept("VIEW"):
-            return drop_views(cursor, self.catalog, self.database)
+            return drop_views(cursor, self.stored, self.database)
         if cursor.accept("TEMPORARY"):
             cursor.expect("TABLE")
             return self._drop_tables(temporary=True)
@@ -269,7 +270,7 @@ class _Definition:
         if temporary:
             found = self.catalog.find_table(database, name)
             return found is not None and found.id in self.temporary
-        return self.stored.find_table(database, name) is not None or (database, name) in self.stored.views
+        return is_taken(self.catalog, (database, name))
 
     def _created(self, table: Table, temporary: bool) -> CatalogChange:
         if temporary:
@@ -355,8 +356,8 @@ class _Definition:
         return CatalogChange(tables_put=(*put, *repointed(self.catalog, put)))
 
     def _renamed(self, table: Table, new: tuple[str, str], names: dict[tuple[str, str], Table | None]) -> Table:
-        taken = names[new] if new in names else self.catalog.find_table(*new)
-        if taken is not None:
+        taken = names[new] is not None if new in names else is_taken(self.catalog, new, table)
+        if taken:
             raise InvalidStatement(Condition.TABLE_EXISTS, new[1])
         self.catalog.database(new[0])
         return replace(table, database=new[0], name=new[1])
@@ -380,10 +381,8 @@ class _Definition:
         return CatalogChange(tables_put=(draft.finish(),), builds=builds)
 
     def _algorithm(self) -> None:
-        """ALGORITHM = … and LOCK = … say how; we do it our way."""
-        while self.cursor.accept_any("ALGORITHM", "LOCK"):
-            self.cursor.accept("=")
-            self.cursor.next()
+        while accept_way(self.cursor):
+            pass
         self.cursor.expect_end()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from controller.catalog import Catalog
@@ -148,3 +148,25 @@ def description(table: Table, key: ForeignKey, qualified: bool = False) -> str:
         f"`{table.database}`.`{table.name}`, CONSTRAINT `{key.name}` FOREIGN KEY ({columns})"
         f" REFERENCES {parent} ({parents}){actions}"
     )
+
+
+def followers(old: Table, table: Table, catalog: Catalog, renamed_columns: Mapping[str, str]) -> list[Table]:
+    """Other tables whose foreign keys follow new names of `old`, which is `table` now, and of its columns (by old names in small letters)."""
+    if not renamed_columns and (old.database, old.name) == (table.database, table.name):
+        return []
+    changed: list[Table] = []
+    for other in catalog.tables.values():
+        keys = tuple(
+            replace(
+                key,
+                parent_database=table.database,
+                parent_table=table.name,
+                parent_columns=tuple(renamed_columns.get(each.lower(), each) for each in key.parent_columns),
+            )
+            if (key.parent_database, key.parent_table) == (old.database, old.name)
+            else key
+            for key in other.foreign_keys
+        )
+        if other.id != table.id and keys != other.foreign_keys:
+            changed.append(replace(other, foreign_keys=keys, version=other.version + 1))
+    return changed

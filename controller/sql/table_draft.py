@@ -123,8 +123,6 @@ class TableDraft:
             self.primary_key = replace(self.primary_key, parts=parts) if parts else None
             self.copies = True
         self.columns.remove(column)
-        if not self.columns:
-            raise InvalidStatement(Condition.CANT_REMOVE_ALL_COLUMNS)
         self.indexes = [kept for index in self.indexes if (kept := self._without(index, column.id)) is not None]
         self.checks = [check for check in self.checks if columns_in(check.sql) != {lowered}]
 
@@ -317,7 +315,7 @@ class TableDraft:
 
     def finish(self) -> Table:
         if not self.columns:
-            raise InvalidStatement(Condition.TABLE_WITHOUT_COLUMNS)
+            raise InvalidStatement(Condition.TABLE_WITHOUT_COLUMNS if self.created else Condition.CANT_REMOVE_ALL_COLUMNS)
         self._check_auto_increment()
         columns = list(self.columns)
         primary_key = self.primary_key

@@ -48,6 +48,18 @@ def with_temporary(catalog: Catalog, owner: str, unborn: str = "") -> Catalog:
     )
 
 
+def is_taken(catalog: Catalog, name: tuple[str, str], table: Table | None = None) -> bool:
+    """Whether a table that is to be called so finds another one: temporary tables and all others do not get in each other's way.
+
+    `table` is the one that is renamed, None for a new one that is not temporary.
+    """
+    stored = catalog.stored or catalog
+    found = catalog.find_table(*name)
+    if table is not None and stored.tables[table.id].name.startswith(PREFIX):
+        return found is not None and stored.tables[found.id].name.startswith(PREFIX)
+    return stored.find_table(*name) is not None or name in stored.views
+
+
 def stored_names(change: CatalogChange, owner: str, ids: set[int]) -> CatalogChange:
     """`change` as it is stored, where `ids` are temporary tables."""
     if not ids:

@@ -56,8 +56,9 @@ def define_view(cursor: Cursor, catalog: Catalog, database: str | None, settings
         cursor.expect(")")
     cursor.expect("AS")
     select, check = _without_check_option(canonical_text(cursor.rest(), settings))
-    known = catalog.views.get((owner, name))
-    if catalog.find_table(owner, name) is not None:
+    stored = catalog.stored or catalog  # a temporary table of that name does not matter
+    known = stored.views.get((owner, name))
+    if stored.find_table(owner, name) is not None:
         if replaces:
             raise InvalidStatement(Condition.WRONG_OBJECT, owner, name, "VIEW")
         raise InvalidStatement(Condition.TABLE_EXISTS, name)

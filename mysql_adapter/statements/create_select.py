@@ -97,19 +97,30 @@ async def run_create_select(session: Session, parts: CreateSelect, values: Seque
     ]
     keys = [declared.pop(name) for name in list(declared) if name.endswith(".")]
     elements = ", ".join([*declared.values(), *selected, *keys])
-    done = await session.define(f"{parts.head} ({elements}) {parts.options}")
+    name, head = parts.name, parts.head
+    if not parts.temporary and _is_hidden(session, parts):  # it is made under another name first
+        name = ".".join(quoted(each) for each in (parts.database, f"#sql-new-{parts.table}") if each)
+        head = f"CREATE TABLE {name}"
+    done = await session.define(f"{head} ({elements}) {parts.options}")
     if done.warnings and parts.optional:
         return done  # it was there before
     names = ", ".join(quoted(column.name) for column in columns)
-    name, unborn = parts.name, ""
-    if parts.temporary:
-        unborn = stored_name(session.settings.owner, parts.table)
-        name = ".".join(quoted(each) for each in (parts.database, unborn) if each)
+    unborn = stored_name(session.settings.owner, parts.table) if parts.temporary else ""
+    target = ".".join(quoted(each) for each in (parts.database, unborn) if each) if unborn else name
     try:
-        return await run_insert(session, f"{parts.insert} INTO {name} ({names}) {parts.query}", values, unborn)
+        done = await run_insert(session, f"{parts.insert} INTO {target} ({names}) {parts.query}", values, unborn)
     except MillraceError:
-        await session.define(f"DROP {'TEMPORARY ' if parts.temporary else ''}TABLE {parts.name}")
+        await session.define(f"DROP {'TEMPORARY ' if parts.temporary else ''}TABLE {name}")
         raise
+    if name != parts.name:
+        await session.define(f"RENAME TABLE {name} TO {parts.name}")
+    return done
+
+
+def _is_hidden(session: Session, parts: CreateSelect) -> bool:
+    """Whether the session has a temporary table of the new table's name, and there is no other."""
+    path = parts.database or session.database or "", parts.table
+    return session.own(session.catalog).find_table(*path) is not None and session.catalog.find_table(*path) is None
 
 
 def _declared(cursor: TokenCursor) -> dict[str, str]:

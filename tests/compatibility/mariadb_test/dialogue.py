@@ -32,11 +32,13 @@ CREATED = re.compile(
 )
 DEFINES = re.compile(r"\s*(CREATE|ALTER|DROP|RENAME|EXECUTE)\b", re.IGNORECASE)
 TEMPORARY = re.compile(r"\s*CREATE\s+(OR\s+REPLACE\s+)?TEMPORARY\b", re.IGNORECASE)
+COMMENTS = re.compile(r"\A(\s*(/\*(?!M?!).*?\*/|\#[^\n]*\n))+", re.DOTALL)
+CALLS = re.compile(r"\s*CALL\b", re.IGNORECASE)
 LISTS_TABLES = re.compile(r"\s*SHOW\s+(FULL\s+)?TABLES\b", re.IGNORECASE)
 SETS_MODE = re.compile(r"\s*SET\b.*\bsql_mode", re.IGNORECASE | re.DOTALL)
 DROPS = re.compile(r"\s*DROP\s+(TEMPORARY\s+)?(TABLES?|VIEWS?|PREPARE)\b|\s*DEALLOCATE\b", re.IGNORECASE)
-WRITES = re.compile(r"\s*(INSERT|REPLACE|UPDATE|DELETE|LOAD|TRUNCATE|ALTER|CREATE|RENAME|CALL|EXECUTE|WITH|COMMIT|ROLLBACK|XA|BEGIN|START)\b", re.IGNORECASE)
-ENDS_TRANSACTION = re.compile(r"\s*(COMMIT|ROLLBACK|BEGIN|START|CREATE|ALTER|XA|SET\s+autocommit)\b", re.IGNORECASE)
+WRITES = re.compile(r"\s*(INSERT|REPLACE|UPDATE|DELETE|LOAD|TRUNCATE|ALTER|CREATE|RENAME|CALL|EXECUTE|WITH|COMMIT|ROLLBACK|XA|BEGIN|START|UNLOCK)\b", re.IGNORECASE)
+ENDS_TRANSACTION = re.compile(r"\s*(COMMIT|ROLLBACK|BEGIN|START|CREATE|ALTER|XA|UNLOCK|SET\s+autocommit)\b", re.IGNORECASE)
 ASSIGNED = re.compile(r"(@[\w$]+)\s*:?=|INTO\s+((?:@[\w$]+\s*,?\s*)+)", re.IGNORECASE)
 PREPARED = re.compile(r"\s*PREPARE\s+(\w+)\s+FROM\s+(.*)", re.IGNORECASE | re.DOTALL)
 EXECUTED = re.compile(r"\s*EXECUTE\s+(\w+)", re.IGNORECASE)
@@ -176,11 +178,12 @@ class Dialogue:
     def _weigh(self, statement: str, place: str, expected: Answer, found: Answer, hidden: Sequence[int]) -> None:
         if (used := USED.match(statement)) is not None:
             self._databases[self._current] = used[1]
-        whole = statement
+        whole = ruled = COMMENTS.sub("", statement)
         if (prepared := PREPARED.match(statement)) is not None:
             self._prepared[prepared[1].lower()] = prepared[2]
         elif (executed := EXECUTED.match(statement)) is not None:
             whole = f"{statement} {self._prepared.get(executed[1].lower(), '')}"
+            ruled = self._prepared.get(executed[1].lower(), "").strip(" \t\n'\"") or statement
         kind = judge(statement, expected, found, hidden)
         words = {word.lower() for word in WORD.findall(whole)}
         doubtful = bool(words & self._doubtful)
@@ -195,7 +198,7 @@ class Dialogue:
         if kind is Kind.SAME:
             self._forget_excused(statement)
             return self._record(Verdict(place, statement, kind))
-        reason = self._rules.reason(statement, kind, expected, found)
+        reason = self._rules.reason(whole, kind, expected, found) or self._rules.reason(ruled, kind, expected, found)
         if not reason and kind is Kind.ROWS and self._is_arbitrary(statement, expected, found):
             reason = "the rows of a group, or their order, leave the answer open"
         if reason:
@@ -249,7 +252,7 @@ class Dialogue:
         if not WRITES.match(statement):
             return None
         self._pending |= named
-        checked = self._pending if ENDS_TRANSACTION.match(statement) else named
+        checked = self._tables if CALLS.match(statement) else self._pending if ENDS_TRANSACTION.match(statement) else named
         difference = None
         for table in sorted(checked):
             known = table in before
