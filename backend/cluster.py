@@ -29,6 +29,7 @@ from backend.messages import (
     UnknownView,
 )
 from backend.misses import Misses
+from backend.point_writes import PointWrites
 from backend.recorded_views import RecordedViews
 from backend.sharded_views import ShardedViews
 from backend.shared_view import SharedViews
@@ -63,8 +64,10 @@ class Cluster(Connections):
         self.recorded = RecordedViews()
         self._sharded = ShardedViews(shard_count, self.ask_now)
         self.shared = SharedViews(None if shard_count == 1 else self._sharded)
+        self.point_writes: PointWrites | None = None
         if shard_count == 1:
             self.shared.missed_keys = Misses(lambda: self._peers.get(0), self.shared.learn)
+            self.point_writes = PointWrites(self._writable_peer, self)
 
     def _shard_lost(self, shard: int) -> None:
         self._sharded.forget(shard)
@@ -282,14 +285,25 @@ class Cluster(Connections):
                 raise Retryable(Condition.SHARD_UNREACHABLE, "/".join(map(str, parts)))
             await asyncio.sleep(random.random() * 0.02)
 
+    def _writable_peer(self) -> Peer | None:
+        """The connection to the only shard, if it is there and takes commits."""
+        address = self._addresses.get(0)
+        return None if address is None or address.damage or address.needed_bytes else self._peers.get(0)
+
+    def begin_transaction(self) -> tuple[TransactionId, int]:
+        sequence, self._sequence = self._sequence, self._sequence + 1
+        self._outstanding.add(sequence)
+        return (self._client, sequence), min(self._outstanding)
+
+    def end_transaction(self, transaction: TransactionId) -> None:
+        self._outstanding.discard(transaction[1])
+
     async def _commit_once(
         self, parts: Mapping[int, Part], tables: list[tuple[int, int]], deadline: float, owner: Owner | None
     ) -> dict[int, Outcome | RowLocked]:
         """Stage one transaction and learn each participant's outcome."""
         peers = {shard: await self._peer(shard, deadline) for shard in parts}
-        sequence, self._sequence = self._sequence, self._sequence + 1
-        transaction = (self._client, sequence)
-        self._outstanding.add(sequence)
+        transaction, _ = self.begin_transaction()
         participants = tuple(sorted(parts))
         try:
             counts, refusals = await self._send_parts(peers, transaction, parts, owner)
@@ -326,14 +340,14 @@ class Cluster(Connections):
                     for request in waiting:
                         request.cancel()
                     unknown = [shard for shard in parts if shard not in outcomes]
-                    found = await asyncio.gather(*(self._inquire(shard, transaction) for shard in unknown))
+                    found = await asyncio.gather(*(self.inquire(shard, transaction) for shard in unknown))
                     outcomes.update(zip(unknown, found, strict=True))
                     break
             if refusal is not None:
                 raise refusal
             return outcomes
         finally:
-            self._outstanding.discard(sequence)
+            self.end_transaction(transaction)
 
     async def _send_parts(
         self, peers: Mapping[int, Peer], transaction: TransactionId, parts: Mapping[int, Part], owner: Owner | None
@@ -372,12 +386,12 @@ class Cluster(Connections):
             outcome: Outcome | RowLocked = await peer.ask(stage)
             return outcome
         except ConnectionError:
-            return await self._inquire(shard, stage.transaction)
+            return await self.inquire(shard, stage.transaction)
         except MillraceError:
-            await self._inquire(shard, stage.transaction)
+            await self.inquire(shard, stage.transaction)
             raise
 
-    async def _inquire(self, shard: int, transaction: tuple[bytes, int]) -> Outcome:
+    async def inquire(self, shard: int, transaction: tuple[bytes, int]) -> Outcome:
         try:
             outcome: Outcome = await self.ask(shard, Inquire(transaction))
             return outcome

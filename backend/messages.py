@@ -20,6 +20,7 @@ from backend.lock_messages import (
 from backend.miss_messages import FoundEach, LookupEach
 from backend.session_messages import AdapterAnswers, AdapterJoined, AskAdapters, LockAnswer, LockRequest
 from backend.sharded_view_messages import BundleSent, FoundAt, LookupAt, ViewsUsed
+from backend.statement_messages import AddStatement, RunStatements, UnknownStatement
 from backend.view_messages import HostedViews
 from backend.view_range import EncodedRange
 from controller.account_changes import AccountStatement
@@ -334,6 +335,9 @@ Message = (
     | StagePart
     | LookupEach
     | FoundEach
+    | AddStatement
+    | RunStatements
+    | UnknownStatement
 )
 
 MESSAGES: tuple[type[Message], ...] = get_args(Message)

@@ -9,7 +9,7 @@ worker 0, which sees circles over several shards and has one of those who wait g
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Set
 
 from backend.lock_messages import BreakWait, EndLocks, LockedRows, LockRows, OwnerWaits
 from backend.messages import Message
@@ -17,6 +17,7 @@ from backend.row_locks import KeyRequest, Owner, RowLocks, WaitGraph
 from backend.transport import Peer, failure
 from dataflow.epoch_messages import Committed, Outcome, Stage, StagePart, TransactionId
 from dataflow.errors import Condition, Retryable
+from dataflow.statement_stage import StatementStage
 from persistence.shard_store import ShardStore
 
 RELEASED_AT_ONCE = 1_000
@@ -32,7 +33,7 @@ class RowLockService:
         self._locks = RowLocks(self._waits, self._under_way)
         self._graph = WaitGraph()
         self._owners: dict[Owner, Peer] = {}
-        self._staged: dict[TransactionId, Stage | StagePart] = {}
+        self._staged: dict[TransactionId, Stage | StagePart | StatementStage] = {}
         self._written: dict[TransactionId, Container[bytes]] = {}
 
     # --- clients
@@ -80,6 +81,15 @@ class RowLockService:
         """A part of a large commit, which has `written` until now."""
         self._staged[part.transaction] = part
         self._written[part.transaction] = written
+
+    def is_wanted(self, key: bytes) -> bool:
+        """Whether somebody holds the key, or waits for it."""
+        return len(self._locks) > 0 and key in self._locks
+
+    def wrote(self, stage: StatementStage, keys: Set[bytes]) -> None:
+        """Statements were run, which write these keys with their epoch."""
+        self._staged[stage.transaction] = stage
+        self._written[stage.transaction] = keys
 
     def answered(self, transaction: TransactionId, outcome: Outcome | None) -> None:
         """The commit is decided, or given up; with it go the locks of one that has happened."""

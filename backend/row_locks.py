@@ -67,6 +67,10 @@ class RowLocks:
     def __len__(self) -> int:
         return len(self._locks)
 
+    def __contains__(self, key: bytes) -> bool:
+        """Whether somebody holds the key, or waits for it."""
+        return key in self._locks
+
     def request(self, request: KeyRequest) -> None:
         while request.position < len(request.keys):
             key = request.keys[request.position]

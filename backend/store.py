@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from backend.point_writes import PointWrites
 from backend.row_locks import Owner
 from backend.shared_view import SharedViews
 from backend.view_definition import ViewDefinition
@@ -159,6 +160,11 @@ class Store(Protocol):
     @property
     def shared_views(self) -> SharedViews | None:
         """The views that this process can read by itself; None if there never are any."""
+        ...
+
+    @property
+    def point_writes(self) -> PointWrites | None:
+        """Where writes of one row are run by who has the row; None if there is nobody."""
         ...
 
     async def view_status(self) -> list[tuple[int, HostedViews]]:

@@ -47,24 +47,15 @@ from backend.session_messages import AdapterJoined, AskAdapters, LockRequest
 from backend.session_services import SessionServices
 from backend.shard_reads import ShardReads
 from backend.shared_memory.segment import SegmentNames
+from backend.statement_messages import AddStatement, RunStatements
+from backend.statement_service import StatementService
 from backend.table_use import TableChanges
 from backend.transport import Peer, failure, listen
 from backend.view_filling import StillFilling, ThreadRunner
 from backend.view_lookups import ViewLookups
 from backend.worker_status import shard_status
+from dataflow import epoch_effects as do
 from dataflow.coordinator import Coordinator
-from dataflow.epoch_effects import (
-    DiscardDecisions,
-    DiscardParts,
-    DiscardPrepared,
-    PersistEpoch,
-    PersistPart,
-    PersistPrepared,
-    Reply,
-    Report,
-    Send,
-    ShardEffect,
-)
 from dataflow.epoch_messages import (
     EpochWanted,
     Inquire,
@@ -77,6 +68,7 @@ from dataflow.epoch_messages import (
 )
 from dataflow.epochs import ShardEpochs
 from dataflow.errors import Condition, InvalidStatement, MillraceError
+from dataflow.statement_stage import StatementStage
 from persistence.counters import EPOCH_COUNTER
 from persistence.shard_store import ShardStore
 
@@ -106,12 +98,13 @@ class Worker:
             )
         self._services = SessionServices()
         self._locks = RowLockService(shard, store, self._tell_shard)
+        self.statements = StatementService(shard, store, self._locks)
         self.stopped = asyncio.Event()
         self.catalog_version = 0
         self._tables_known = False
         self.next_table_id = 0
         self._disk = Disk(store.waits_for_disk)
-        self._effects: deque[ShardEffect | Send] = deque()
+        self._effects: deque[do.ShardEffect | do.Send] = deque()
         self._carrying_out = False
         self._waiting: dict[TransactionId, list[tuple[Peer, int]]] = {}
         self._large = LargeCommits(store, self._disk, self._waiting)
@@ -148,6 +141,8 @@ class Worker:
             AskViews: self._ask_views,
             Stop: self._stop,
         }
+        if shard_count == 1:  # else what they write may be elsewhere
+            self._handlers |= {AddStatement: self.statements.add, RunStatements: self._run_statements}
         if shard == 0:
             self._handlers |= dict.fromkeys((LockRequest, AdapterJoined, AskAdapters), self._services.handle)
         self._handlers |= dict.fromkeys(FROM_SHARDS, self._from_shard)
@@ -191,7 +186,7 @@ class Worker:
             log.warning("unexpected message %s", type(message).__name__)
             return
         if (self.epochs.in_doubt and type(message) in WAITING_FOR_CERTAINTY) or (
-            not self._tables_known and type(message) in (Stage, AddView)
+            not self._tables_known and type(message) in (Stage, RunStatements, AddView)
         ):
             self._held.append((peer, request, message))
             return
@@ -211,6 +206,13 @@ class Worker:
             peer.send(RowLocked(locked), request)
             return
         self._locks.staged(message)
+        self._await_epoch(peer, request, message)
+
+    def _run_statements(self, peer: Peer, request: int, message: RunStatements) -> None:
+        if (stage := self.statements.stage(peer, request, message)) is not None:
+            self._await_epoch(peer, request, stage)
+
+    def _await_epoch(self, peer: Peer, request: int, message: Stage | StatementStage) -> None:
         self._waiting.setdefault(message.transaction, []).append((peer, request))
         if self._disk.is_waited_for:
             self._run(self.epochs.stage(message))
@@ -320,7 +322,7 @@ class Worker:
 
     # --- effects --------------------------------------------------------------------------------
 
-    def _run(self, effects: list[ShardEffect] | list[Send]) -> None:
+    def _run(self, effects: list[do.ShardEffect] | list[do.Send]) -> None:
         """Carry effects out in order; those that they cause come after them."""
         self._effects.extend(effects)
         if self._carrying_out:
@@ -338,39 +340,39 @@ class Worker:
             for peer, request, message in held:
                 self._handle(peer, request, message)
 
-    def _carry_out(self, effect: ShardEffect | Send) -> None:
+    def _carry_out(self, effect: do.ShardEffect | do.Send) -> None:
         match effect:
-            case Reply(transaction, outcome):
+            case do.Reply(transaction, outcome):
                 self._transactions += 1
                 for peer, request in self._waiting.pop(transaction, ()):
                     peer.send(outcome, request)
                 self._locks.answered(transaction, outcome)
                 self._large.answered(transaction)
-            case PersistPart(part):
+            case do.PersistPart(part):
                 self._large.persist(part)
-            case DiscardParts(transaction):
+            case do.DiscardParts(transaction):
                 self._large.discard(transaction)
-            case Report(message):
+            case do.Report(message):
                 if self.coordinator is not None:
                     self._effects.extend(self.coordinator.handle(message))
                 elif self._coordinator_peer is not None:
                     self._coordinator_peer.send(message)
-            case Send(shard, message_):
+            case do.Send(shard, message_):
                 if shard == self.shard:
                     self._effects.extend(self.epochs.handle(message_))
                 elif shard in self._peer_of_shard:
                     self._peer_of_shard[shard].send(message_)
-            case PersistPrepared(record):
+            case do.PersistPrepared(record):
                 self._persisting = True
                 self._disk.write(self.store.persist_prepared, record, self._persisted)
-            case PersistEpoch():
+            case do.PersistEpoch():
                 self._changes = self.views.changes(effect)
                 self._reads.shown = self.store.epoch
                 self._persisting = True
                 self._disk.write_epoch(self.store.begin_epoch, effect, self._persisted, bool(self._changes))
-            case DiscardPrepared(epoch):
+            case do.DiscardPrepared(epoch):
                 self.store.discard_prepared(epoch)
-            case DiscardDecisions(epochs):
+            case do.DiscardDecisions(epochs):
                 self.store.discard_decisions(epochs)
 
     def _answer_tables(self) -> None:

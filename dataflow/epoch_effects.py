@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dataflow.epoch_messages import Outcome, Puts, StagePart, ToCoordinator, ToShard, TransactionId
@@ -80,6 +80,8 @@ class PersistEpoch:
     """Keys besides `writes`, none of which was there before."""
     large: tuple[TransactionId, LargeWrites] | None = None
     """A large transaction of the epoch, after all others, whose parts are in the store already."""
+    results: Mapping[TransactionId, tuple[int, ...]] = field(default_factory=dict)
+    """What the statements of transactions have given that the shard has run itself."""
 
     @property
     def write_count(self) -> int:

@@ -42,6 +42,10 @@ class CommittedState(Protocol):
         """The epoch in which it committed here, if it did."""
         ...
 
+    def results_of_transaction(self, transaction: TransactionId) -> tuple[int, ...]:
+        """What its statements have given, if the shard has run them."""
+        ...
+
     def parts_of(self, transaction: TransactionId) -> LargeWrites:
         """What the stored parts of a large transaction write, which was prepared before a restart."""
         ...
@@ -63,6 +67,8 @@ class Flight:
     verdicts: dict[TransactionId, Outcome] = field(default_factory=dict)
     deferred: list[TransactionId] = field(default_factory=list)
     settled: dict[bytes, int] = field(default_factory=dict)
+    results: dict[TransactionId, tuple[int, ...]] = field(default_factory=dict)
+    """Those of statements that the shard has run, by their transactions."""
     large: LargeWrites | None = None
     """What the large transaction of `record.large` writes."""
     absent: set[bytes] = field(default_factory=set)

@@ -144,7 +144,10 @@ class Inquire:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
+    """`results` are those of statements that the shard has run itself, see `dataflow.statement_stage`."""
+
     epoch: int
+    results: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

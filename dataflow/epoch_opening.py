@@ -15,6 +15,7 @@ from dataflow.epoch_effects import PreparedEpoch
 from dataflow.epoch_flight import CommittedState, Flight, refusal_of
 from dataflow.epoch_messages import Committed, OpenEpoch, Outcome, Stage, TransactionId
 from dataflow.large_stage import LargeStages
+from dataflow.statement_stage import ELSEWHERE, StatementStage
 
 EPOCH_WRITES_MAX = 10_000
 """An epoch takes no further transactions of its own shard beyond this many writes."""
@@ -24,7 +25,7 @@ Pending = Mapping[bytes, bytes | None]
 
 def open_epoch(
     message: OpenEpoch,
-    staged: Mapping[TransactionId, Stage],
+    staged: Mapping[TransactionId, Stage | StatementStage],
     large: LargeStages,
     tables: Mapping[int, int],
     state: CommittedState,
@@ -37,7 +38,7 @@ class _Opening:
     def __init__(
         self,
         message: OpenEpoch,
-        staged: Mapping[TransactionId, Stage],
+        staged: Mapping[TransactionId, Stage | StatementStage],
         large: LargeStages,
         tables: Mapping[int, int],
         state: CommittedState,
@@ -47,17 +48,23 @@ class _Opening:
         self._state = state
         self.flight = Flight(PreparedEpoch(message.epoch, {}, [], []))
         own = [stage for stage in staged.values() if len(stage.participants) == 1]
-        spanning = [staged[transaction] for transaction in message.spanning if transaction in staged]
         self._take_own([stage for stage in own if not stage.parts])
+        large_ones = [stage for stage in own if isinstance(stage, Stage) and stage.parts]
+        spanning = [
+            stage for each in message.spanning if (stage := staged.get(each)) is not None and isinstance(stage, Stage)
+        ]
         if not any(stage.parts for stage in spanning):
-            self._take_own_large([stage for stage in own if stage.parts])
+            self._take_own_large(large_ones)
         self._take_spanning(spanning)
 
-    def _take_own(self, stages: list[Stage]) -> None:
+    def _take_own(self, stages: list[Stage | StatementStage]) -> None:
         flight, record = self.flight, self.flight.record
         for stage in stages:
             if record.write_count > EPOCH_WRITES_MAX:
                 break
+            if isinstance(stage, StatementStage):
+                self._run(stage)
+                continue
             refusal = self._refusal(stage, record.writes)
             if refusal is None:
                 record.transactions.append(stage.transaction)
@@ -66,6 +73,18 @@ class _Opening:
                 stage.write_into(record.writes, record.new)
             flight.verdicts[stage.transaction] = refusal or Committed(record.epoch)
             self._settle(stage)
+
+    def _run(self, stage: StatementStage) -> None:
+        flight, record = self.flight, self.flight.record
+        results = [ELSEWHERE] * stage.count
+        if self._tables.get(stage.table) == stage.version:
+            results, stage.keys = stage.run(record.writes, flight.absent)
+        found = Committed(record.epoch, tuple(results))
+        if stage.keys:  # else there is nothing that its client could ask for later
+            record.transactions.append(stage.transaction)
+            flight.results[stage.transaction] = found.results
+        flight.verdicts[stage.transaction] = found
+        self._settle(stage)
 
     def _take_own_large(self, stages: list[Stage]) -> None:
         """The first of them: an epoch has one large transaction at most."""
@@ -107,7 +126,7 @@ class _Opening:
         self.flight.record = replace(self.flight.record, large=stage.transaction)
         self.flight.large = self._large.writes_of(stage.transaction)
 
-    def _settle(self, stage: Stage) -> None:
+    def _settle(self, stage: Stage | StatementStage) -> None:
         client, settled = stage.transaction[0], self.flight.settled
         settled[client] = max(stage.settled, settled.get(client, 0))
 

@@ -72,6 +72,7 @@ from dataflow.epoch_messages import (
 )
 from dataflow.epoch_opening import open_epoch
 from dataflow.large_stage import LargeStages
+from dataflow.statement_stage import StatementStage
 
 WITHDRAWN_MAX = 100_000
 """How many withdrawn transactions are remembered, in case their stage is still under way."""
@@ -91,7 +92,7 @@ class ShardEpochs:
         self.state = state
         self._views = views
         self.tables: dict[int, int] = {}
-        self._staged: dict[TransactionId, Stage] = {}
+        self._staged: dict[TransactionId, Stage | StatementStage] = {}
         self._large = LargeStages(state)
         self._inquired: set[TransactionId] = set()
         self._withdrawn: OrderedDict[TransactionId, None] = OrderedDict()
@@ -124,10 +125,10 @@ class ShardEpochs:
         """What the parts of a large transaction that waits write until now."""
         return self._large.values_of(transaction)
 
-    def stage(self, stage: Stage) -> list[ShardEffect]:
+    def stage(self, stage: Stage | StatementStage) -> list[ShardEffect]:
         if stage.transaction in self._withdrawn:
             return [Reply(stage.transaction, Withdrawn())]
-        if stage.parts and not self._large.is_whole(stage):
+        if isinstance(stage, Stage) and stage.parts and not self._large.is_whole(stage):
             return [*self._withdraw(stage.transaction), Reply(stage.transaction, Withdrawn())]
         self._staged[stage.transaction] = stage
         if not self._welcome:
@@ -150,7 +151,7 @@ class ShardEpochs:
             return []
         epoch = self.state.epoch_of_transaction(transaction)
         if epoch is not None:
-            return [Reply(transaction, Committed(epoch))]
+            return [Reply(transaction, Committed(epoch, self.state.results_of_transaction(transaction)))]
         return [*self._withdraw(transaction), Reply(transaction, Withdrawn())]
 
     def abandon(self, transaction: TransactionId) -> list[ShardEffect]:
@@ -301,6 +302,7 @@ class ShardEpochs:
             absent=flight.absent,
             new=record.new,
             large=large,
+            results=flight.results,
         )
         return [flight.storing]
 

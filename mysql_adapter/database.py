@@ -12,6 +12,7 @@ from backend.execution.explanation import Explained
 from backend.execution.instant import InstantQuery
 from backend.execution.outcome import Answer, Done, Outcome
 from backend.execution.transaction import Transaction
+from backend.point_writes import PointWrite
 from backend.view_messages import HostedViews
 from controller.account_changes import AccountStatement
 from controller.catalog import Catalog
@@ -64,6 +65,10 @@ class Database(Protocol):
 
     def instant(self, plan: Plan) -> InstantQuery | None:
         """How to answer `plan` without executing it, where that is possible at times."""
+        ...
+
+    def point_write(self, plan: Plan, modes: Modes) -> PointWrite | None:
+        """The statement as one that the worker runs by itself, if it is such a one."""
         ...
 
     async def view_status(self) -> list[tuple[int, HostedViews]]:

@@ -227,7 +227,7 @@ class Session:
             self.row_count = -1
             self.found_rows = len(outcome.rows) if outcome.found_rows is None else outcome.found_rows
         else:
-            self.row_count = outcome.affected
+            self.row_count = outcome.matched if self.connection.stream.capabilities & packets.FOUND_ROWS else outcome.affected
             if outcome.generated_id is not None:
                 self.last_insert_id = outcome.generated_id
         return outcome

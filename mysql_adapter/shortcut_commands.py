@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from time import time
 from typing import TYPE_CHECKING, Literal
 
@@ -20,13 +20,18 @@ from backend.execution.instant import Found
 from controller.sql.number_runs import number_list
 from controller.sql.parameter_types import codes_of
 from controller.sql.template import reader as template_reader
+from dataflow.errors import MillraceError
+from dataflow.statement_stage import ELSEWHERE
+from mysql_adapter import packets
 from mysql_adapter.answers import Answer
-from mysql_adapter.packets import Reader
+from mysql_adapter.framing import frame
+from mysql_adapter.packets import FOUND_ROWS, Reader
 from mysql_adapter.parameters import INTEGERS, TEXTS, WireType, read_parameters, type_code
 from mysql_adapter.prepared import Prepared
 from mysql_adapter.shortcuts import Context, Parameters, Shortcut, Shortcuts
 from mysql_adapter.statement_limits import time_limit_s
 from mysql_adapter.stream import LATER, Later, PacketStream
+from mysql_adapter.write_shortcuts import WriteShortcut
 
 if TYPE_CHECKING:
     from mysql_adapter.session import Session
@@ -45,6 +50,7 @@ TEXT_KEPT_BYTES_MAX = 2 << 10
 LIST_TEXT_BYTES_MIN = 256
 """Shorter ones have no list of numbers that is worth a look at all of them at once."""
 NO_ATTRIBUTES = b"\0\1"
+WRITES = frozenset({b"INSERT", b"UPDATE", b"DELETE"})
 
 Decode = Callable[[bytes, int], Parameters | None]
 """(packet, where its values begin) to the values, None for unusual ones."""
@@ -56,7 +62,13 @@ class PreparedShortcut:
     __slots__ = ("context", "decode", "head", "shortcut", "start", "wire_types")
 
     def __init__(
-        self, context: Context, shortcut: Shortcut | None, head: bytes, start: int, wire_types: object, decode: Decode
+        self,
+        context: Context,
+        shortcut: Shortcut | WriteShortcut | None,
+        head: bytes,
+        start: int,
+        wire_types: object,
+        decode: Decode,
     ) -> None:
         self.context = context
         self.shortcut = shortcut
@@ -69,7 +81,7 @@ class PreparedShortcut:
 class ShortcutCommands:
     """Those of one connection. `session_changed` is to be called whenever a command was executed otherwise."""
 
-    __slots__ = ("_asked", "_context", "_database", "_may_ask", "_session", "_shortcuts", "_stream")
+    __slots__ = ("_asked", "_context", "_database", "_may_ask", "_may_write", "_session", "_shortcuts", "_stream")
 
     def __init__(self, shortcuts: Shortcuts, session: Session, stream: PacketStream) -> None:
         self._shortcuts = shortcuts
@@ -77,7 +89,7 @@ class ShortcutCommands:
         self._database = session.environment.database
         self._stream = stream
         self._context: Context | None = None
-        self._may_ask = False
+        self._may_ask = self._may_write = False
         self._asked: _Asked | None = None
 
     def session_changed(self, session: Session) -> None:
@@ -85,6 +97,7 @@ class ShortcutCommands:
         self._context = None
         # What may take only so long is executed, where it is interrupted in time.
         self._may_ask = not time_limit_s(session, "")
+        self._may_write = session.transaction is None and not session.variables.get("transaction_read_only")
 
     def give_up(self, answer: bytes) -> None:
         """The command that is to be answered later gets this answer: it was interrupted."""
@@ -122,17 +135,26 @@ class ShortcutCommands:
         session.found_rows = found[1]
         return found[0]
 
-    def _found(self, shortcut: Shortcut, parameters: Parameters) -> Answer | Literal[Later.LATER] | None:
-        found = shortcut.answer(parameters)
-        if found is None and self._may_ask:
-            asked = _Asked(self, shortcut, parameters)
-            if shortcut.ask(parameters, asked):
-                self._asked = asked
-                self._session.statement_started = time()
-                return LATER
-        return found
+    def _found(
+        self, shortcut: Shortcut | WriteShortcut, parameters: Parameters, sql: str | bytes
+    ) -> Answer | Literal[Later.LATER] | None:
+        if isinstance(shortcut, WriteShortcut):
+            asked = _Asked(sql)
+            if not self._may_write or not shortcut.ask(parameters, partial(self._written, asked, shortcut)):
+                return None
+        else:
+            found = shortcut.answer(parameters)
+            if found is not None or not self._may_ask:
+                return found
+            asked = _Asked(sql)
+            if not shortcut.ask(parameters, partial(self._arrived, asked, shortcut, parameters)):
+                return None
+        self._asked = asked
+        session = self._session
+        session.statement, session.statement_started = asked.text, time()
+        return LATER
 
-    def arrived(self, asked: _Asked, found: Found | None) -> None:
+    def _arrived(self, asked: _Asked, shortcut: Shortcut, parameters: Parameters, found: Found | None) -> None:
         """What was asked for has come; None if the command has to be executed."""
         if asked is not self._asked:
             return  # it was interrupted
@@ -140,10 +162,37 @@ class ShortcutCommands:
         answer = None
         if found is not None:
             try:
-                answer = asked.shortcut.arrived(found, asked.parameters)
+                answer = shortcut.arrived(found, parameters)
             except Exception:
                 answer = None  # as in `answer`
-        self._stream.answer_later(None if answer is None else self._answered(answer))
+        self._answer_later(asked, None if answer is None else self._answered(answer))
+
+    def _written(self, asked: _Asked, shortcut: WriteShortcut, result: int | MillraceError) -> None:
+        """The worker has run the statement, or has not; or nobody knows."""
+        if asked is not self._asked:
+            return
+        self._asked = None
+        session = self._session
+        if isinstance(result, MillraceError):
+            session.command_count += 1
+            session.warnings = ()
+            session.failed(result)
+            condition = result.condition
+            error = packets.error(condition.code, condition.sqlstate, str(result), codec=session.results_codec)
+            self._answer_later(asked, frame(error, 1))
+        elif result == ELSEWHERE:
+            self._answer_later(asked, None)
+        else:
+            session.command_count += 1
+            counts_found = bool(self._stream.capabilities & FOUND_ROWS)
+            self._answer_later(asked, shortcut.answer(result, session, counts_found))
+
+    def _answer_later(self, asked: _Asked, answer: bytes | None) -> None:
+        session = self._session
+        seconds = time() - session.statement_started
+        if answer is not None and seconds >= session.long_query_s:
+            session.environment.query_log.took(session, asked.text, seconds)
+        self._stream.answer_later(answer)
 
     # Text
 
@@ -156,24 +205,29 @@ class ShortcutCommands:
                 return shortcut.answer_list(listed[1])
         cache = self._shortcuts.texts
         name = (context, text)
-        known = cache.young.get(name) or cache.get(name)
+        known: tuple[Shortcut | WriteShortcut, Parameters] | None = cache.young.get(name) or cache.get(name)
         if known is None:
             length_max = TEXT_READ_BYTES_MAX if listed is None else LIST_READ_BYTES_MAX
             known = self._read(text, context) if len(text) <= length_max else None
             if known is None:
                 return None
+            read, parameters = known
+            if isinstance(read, WriteShortcut):
+                return self._found(read, parameters, text)  # the same is not written twice
             if listed is not None:
-                context.learn_list(*listed, *known)
+                context.learn_list(*listed, read, parameters)
             if len(text) <= TEXT_KEPT_BYTES_MAX:
-                cache.put(name, known)
-        return self._found(*known)
+                cache.put(name, (read, parameters))
+        return self._found(*known, text)
 
-    def _read(self, text: bytes, context: Context) -> tuple[Shortcut, Parameters] | None:
+    def _read(self, text: bytes, context: Context) -> tuple[Shortcut | WriteShortcut, Parameters] | None:
         if context.query_attributes:
             if not text.startswith(NO_ATTRIBUTES):
                 return None
             text = text[len(NO_ATTRIBUTES) :]
-        if text[:6].upper() != b"SELECT" or b";" in text:
+        word = text[:6].upper()
+        is_write = self._may_write and word in WRITES
+        if (word != b"SELECT" and not is_write) or b";" in text:
             return None
         session, settings = self._session, context.settings
         sql = session.decode(text)
@@ -181,7 +235,8 @@ class ShortcutCommands:
         codes = codes_of(reading)
         if codes is None or "x" in codes:
             return None
-        shortcut = context.shortcut((reading.template.text, codes, False), session, sql)
+        statement = (reading.template.text, codes, False)
+        shortcut = context.write(statement, session, sql) if is_write else context.shortcut(statement, session, sql)
         return None if shortcut is None else (shortcut, tuple(reading.values))
 
     # Prepared statements
@@ -194,7 +249,7 @@ class ShortcutCommands:
         if (
             known is None
             or known.context is not context
-            or known.wire_types is not prepared.wire_types
+            or (known.wire_types is not prepared.wire_types and known.wire_types != prepared.wire_types)
             or known.head != data[FLAGS_AT : known.start]
         ):
             known = self._learnt(prepared, data, context)
@@ -204,7 +259,7 @@ class ShortcutCommands:
             return None
         else:
             parameters = known.decode(data, known.start)
-            found = None if parameters is None else self._found(known.shortcut, parameters)
+            found = None if parameters is None else self._found(known.shortcut, parameters, prepared.sql)
         if found is not None:
             prepared.cursor = None
         return found
@@ -219,11 +274,17 @@ class ShortcutCommands:
             reader, prepared.parameter_count, prepared.wire_types, {}, session.client_codec, context.query_attributes
         )
         codes = tuple([type_code(each) for each in typed])
-        shortcut = context.shortcut((prepared.sql, codes, True), session, prepared.sql)
-        found = None if shortcut is None else self._found(shortcut, tuple([value for value, _ in typed]))
+        shortcut = self._shortcut_of(prepared, codes, context)
+        found = None if shortcut is None else self._found(shortcut, tuple([value for value, _ in typed]), prepared.sql)
         if found is not None:
             prepared.wire_types = wire_types
         return found
+
+    def _shortcut_of(self, prepared: Prepared, codes: tuple[str, ...], context: Context) -> Shortcut | WriteShortcut | None:
+        statement, sql = (prepared.sql, codes, True), prepared.sql
+        if sql[:6].upper().encode() in WRITES:
+            return context.write(statement, self._session, sql) if self._may_write else None
+        return context.shortcut(statement, self._session, sql)
 
     def _parameters(self, prepared: Prepared, data: bytes, context: Context) -> Reader | None:
         """Where the parameters begin in a packet that asks for nothing but rows; None if it does."""
@@ -261,7 +322,7 @@ class ShortcutCommands:
         if decoder is None:
             return None
         decode, codes = decoder
-        shortcut = context.shortcut((prepared.sql, codes, True), session, prepared.sql)
+        shortcut = self._shortcut_of(prepared, codes, context)
         head = data[FLAGS_AT : reader.position]
         learnt = PreparedShortcut(context, shortcut, head, reader.position, wire_types, decode)
         if shortcut is not None:
@@ -272,15 +333,14 @@ class ShortcutCommands:
 class _Asked:
     """A command that is answered when what it wants has come."""
 
-    __slots__ = ("_commands", "parameters", "shortcut")
+    __slots__ = ("_sql",)
 
-    def __init__(self, commands: ShortcutCommands, shortcut: Shortcut, parameters: Parameters) -> None:
-        self._commands = commands
-        self.shortcut = shortcut
-        self.parameters = parameters
+    def __init__(self, sql: str | bytes) -> None:
+        self._sql = sql
 
-    def __call__(self, found: Found | None) -> None:
-        self._commands.arrived(self, found)
+    @property
+    def text(self) -> str:
+        return self._sql if isinstance(self._sql, str) else self._sql.decode(errors="replace")
 
 
 _LETTERS = {1: "b", 2: "h", 4: "i", 8: "q"}

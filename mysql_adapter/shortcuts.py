@@ -28,11 +28,13 @@ from controller.sql.padding import padded_length
 from controller.sql.plan import Plan
 from controller.sql.settings import Settings
 from dataflow.errors import MillraceError
+from dataflow.modes import Modes
 from dataflow.notices import is_silent, listen
 from dataflow.types import Value
 from mysql_adapter import packets
 from mysql_adapter.answers import Answer, ResultFormat, RowPackets
 from mysql_adapter.bounded_cache import BoundedCache
+from mysql_adapter.write_shortcuts import WriteShortcut, write_shortcut
 
 if TYPE_CHECKING:
     from mysql_adapter.database import Database
@@ -176,6 +178,7 @@ class Context:
         self.settings: Settings = session.settings
         self._statements: dict[Statement, Shortcut | None] = {}
         self._lists: dict[tuple[bytes, bytes, int], Shortcut] = {}
+        self._writes: dict[tuple[Statement, Modes], WriteShortcut | None] = {}
 
     def list_shortcut(self, head: bytes, tail: bytes, count: int) -> Shortcut | None:
         """That of a text with a list of so many numbers between these two, if it is known; see `learn_list`."""
@@ -203,10 +206,25 @@ class Context:
         made = known[statement] = self._made(statement, session, sql)
         return made
 
+    def write(self, statement: Statement, session: Session, sql: str) -> WriteShortcut | None:
+        """The same of a write of one row, where `shortcut` has said None."""
+        name = (statement, session.modes)
+        if name in self._writes:
+            return self._writes[name]
+        if statement not in self._statements:
+            if len(statement[0]) > STATEMENT_LENGTH_MAX or self._shortcuts.is_new(statement):
+                return None
+            self._shortcuts.make_room()
+            self._statements[statement] = None
+        text, codes, is_prepared = statement
+        made = self._writes[name] = write_shortcut(session, text, codes, sql, is_prepared)
+        return made
+
     def end(self) -> None:
         """Whoever still has it looks for another."""
         self.catalog = None
         self._statements.clear()
+        self._writes.clear()
         self._lists.clear()
 
     def _made(self, statement: Statement, session: Session, sql: str) -> Shortcut | None:

@@ -19,7 +19,7 @@ does, so its owner may want to call the durable methods from a thread; one call 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -34,6 +34,7 @@ from persistence.counters import EPOCH_COUNTER, Counters
 from persistence.files.free_space import OPENING_BYTES, RESERVE_BYTES, FreeSpace, disk_full
 from persistence.files.shadow import open_database
 from persistence.large_transactions import LargeTransactions
+from persistence.outcomes import Outcomes, outcome_name, outcome_record
 from persistence.overlay import OverlaidView
 from persistence.view import VERSION_BYTES, History, Stored, View, split
 
@@ -68,7 +69,7 @@ class ShardStore:
         self.epoch = self._database.stamp[0]
         try:
             self._check_format()
-            self._transactions = self._load_transactions()
+            self._outcomes = Outcomes(self._stored(_TRANSACTION))
             self._counters = Counters(self._load_counters(), self._persist_counter)
             prepared = self.prepared()
             self._large = LargeTransactions(self._database, None if prepared is None else prepared.large)
@@ -116,12 +117,16 @@ class ShardStore:
 
     def require_room(self, stage: Stage | StagePart) -> None:
         """Raises error 1021 if the disk is too full for it."""
-        if self.shadow is not None:
-            raise disk_full(self.path, self.shadow.needed_bytes)
-        if stage.puts or any(value is not None for _, _, value in stage.writes):
-            self._space.require(RESERVE_BYTES)
+        if stage.puts or any(value is not None for _, _, value in stage.writes) or self.shadow is not None:
+            self.require_room_for_rows()
         elif stage.writes:
             self._space.require(OPENING_BYTES)
+
+    def require_room_for_rows(self) -> None:
+        """Raises error 1021 if the disk is too full for rows to be written."""
+        if self.shadow is not None:
+            raise disk_full(self.path, self.shadow.needed_bytes)
+        self._space.require(RESERVE_BYTES)
 
     @property
     def can_delete(self) -> bool:
@@ -134,6 +139,11 @@ class ShardStore:
         """The epoch that wrote the key, or ABSENT."""
         value = self._get(key)
         return ABSENT if value is None else int.from_bytes(value[:VERSION_BYTES], "big")
+
+    def value_of(self, key: bytes) -> bytes | None:
+        """The key's value, without its version."""
+        value = self._get(key)
+        return None if value is None else value[VERSION_BYTES:]
 
     def get(self, key: bytes) -> Stored | None:
         value = self._get(key)
@@ -209,8 +219,8 @@ class ShardStore:
             deque(map(put, puts.keys, map((version + puts.start).__add__, puts.values)), 0)
         batch.delete(_PREPARED_KEY)
         for transaction in epoch.transactions:
-            put(_transaction_key(transaction), version)
-        for transaction in self._settled(epoch.settled):
+            put(_transaction_key(transaction), outcome_record(number, epoch.results.get(transaction, ())))
+        for transaction in self._outcomes.settled(epoch.settled):
             batch.delete(_transaction_key(transaction))
         if epoch.decision is not None:
             put(_DECISION + version, _encode(epoch.decision))
@@ -222,9 +232,8 @@ class ShardStore:
             self._database.write_stamped(batch, number, epoch.durable)
             after()
             self._overlays_changed()
-            self._forget(self._settled(epoch.settled))
-            for client, sequence in epoch.transactions:
-                self._transactions.setdefault(client, {})[sequence] = number
+            self._outcomes.forget(self._outcomes.settled(epoch.settled))
+            self._outcomes.add(number, epoch.transactions, epoch.results)
             self.epoch = number
 
         return finish
@@ -276,30 +285,17 @@ class ShardStore:
 
     def epoch_of_transaction(self, transaction: TransactionId) -> int | None:
         """The epoch in which it committed here, if it did and its client may still ask."""
-        client, sequence = transaction
-        return self._transactions.get(client, {}).get(sequence)
+        return self._outcomes.epoch_of(transaction)
+
+    def results_of_transaction(self, transaction: TransactionId) -> tuple[int, ...]:
+        """What its statements have given, if the shard has run them."""
+        return self._outcomes.results_of(transaction)
 
     def prune_transactions(self, before: int) -> None:
         """Forget the outcomes of clients that committed nothing since epoch `before`: they are gone."""
-        idle = [client for client, outcomes in self._transactions.items() if max(outcomes.values()) < before]
-        gone = [(client, sequence) for client in idle for sequence in self._transactions[client]]
+        gone = self._outcomes.of_idle_clients(before)
         self._delete(map(_transaction_key, gone))
-        self._forget(gone)
-
-    def _settled(self, settled: Mapping[bytes, int]) -> list[TransactionId]:
-        return [
-            (client, sequence)
-            for client, below in settled.items()
-            for sequence in self._transactions.get(client, ())
-            if sequence < below
-        ]
-
-    def _forget(self, transactions: Iterable[TransactionId]) -> None:
-        for client, sequence in transactions:
-            outcomes = self._transactions[client]
-            del outcomes[sequence]
-            if not outcomes:
-                del self._transactions[client]
+        self._outcomes.forget(gone)
 
     # --- counters ------------------------------------------------------------------------------
 
@@ -376,20 +372,12 @@ class ShardStore:
         elif found != FORMAT:
             raise CorruptState(f"{self.path} was written in format {found!r}, this version reads {FORMAT!r}")
 
-    def _load_transactions(self) -> dict[bytes, dict[int, int]]:
-        transactions: dict[bytes, dict[int, int]] = {}
-        for key, value in self._stored(_TRANSACTION):
-            sequences = transactions.setdefault(key[:-8], {})
-            sequences[int.from_bytes(key[-8:], "big")] = int.from_bytes(value, "big")
-        return transactions
-
     def _load_counters(self) -> dict[bytes, int]:
         return {name: int.from_bytes(value, "big") for name, value in self._stored(_COUNTER)}
 
 
 def _transaction_key(transaction: TransactionId) -> bytes:
-    client, sequence = transaction
-    return _TRANSACTION + client + sequence.to_bytes(8, "big")
+    return _TRANSACTION + outcome_name(transaction)
 
 
 def _decision(value: bytes) -> tuple[TransactionId, ...]:

@@ -24,11 +24,13 @@ from backend.execution.instant import InstantQuery, instant_query
 from backend.execution.numbers import Numbers
 from backend.execution.outcome import Answer, Done, Outcome, RowStream
 from backend.execution.pace import aside
+from backend.execution.point_write import point_definition
 from backend.execution.query import CompiledQuery, compile_query
 from backend.execution.statement_run import Compiled, StatementRun
 from backend.execution.table_check import check_table
 from backend.execution.transaction import SchemaChanged, TableAltering, Transaction
 from backend.execution.update import CompiledDelete, CompiledUpdate
+from backend.point_writes import PointWrite
 from backend.store import Address, Committed, Locked, StaleSchema, Store
 from backend.view_messages import HostedViews
 from controller.account_changes import AccountStatement
@@ -124,6 +126,12 @@ class Database:
         """How to answer `plan` without executing it, where that is possible at times."""
         compiled = None if plan.facts else self._compile(plan)
         return instant_query(compiled, self.store.shared_views) if isinstance(compiled, CompiledQuery) else None
+
+    def point_write(self, plan: Plan, modes: Modes) -> PointWrite | None:
+        """The statement as one that the worker runs by itself, if it is such a one."""
+        writes = self.store.point_writes
+        definition = None if writes is None else point_definition(plan, modes)
+        return None if writes is None or definition is None else PointWrite(writes, definition, len(plan.parameter_types))
 
     async def view_status(self) -> list[tuple[int, HostedViews]]:
         """What each shard keeps in views."""

@@ -69,6 +69,36 @@ class CompiledInsert:
 
         self.bulk = bulk_insert(insert, self.columns, self.defaulted)
 
+    def values(
+        self, execution: Execution, parameters: Sequence[Value], cells: tuple[Cell, ...] | None = None, found: Row = (), single: bool = True
+    ) -> list[Value]:
+        """A row as it will be stored, without its AUTO_INCREMENT value (nothing is computed from that).
+
+        Without `cells` it is the statement's only one; `found` follows the row that expressions read.
+        """
+        if cells is None:
+            [cells] = self._strict_rows if execution.modes.refuses_division_by_zero else self.rows
+        targets, auto, reads_row = self.columns.targets, self.columns.auto_increment, self.reads_row
+        row: list[Value] = list(self.initial) if reads_row else [None] * len(targets)
+        computed: list[int] = []  # defaults that may read what the other columns get
+        given = [position for position, scalar, _ in cells if scalar is None]
+        for position in (*self.defaulted, *given):
+            if targets[position].column.default_expression is not None:
+                computed.append(position)
+            elif position != auto:
+                row[position] = targets[position].default(execution, tuple(row))
+        for position, scalar, source in cells:
+            target = targets[position]
+            if scalar is None:
+                continue
+            value = target.store(scalar((*row, *found) if reads_row else (), parameters), source, execution)
+            if value is None and not target.column.nullable and position != auto:
+                value = target.replace_null(execution, always_error=single and not self.ignore)
+            row[position] = value
+        for position in sorted(computed):
+            row[position] = targets[position].default(execution, tuple(row))
+        return list(self.columns.complete(row, execution))
+
     @property
     def may_assume_absent(self) -> bool:
         return self.insert.on_duplicate is OnDuplicate.ERROR and not self.ignore
@@ -189,7 +219,7 @@ class _Run:
             breathe()
             self.execution.report.row_number = number + 1
             try:
-                row = self._values(cells, parameters, single)
+                row = self.compiled.values(self.execution, parameters, cells, self.found, single)
                 if not self._fulfils_checks(row):
                     continue
             except InvalidStatement as error:
@@ -202,30 +232,6 @@ class _Run:
                 is_numbered = value is None or (value == 0 and not self.execution.modes.no_auto_value_on_zero)
             drafts.add_made(_Draft(row, is_numbered, parameters), row, parameters if self.compiled.select is not None else ())
         return drafts, None
-
-    def _values(self, cells: tuple[Cell, ...], parameters: Sequence[Value], single: bool) -> list[Value]:
-        """A row as it will be stored, without its AUTO_INCREMENT value (nothing is computed from that)."""
-        execution = self.execution
-        targets, auto, reads_row = self.columns.targets, self.columns.auto_increment, self.compiled.reads_row
-        row: list[Value] = list(self.compiled.initial) if reads_row else [None] * len(targets)
-        computed: list[int] = []  # defaults that may read what the other columns get
-        given = [position for position, scalar, _ in cells if scalar is None]
-        for position in (*self.compiled.defaulted, *given):
-            if targets[position].column.default_expression is not None:
-                computed.append(position)
-            elif position != auto:
-                row[position] = targets[position].default(execution, tuple(row))
-        for position, scalar, source in cells:
-            target = targets[position]
-            if scalar is None:
-                continue
-            value = target.store(scalar((*row, *self.found) if reads_row else (), parameters), source, execution)
-            if value is None and not target.column.nullable and position != auto:
-                value = target.replace_null(execution, always_error=single and not self.compiled.ignore)
-            row[position] = value
-        for position in sorted(computed):
-            row[position] = targets[position].default(execution, tuple(row))
-        return list(self.columns.complete(row, execution))
 
     def _fulfils_checks(self, row: list[Value]) -> bool:
         violated = self.columns.violated(tuple(row))

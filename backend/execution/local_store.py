@@ -56,6 +56,7 @@ class LocalStore:
         self._held: dict[int, tuple[list[View], int]] = {}
         self._views = ViewHost(self.shards[0], VIEW_BYTES_MAX, names)
         self.inherited: set[bytes] = set()
+        self.point_writes = None
         self.shared_views = None if names is None else SharedViews()
         self._locks = RowLocks(self._waits)
         self._graph = WaitGraph()

@@ -80,6 +80,9 @@ class Disk:
     def get(self, key: bytes) -> Stored | None:
         return self.values.get(key)
 
+    def results_of_transaction(self, transaction: TransactionId) -> tuple[int, ...]:
+        return ()
+
     def epoch_of_transaction(self, transaction: TransactionId) -> int | None:
         return self.transactions.get(transaction)
 

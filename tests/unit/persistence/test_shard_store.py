@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,18 @@ def test_outcomes_are_kept_until_their_client_settles_them(store: ShardStore) ->
     after = crashed(store)
     assert [after.epoch_of_transaction((CLIENT, number * 10)) for number in range(1, 5)] == known
     after.abort()
+
+
+def test_results_of_statements_are_kept_as_long_as_their_outcome(store: ShardStore) -> None:
+    first, second = (b"c", 1), (b"c", 2)
+    store.persist_epoch(replace(epoch(1, transactions=[first, second]), results={first: (5, -1)}))
+    store = crashed(store)
+    assert store.results_of_transaction(first) == (5, -1)
+    assert store.results_of_transaction(second) == ()
+    assert store.epoch_of_transaction(first) == store.epoch_of_transaction(second) == 1
+    store.persist_epoch(epoch(2, settled={b"c": 2}))
+    assert store.results_of_transaction(first) == ()
+    assert crashed(store).epoch_of_transaction(first) is None
 
 
 def test_outcomes_of_clients_that_went_away_are_pruned(store: ShardStore) -> None:

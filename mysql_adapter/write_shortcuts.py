@@ -1,0 +1,64 @@
+"""Writes of one row that the worker runs by itself, and what their clients are told (`backend.point_writes`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backend.execution.point_write import CHANGED, UNMATCHED
+from backend.point_writes import PointWrite, Written
+from controller.privileges import check_plan
+from controller.sql.plan import Insert, Plan, Update
+from dataflow.errors import MillraceError
+from mysql_adapter.framing import frame
+from mysql_adapter.packets import ok
+
+if TYPE_CHECKING:
+    from mysql_adapter.session import Session
+
+
+class WriteShortcut:
+    """One planned statement, which the account of its context may execute."""
+
+    __slots__ = ("_is_insert", "_is_update", "_write", "takes")
+
+    def __init__(self, write: PointWrite, plan: Plan) -> None:
+        self._write = write
+        self.takes = write.takes
+        self._is_insert = isinstance(plan.statement, Insert)
+        self._is_update = isinstance(plan.statement, Update)
+
+    def ask(self, parameters: tuple[object, ...], then: Written) -> bool:
+        """False if the statement has to be executed with these parameters."""
+        if not self._write.takes(parameters):
+            return False
+        self._write.ask(parameters, then)  # type: ignore[arg-type]
+        return True
+
+    def answer(self, result: int, session: Session, counts_found: bool) -> bytes:
+        """The packet for a result that is not ELSEWHERE; the session is left as if the statement had been executed."""
+        session.warnings = ()
+        if self._is_insert:
+            session.row_count = 1
+            if result:
+                session.last_insert_id = result
+            return frame(ok(session.status, affected=1, last_insert_id=result), 1)
+        matched, changed = int(result != UNMATCHED), int(result == CHANGED)
+        session.row_count = matched if counts_found else changed
+        info = f"Rows matched: {matched}  Changed: {changed}  Warnings: 0" if self._is_update else ""
+        return frame(ok(session.status, affected=session.row_count, info=info), 1)
+
+
+def write_shortcut(session: Session, text: str, codes: tuple[str, ...], sql: str, is_prepared: bool) -> WriteShortcut | None:
+    """That of a statement, if the worker can run it and the session may have it run."""
+    environment = session.environment
+    catalog, database = environment.catalog(), session.database
+    try:
+        if is_prepared:
+            plan: Plan = environment.plans.plan_prepared(text, catalog, database, session.settings, codes)
+        else:
+            plan, _ = environment.plans.plan_text(sql, catalog, database, session.settings)
+        check_plan(session, plan, sql)
+    except MillraceError:
+        return None
+    write = environment.database.point_write(plan, session.modes)
+    return None if write is None else WriteShortcut(write, plan)
