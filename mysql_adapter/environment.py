@@ -6,7 +6,6 @@ the error is believed: another adapter may have made the name.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import secrets
 import time
@@ -14,17 +13,16 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
-from backend.execution.transaction import SchemaChanged
+from backend.execution.catalog_retry import with_fresh_catalog
 from backend.session_services import LocalServices, Services
 from backend.tls import Certificate
 from controller.accounts import Account, find_account
 from controller.catalog import Catalog, View
 from controller.privileges import sees_database
 from controller.sql.planner import PlanCache
-from dataflow.errors import Condition, InvalidStatement, MillraceError
+from dataflow.errors import MillraceError
 from dataflow.schema import Table
 from dataflow.types import Row, Value
 from mysql_adapter.admission import Admission
@@ -44,22 +42,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-PATIENCE_S = 10.0
-"""How long a statement is planned again while definitions change under it."""
-PAUSE_S_MAX = 0.1
-STALE = frozenset(
-    {
-        Condition.UNKNOWN_TABLE,
-        Condition.UNKNOWN_COLUMN,
-        Condition.UNKNOWN_DATABASE,
-        Condition.VIEW_INVALID,
-        Condition.TABLE_DEFINITION_CHANGED,
-        Condition.ACCESS_DENIED_DB,
-        Condition.TABLE_ACCESS_DENIED,
-        Condition.SPECIFIC_ACCESS_DENIED,
-    }
-)
-"""Errors that an outdated catalog may be the reason of."""
 
 
 class Environment:
@@ -147,28 +129,13 @@ class Environment:
         return await rows_of(session, table)
 
     async def with_catalog(self, use: Callable[[Catalog], T]) -> T:
-        """`use` the catalog, and once more a fresh one if a name was missing."""
-        try:
+        """`use` the catalog, and again a newer one if a name was missing."""
+
+        async def used() -> T:
             return use(self.catalog())
-        except InvalidStatement as error:
-            if error.condition not in STALE:
-                raise
-        await self.database.refresh_catalog()
-        return use(self.catalog())
+
+        return await with_fresh_catalog(self.database, used)
 
     async def attempt(self, run: Callable[[Catalog], Awaitable[T]]) -> T:
         """`run` with the catalog, and again while it turns out to be out of date."""
-        give_up = time.monotonic() + PATIENCE_S
-        for number in count():
-            before = self.database.catalog
-            try:
-                return await run(self.catalog())
-            except (InvalidStatement, SchemaChanged) as error:
-                if error.condition not in STALE or time.monotonic() > give_up:
-                    raise
-                await self.database.refresh_catalog()
-                if self.database.catalog is before:
-                    if not isinstance(error, SchemaChanged):
-                        raise
-                    await asyncio.sleep(min(0.001 * 2**number, PAUSE_S_MAX))  # a worker has not heard of it yet
-        raise SchemaChanged
+        return await with_fresh_catalog(self.database, lambda: run(self.catalog()))

@@ -17,6 +17,10 @@ settings.register_profile("millrace", deadline=None, print_blob=True)
 settings.load_profile("millrace")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rewrite", action="store_true", help="write files of expected texts anew")
+
+
 @pytest.fixture(autouse=True)
 def views_follow(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     """Views that could not follow an epoch start anew and are right again, so only the log tells."""

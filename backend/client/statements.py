@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import count
 from typing import Any, TypeVar
 
 from backend.client.values import Rows, column_sample, column_values, row_converter, to_value, type_code
+from backend.execution.catalog_retry import with_fresh_catalog
 from backend.execution.column_values import Array, ColumnValues
 from backend.execution.database import Database
 from backend.execution.outcome import Done, Outcome, ResultSet
-from backend.execution.transaction import SchemaChanged, State, Transaction
+from backend.execution.transaction import State, Transaction
 from controller.catalog import Catalog
 from controller.privileges import Session, check_definition, check_plan, check_text
 from controller.sql.cursor import Cursor
@@ -29,18 +28,6 @@ from dataflow.types import Row, Value
 
 T = TypeVar("T")
 
-PATIENCE_S = 10.0
-"""How long a statement is planned again while definitions change under it."""
-PAUSE_S_MAX = 0.1
-STALE = frozenset(
-    {
-        Condition.UNKNOWN_TABLE,
-        Condition.UNKNOWN_COLUMN,
-        Condition.UNKNOWN_DATABASE,
-        Condition.TABLE_DEFINITION_CHANGED,
-    }
-)
-"""Errors that an outdated catalog may be the reason of."""
 CONNECTIONS_ONLY = frozenset(
     {
         "ANALYZE", "BEGIN", "CALL", "CHECK", "COMMIT", "DESC", "DESCRIBE", "DO", "EXECUTE", "EXPLAIN", "FLUSH", "GRANT", "KILL",
@@ -161,21 +148,7 @@ class Statements:
 
     async def with_catalog(self, use: Callable[[Catalog], Awaitable[T]]) -> T:
         """`use` the catalog, and again while it turns out to be out of date."""
-        database = self.database
-        give_up = time.monotonic() + PATIENCE_S
-        for number in count():
-            before = database.catalog
-            try:
-                return await use(before)
-            except (InvalidStatement, SchemaChanged) as error:
-                if error.condition not in STALE or time.monotonic() > give_up:
-                    raise
-                await database.refresh_catalog()
-                if database.catalog is before:
-                    if not isinstance(error, SchemaChanged):
-                        raise
-                    await asyncio.sleep(min(0.001 * 2**number, PAUSE_S_MAX))  # a worker has not heard of it yet
-        raise SchemaChanged
+        return await with_fresh_catalog(self.database, lambda: use(self.database.catalog))
 
     async def _execute(self, plan: Plan, values: Sequence[Value], transaction: Transaction | None) -> Outcome:
         if transaction is not None and transaction.state is not State.OPEN:

@@ -7,7 +7,7 @@ found. The reverse is not promised: whoever reads the rows evaluates the whole W
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -71,12 +71,53 @@ class Bound:
         return index.unique and all(len(values) == len(index.parts) for values in self.alternatives)
 
 
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An index that may be read: its leading columns that are fixed, and the one after them, if it has one."""
+
+    index: Index
+    fixed: tuple[int, ...]
+    following: int | None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the columns fix whole keys of an index without duplicates."""
+        return self.index.unique and len(self.fixed) == len(self.index.parts)
+
+
+def candidates(table: Table, columns: Container[int]) -> Iterator[Candidate]:
+    """The indexes of a table, where `columns` of it are fixed. A part that is a prefix of a text finds nothing."""
+    places = {column.id: place for place, column in enumerate(table.columns)}
+    for index in (table.primary_key, *table.indexes):
+        if index.building or index.kind not in ("BTREE", "HASH"):
+            continue
+        fixed: list[int] = []
+        following = None
+        for part in index.parts:
+            if part.prefix is not None:
+                break
+            if places[part.column_id] not in columns:
+                following = places[part.column_id]
+                break
+            fixed.append(places[part.column_id])
+        yield Candidate(index, tuple(fixed), following)
+
+
+def best_index(table: Table, columns: Container[int]) -> Candidate | None:
+    """The index of which the columns fix the most; None if they fix none."""
+    best, best_score = None, 0
+    for each in candidates(table, columns):
+        score = 1000 if each.is_whole else len(each.fixed)
+        if score > best_score:
+            best, best_score = each, score
+    return best
+
+
 def choose(table: Table, where: Expression | None) -> Path:
     """The most selective path by the number of parts it fixes; the primary key wins ties."""
     best, best_score = Path(table.primary_key), (0, 0)
     if where is None:
         return best
-    positions = {column.id: position for position, column in enumerate(table.columns)}
     equalities: dict[int, Term] = {}
     comparisons: dict[int, list[Term]] = {}
     for term in terms(where):
@@ -86,23 +127,12 @@ def choose(table: Table, where: Expression | None) -> Path:
                 equalities[term.column] = term
         else:
             comparisons.setdefault(term.column, []).append(term)
-    for index in (table.primary_key, *table.indexes):
-        if index.building or index.kind not in ("BTREE", "HASH"):
-            continue
-        fixed: list[Term] = []
-        compared: list[Term] = []
-        for part in index.parts:
-            position = positions[part.column_id]
-            if part.prefix is not None:
-                break
-            if position not in equalities:
-                compared = comparisons.get(position, [])
-                break
-            fixed.append(equalities[position])
-        complete = index.unique and len(fixed) == len(index.parts)
-        score = (1000 if complete else 2 * len(fixed), 1 if compared else 0)
+    for each in candidates(table, equalities):
+        fixed = tuple([equalities[column] for column in each.fixed])
+        compared = () if each.following is None else tuple(comparisons.get(each.following, ()))
+        score = (1000 if each.is_whole else 2 * len(fixed), 1 if compared else 0)
         if score > best_score:
-            best, best_score = Path(index, tuple(fixed), tuple(compared)), score
+            best, best_score = Path(each.index, fixed, compared), score
     return best
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from backend.execution.access import Bound, Path, choose
+from backend.execution.access import Bound, Path, best_index, choose
 from backend.execution.lookup_value import UNUSABLE, lookup_value
 from backend.execution.pace import breathe, parts
 from backend.execution.reader import Conditions, Keys, Run, fulfilling, having_keys, predicate_of
@@ -13,7 +13,7 @@ from backend.execution.rows import Rows
 from dataflow.expression import Column
 from dataflow.functions import call
 from dataflow.node import Columns
-from dataflow.schema import Index, Table
+from dataflow.schema import Table
 from dataflow.source import key_function
 from dataflow.types import Row, SqlType, Value
 
@@ -35,9 +35,9 @@ class TableReader:
         self._key_of = key_function(columns, types) if columns else None
         where = None if not conditions else conditions[0] if len(conditions) == 1 else call("and", *conditions)
         self._path = choose(table, where)
-        self._index, parts = best_index(table, columns)
-        if self._path.is_complete:
-            self._index = None
+        best = best_index(table, columns)
+        parts = () if best is None else best.fixed
+        self._index = None if best is None or self._path.is_complete else best.index
         self._places = tuple(columns.index(each) for each in parts)
         self._lookups = [lookup_value(Column(0, types[each]), Column(0, types[each]), equality=True) for each in parts]
 
@@ -100,34 +100,15 @@ class MemoryReader:
         return fulfilling(rows, self._predicate, run.parameters)
 
 
-def best_index(table: Table, columns: Columns) -> tuple[Index | None, Columns]:
-    """The index of which the columns fix the most, and the columns that are its leading parts."""
-    places = {column.id: place for place, column in enumerate(table.columns)}
-    best: tuple[int, Index | None, Columns] = (0, None, ())
-    for index in (table.primary_key, *table.indexes):
-        if index.building or index.kind not in ("BTREE", "HASH"):
-            continue
-        fixed: list[int] = []
-        for part in index.parts:
-            if part.prefix is not None or places[part.column_id] not in columns:
-                break
-            fixed.append(places[part.column_id])
-        complete = index.unique and len(fixed) == len(index.parts) and bool(fixed)
-        score = 1000 if complete else len(fixed)
-        if score > best[0]:
-            best = (score, index, tuple(fixed))
-    return best[1], best[2]
-
-
 def table_rank(table: Table, columns: Columns, conditions: Conditions) -> int:
     """How much of the table is read by these keys and conditions; less is better."""
     where = None if not conditions else conditions[0] if len(conditions) == 1 else call("and", *conditions)
     path = choose(table, where)
     if path.is_complete:
         return 0
-    index, fixed = best_index(table, columns)
-    if index is not None:
-        return 0 if index.unique and len(fixed) == len(index.parts) else 1
+    best = best_index(table, columns)
+    if best is not None:
+        return 0 if best.is_whole else 1
     if path.equalities:
         return 2
     if path.comparisons:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from backend.execution.access import choose
+from backend.execution.access import best_index, choose
 from backend.execution.decision import CHANGE_PASSES, PART_PASSES, decide
 from backend.execution.decision.maintained import obstacle
 from backend.execution.query import CompiledQuery
@@ -338,16 +338,9 @@ def _use(base: Base, columns: frozenset[int], tables: Mapping[int, Table], extra
     table = tables.get(base.table)
     if table is None:
         return TableUse(base.name or str(base.table), "ALL", extra=extra)
-    ids = {table.columns[column].id for column in columns if column < len(table.columns)}
-    for index in (table.primary_key, *table.indexes):
-        covered = 0
-        for part in index.parts:
-            if part.column_id not in ids:
-                break
-            covered += 1
-        if covered:
-            access = "eq_ref" if index.unique and covered == len(index.parts) else "ref"
-            return TableUse(table.name, access, _name(table, index), "func", extra)
+    best = best_index(table, columns)
+    if best is not None:
+        return TableUse(table.name, "eq_ref" if best.is_whole else "ref", _name(table, best.index), "func", extra)
     return TableUse(table.name, "ALL", extra=extra)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from backend.execution.access import candidates
 from backend.execution.decision.decision import Decision
 from backend.execution.decision.maintained import obstacle
 from controller.sql.plan import Key, OrderItem, Query
@@ -22,14 +23,13 @@ def point(query: Query, one: Query | None) -> Decision | None:
     if one is None or one.table is None:
         return None
     table = one.table
-    positions = {column.id: position for position, column in enumerate(table.columns)}
     found = [each for each in map(key_equality, conjuncts(one.filter)) if each is not None]
     compared = {column.index for column, _ in found}
-    for index in (table.primary_key, *table.indexes):
-        columns = {positions[part.column_id] for part in index.parts}
-        if columns <= compared and _is_key(index):
+    for each in candidates(table, compared):
+        if each.is_whole:
+            columns = set(each.fixed)
             is_ordered = any(column.index in columns and len(values) > 1 for column, values in found)
-            wanted = keyed(one, columns, in_order(table, index) if is_ordered else ())
+            wanted = keyed(one, columns, in_order(table, each.index) if is_ordered else ())
             return None if obstacle(wanted) else Decision("point", wanted, one)
     return None
 
@@ -52,8 +52,3 @@ def in_order(table: Table, index: Index) -> tuple[OrderItem, ...]:
     positions = {column.id: position for position, column in enumerate(table.columns)}
     parts = [(positions[part.column_id], part.descending) for part in index.parts if part.column_id in positions]
     return tuple([OrderItem(Column(place, table.columns[place].type), descending) for place, descending in parts])
-
-
-def _is_key(index: Index) -> bool:
-    plain = all(part.prefix is None for part in index.parts)
-    return index.unique and plain and not index.building and index.kind in ("BTREE", "HASH")
