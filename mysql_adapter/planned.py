@@ -121,7 +121,7 @@ async def _execute_plan(session: Session, plan: Plan, values: Sequence[Value], s
     memory = {each.id: await environment.virtual_rows(session, each) for each in tables if each.id < 0}
     transaction = session.statement_transaction() if len(memory) < len(tables) else None
     if not isinstance(plan.statement, Query):
-        session.check_writable()
+        session.check_writable(tuple(each.id for each in tables))
     variables = [value for value in list[object](facts) if isinstance(value, UserVariables)]
     for first in plan.first:
         await database.execute(replace(plan, statement=first), values, None, session.modes)

@@ -22,7 +22,7 @@ from controller.privileges import check_sees_database
 from controller.roles import with_roles
 from controller.sql.lexer import leading_words
 from controller.sql.plan import OutputColumn
-from controller.sql.temporary import with_temporary
+from controller.sql.temporary import temporary_tables, with_temporary
 from dataflow import types
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.functions.waiting import WaitingCalls
@@ -250,7 +250,10 @@ class Session:
         is_temporary = "TEMPORARY" in [word.upper() for word in leading_words(sql, 2)]
         if not is_temporary:
             await self.commit()
-        elif not self._owner:
+        if self.transaction is None:
+            self._take_characteristics()
+        self.check_writable()
+        if is_temporary and not self._owner:
             self._owner = f"{self.environment.process}-{self.connection.id}"
             self.settings_changed()
         try:
@@ -320,8 +323,9 @@ class Session:
         self._read_only = bool(read_only)
         return isolation in ("REPEATABLE-READ", "SERIALIZABLE")
 
-    def check_writable(self) -> None:
-        if self._read_only:
+    def check_writable(self, tables: tuple[int, ...] = ()) -> None:
+        """Whether the transaction may change tables of these ids: a READ ONLY one may change the session's temporary tables."""
+        if self._read_only and not (tables and self._owner and set(tables) <= temporary_tables(self.catalog, self._owner).keys()):
             raise InvalidStatement(Condition.READ_ONLY_TRANSACTION)
 
     async def begin(self, read_only: bool | None = None, snapshot: bool = False) -> None:

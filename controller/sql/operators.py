@@ -55,3 +55,11 @@ AGGREGATES = frozenset(
     """count sum avg min max group_concat bit_and bit_or bit_xor std stddev stddev_pop stddev_samp variance var_pop
     var_samp json_arrayagg json_objectagg any_value""".split()  # noqa: SIM905
 )
+
+
+def is_condition(node: Any) -> bool:
+    """Whether a clause of its statement keeps a row or not by `node`, itself or in AND and OR."""
+    parent = node.parent
+    while isinstance(parent, exp.And | exp.Or | exp.Paren):
+        parent = parent.parent
+    return isinstance(parent, exp.Where | exp.Join)

@@ -40,6 +40,9 @@ __all__ = ["Parameters", "Translator"]
 
 _SUBQUERIES = (exp.Query, exp.Exists, exp.Any, exp.All)
 
+_ZERO_IS_NULL = frozenset({TypeKind.DATE, TypeKind.DATETIME})
+"""The condition IS NULL on a column of such a type that cannot be NULL finds '0000-00-00', in MySQL for the sake of ODBC."""
+
 
 class Translator:
     """Translates expressions of one clause. `values` gives VALUES(column) of ON DUPLICATE KEY UPDATE."""
@@ -241,7 +244,17 @@ class Translator:
             name = "unknown"
         else:
             raise syntax_error(test.sql("mysql"), 0)
-        return call(f"is not {name}" if negated else f"is {name}", value)
+        found = call(f"is not {name}" if negated else f"is {name}", value)
+        if name == "null" and not negated and value.type.kind in _ZERO_IS_NULL and operators.is_condition(node) and self._never_null(node.this):
+            return call("or", found, call("=", value, Literal(0, BIGINT)))
+        return found
+
+    def _never_null(self, node: Any) -> bool:
+        """Whether it is a column of a table that was declared NOT NULL."""
+        try:
+            return isinstance(node, exp.Column) and not self.stored_column(node).nullable
+        except InvalidStatement:
+            return False
 
     def visit_collate(self, node: Any, hint: SqlType | None) -> Expression:
         name = canonical(node.expression.name)

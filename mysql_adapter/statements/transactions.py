@@ -22,10 +22,9 @@ async def begin(session: Session, cursor: TokenCursor) -> Done:
         if not cursor.accept("TRANSACTION"):
             raise Unsupported("START " + cursor.rest().split(" ")[0].upper()) if not cursor.at_end else cursor.error()
         while not cursor.at_end:
-            if cursor.accept("READ", "ONLY"):
-                read_only = True
-            elif cursor.accept("READ", "WRITE"):
-                read_only = False
+            if read_only is None and (cursor.at("READ", "ONLY") or cursor.at("READ", "WRITE")):
+                cursor.next()
+                read_only = cursor.next().upper == "ONLY"
             elif cursor.accept("WITH", "CONSISTENT", "SNAPSHOT"):
                 snapshot = True
             else:
