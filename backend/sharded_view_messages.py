@@ -1,8 +1,8 @@
 """What is said about views whose keys live on several shards, and how bundles travel.
 
 A bundle between two shards goes through shard 0, which passes it on unread, so that its order
-with what the coordinator says is the same for all. Rows inside are tuples again when they
-arrive; DECIMALs, and integers of more than 64 bits, are marked as what they are.
+with what the coordinator says is the same for all. Prefixes are flat tuples, and tuples again when
+they arrive; DECIMALs, and integers of more than 64 bits, are marked as what they are.
 """
 
 from __future__ import annotations
@@ -67,23 +67,26 @@ class RemoveView:
 
 
 def encode_bundle(bundle: Bundle) -> bytes:
+    rows = [(name, prefixes if is_plain else _marked(prefixes)) for name, prefixes, is_plain in bundle.rows]
     fields = (
-        bundle.generation, bundle.epoch, bundle.round, bundle.sender, [_marked(item) for item in bundle.items],
-        bundle.busy, bundle.level, bundle.tables, bundle.asks, bundle.evicts,
+        bundle.generation, bundle.epoch, bundle.round, bundle.sender, rows, _marked(bundle.evictions),
+        bundle.busy, bundle.level, bundle.working, bundle.tables, bundle.asks, bundle.evicts,
     )  # fmt: skip
-    return _encode(fields)
+    try:
+        return _encode(fields)
+    except OverflowError:
+        return _encode(tuple(map(_marked, fields)))
 
 
 def decode_bundle(payload: bytes) -> Bundle:
-    generation, epoch, round_, sender, items, busy, level, tables, asks, evicts = _decode(payload)
-    return Bundle(
-        generation, epoch, round_, sender, tuple(map(_frozen, items)), busy, level, tuple(tables), asks, evicts
-    )
+    generation, epoch, round_, sender, rows, evictions, *others = _decode(payload)
+    received = tuple([(name, prefixes, True) for name, prefixes in rows])
+    return Bundle(generation, epoch, round_, sender, received, _frozen(evictions), *others)
 
 
 def _marked(value: Any) -> Any:
     kind = type(value)
-    if kind is tuple:
+    if kind is tuple or kind is list:
         return tuple(map(_marked, value))
     if kind is Decimal:
         return msgspec.msgpack.Ext(DECIMAL, str(value).encode())
@@ -101,5 +104,9 @@ def _unmarked(code: int, data: memoryview) -> Any:
     return Decimal(text) if code == DECIMAL else int(text)
 
 
+_Fields = tuple[
+    int, int, int, int, list[tuple[str, list[tuple[Any, ...]]]], Any,
+    bool, int | None, bool, tuple[int, ...], tuple[bytes | int, ...], bool,
+]  # fmt: skip
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(ext_hook=_unmarked).decode
+_decode = msgspec.msgpack.Decoder(_Fields, ext_hook=_unmarked).decode

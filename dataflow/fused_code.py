@@ -75,14 +75,32 @@ def _finds_one_row(consumer: Operator, number: int) -> bool:
     return all(each is not None and each.kind in (Kind.UNIQUE, Kind.STATE) for each in readers)
 
 
+def amends_in_place(operator: Operator) -> bool:
+    """Whether all that a changed group does is to change a row of one arrangement by the group."""
+    if not can_fuse(operator) or not isinstance(operator.consumers[0][0].node, LeftJoin):
+        return False
+    consumer = operator.consumers[0][0]
+    node = consumer.node
+    assert isinstance(node, LeftJoin)
+    left = MatchWriter(Source("", ""), consumer).reader(0)
+    fixed = _from_left(node)
+    store = _only_store(Output(Source("", ""), consumer), fixed)
+    return bool(left.columns) and store is not None and _is_beside(node, left, store, fixed)
+
+
 def fused_update(operator: Operator) -> Function:
     """delta of the aggregate's input → delta of its consumer."""
-    node, state = operator.node, operator.state
+    assert isinstance(operator.node, Aggregate)
+    code = Source(f"group_{operator.number}_into_{operator.consumers[0][0].number}", "delta")
+    write_fused(GroupWriter(code, operator.node), operator, Output(code, operator.consumers[0][0]))
+    return code.build()
+
+
+def write_fused(group: GroupWriter, operator: Operator, output: Output) -> None:
+    """The code that takes `delta` into the groups, and what changes by it through the consumer."""
+    code, state = group.code, operator.state
     consumer, number = operator.consumers[0]
-    assert isinstance(node, Aggregate) and state is not None
-    code = Source(f"group_{operator.number}_into_{consumer.number}", "delta")
-    group = GroupWriter(code, node)
-    output = Output(code, consumer)
+    assert state is not None
     output.begin()
     top = code.depth
     size = CHUNK_ROWS
@@ -91,7 +109,7 @@ def fused_update(operator: Operator) -> Function:
         size = CHEAP_CHUNK_ROWS
         code.open(f"if len(delta) < {MERGED_MIN}:")
         inner = code.depth
-        code.open("for row, w in delta:")
+        code.open(f"for {group.change} in delta:")
         find_state(code, group, state)
         group.absorb("w")
         _change(code, group, operator, output, is_changed=group.counts_rows)
@@ -100,7 +118,7 @@ def fused_update(operator: Operator) -> Function:
         code.close(top)
     if group.is_count:
         code.line("counts = {}")
-        with code.block("for row, w in delta:"):
+        with code.block(f"for {group.change} in delta:"):
             code.line(f"g = {group.group_key()}")
             code.line("counts[g] = counts.get(g, 0) + w")
         code.open("for g, w in counts.items():")
@@ -116,7 +134,6 @@ def fused_update(operator: Operator) -> Function:
     _change(code, group, operator, output, is_changed=group.is_count and group.counts_rows)
     code.close(top)
     output.end()
-    return code.build()
 
 
 def _change(code: Source, group: GroupWriter, operator: Operator, output: Output, is_changed: bool) -> None:
@@ -147,7 +164,7 @@ def _through_left_join(code: Source, consumer: Operator, node: LeftJoin, output:
         code.line("r1 = new or old")
         key = writer.key(left, "r1", writer.right_of, writer.right_types)
     not_null(code, key, len(left.columns))
-    fixed = {c for c in range(len(node.types)) if _comes_from(node, c, range(len(node.left.types)))}
+    fixed = _from_left(node)
     store = _only_store(output, fixed)
     if store is not None and key == "g" and _is_beside(node, left, store, fixed):
         _amend(code, store, node, writer, fixed)
@@ -169,6 +186,11 @@ def _through_left_join(code: Source, consumer: Operator, node: LeftJoin, output:
         weight,
         optional=False,
     )
+
+
+def _from_left(node: LeftJoin) -> set[int]:
+    """The output columns that copy one of the left input."""
+    return {c for c in range(len(node.types)) if _comes_from(node, c, range(len(node.left.types)))}
 
 
 def _is_beside(node: LeftJoin, left: Arrangement, store: Arrangement, fixed: set[int]) -> bool:

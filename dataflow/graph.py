@@ -25,7 +25,7 @@ from dataflow.placement import NO_KEY, Placement
 from dataflow.source import Function, Key, Source, key_function
 from dataflow.topk_code import topk_loader, topk_update
 from dataflow.types import Row
-from dataflow.upquery import BaseSource, Upqueries, fill_sources
+from dataflow.upquery import BaseSource, Upqueries, needed_stores
 
 
 class Graph:
@@ -56,7 +56,6 @@ class Graph:
         inputs = tuple(self.build(each) for each in placement.inputs)
         operator = Operator(self._count, placement, inputs)
         self._count += 1
-        operator.distributed = self.distributed
         self.operators[placement] = operator
         if isinstance(operator.node, Base):
             table = operator.node.table
@@ -204,20 +203,24 @@ class Graph:
         state.compute = compute
 
     def _distribute(self, owner: Operator, arrangement: Arrangement) -> None:
-        """Note what has to be loaded, or hold what fills of the arrangement start from."""
+        """Note what has to be loaded, or hold what fills of the arrangement cannot do without."""
         if arrangement.full:
             self.unloaded.append((owner, arrangement))
             return
-        for number, columns in fill_sources(owner, arrangement):
-            self.acquire(owner, owner.inputs[number], columns)
+        for user, source, columns in list(needed_stores(owner, arrangement)):
+            self.acquire(user, source, columns)
 
     def bag_reader(self, operator: Operator, columns: Columns) -> BagReader:
         """A function that gives the operator's rows with a key in `columns`, as of now."""
         return self._upqueries.bag_reader(operator, columns)
 
+    def base_rows(self, node: Base, columns: Columns, keys: Sequence[Key]) -> dict[Key, Iterable[Row]]:
+        """The rows of each key of a base table, changes that are pending included."""
+        return self._upqueries.base_rows(node, columns, keys)
+
     def prefetch(self, node: Base, columns: Columns, keys: Sequence[Key]) -> None:
         """Read the rows of these keys of a base table, for fills that begin with them."""
-        self.prefetched.setdefault((node.table, columns), {}).update(self._upqueries.base_rows(node, columns, keys))
+        self.prefetched.setdefault((node.table, columns), {}).update(self.base_rows(node, columns, keys))
 
     def forget_prefetched(self) -> None:
         for rows in self.prefetched.values():

@@ -8,13 +8,13 @@ changed group retracts its old output row and emits its new one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from dataflow.accumulator import Accumulator, OrderedBag, accumulator
 from dataflow.arrangement import Arrangement, Kind
-from dataflow.expression import Column
+from dataflow.expression import Column, columns_of
 from dataflow.lookup_code import Output, input_columns
-from dataflow.node import Aggregate, AggregateFunction
+from dataflow.node import Aggregate, AggregateFunction, Columns, expressions_of
 from dataflow.operator import Operator
 from dataflow.source import Function, Key, Source, text_key
 
@@ -24,9 +24,14 @@ States = dict[Key, list[Any]]
 class GroupWriter:
     """The parts of a group's code: its key, its slots, absorbing a row, the output row."""
 
-    def __init__(self, code: Source, node: Aggregate) -> None:
+    def __init__(self, code: Source, node: Aggregate, flat: Columns | None = None) -> None:
+        """The rows of a delta are pairs of row and weight; with `flat`, these columns and the weight."""
         self.code, self.node = code, node
         self.columns = input_columns(["row"], [len(node.input.types)])
+        self.change = "row, w"
+        if flat is not None:
+            self.columns = {column: f"v{column}" for column in flat}
+            self.change = ", ".join([*self.columns.values(), "w"]) if flat else "w,"
         shown = [c for c in node.group if text_key(node.input.types[c]) is not None]
         representatives = tuple(
             AggregateFunction("any_value", (Column(c, node.input.types[c]),), node.input.types[c]) for c in shown
@@ -57,7 +62,8 @@ class GroupWriter:
         return any(each.function == "count_star" for each in self.node.functions)
 
     def group_key(self) -> str:
-        return self.code.row_key("row", self.node.group, self.node.input.types)
+        group = self.node.group
+        return self.code.key([self.columns[c] for c in group], [self.node.input.types[c] for c in group])
 
     def absorb(self, weight: str) -> None:
         """Take `row` into the state `s`."""
@@ -110,13 +116,32 @@ def fresh_state(operator: Operator) -> Callable[[], list[Any]]:
     return code.build()
 
 
+def columns_used(node: Aggregate) -> Columns:
+    """The columns of its input that an aggregate looks at."""
+    return tuple(sorted({*node.group, *(column for each in expressions_of(node) for column in columns_of(each))}))
+
+
 def group_update(operator: Operator, state: Arrangement) -> Function:
     """delta of the input → delta of the aggregate."""
-    node = operator.node
-    assert isinstance(node, Aggregate)
+    assert isinstance(operator.node, Aggregate)
     code = Source(f"group_{operator.number}", "delta")
-    writer = GroupWriter(code, node)
-    output = Output(code, operator)
+    write_update(GroupWriter(code, operator.node), state, Output(code, operator))
+    return code.build()
+
+
+class RowOutput(Protocol):
+    """Where the rows that an operator gives out go."""
+
+    def begin(self) -> None: ...
+
+    def row(self, row: str, weight: str) -> None: ...
+
+    def end(self) -> None: ...
+
+
+def write_update(writer: GroupWriter, state: Arrangement, output: RowOutput) -> None:
+    """The code that takes `delta` into the state, and what changes by it out."""
+    code, node = writer.code, writer.node
     index = code.constant(state.index)
     parts = state.kind is Kind.PARTS
     held = "p" if parts else "g"
@@ -140,7 +165,6 @@ def group_update(operator: Operator, state: Arrangement) -> Function:
         output.row("new", "1")
     code.close(top)
     output.end()
-    return code.build()
 
 
 def absorb_delta(code: Source, writer: GroupWriter, state: Arrangement, delta: str = "delta") -> None:
@@ -148,7 +172,7 @@ def absorb_delta(code: Source, writer: GroupWriter, state: Arrangement, delta: s
     parts = state.kind is Kind.PARTS
     code.line("changed = {}")
     top = code.depth
-    code.open(f"for row, w in {delta}:")
+    code.open(f"for {writer.change} in {delta}:")
     find_state(code, writer, state)
     code.line("changed[g] = s" if not parts else "changed[g] = (p, part, s)")
     writer.absorb("w")

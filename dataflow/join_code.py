@@ -96,13 +96,23 @@ def join_stream(operator: Operator, start: int) -> Callable[[Iterable[Change]], 
 class JoinWriter:
     """Writes the stages of a pipeline. `changed` is the input whose delta is being extended."""
 
-    def __init__(self, code: Source, operator: Operator, node: Join, changed: int | None) -> None:
+    def __init__(
+        self, code: Source, operator: Operator, node: Join, changed: int | None, values: Mapping[int, str] | None = None
+    ) -> None:
+        """`values` are the positions that are known by themselves, not as part of a row."""
         self.code = code
         self.operator = operator
         self.node = node
         self.changed = changed
         self.rows = [f"r{number}" for number in range(len(node.inputs))]
-        self.columns: Mapping[int, str] = input_columns(self.rows, [len(each.types) for each in node.inputs])
+        widths = [len(each.types) for each in node.inputs]
+        self.columns: Mapping[int, str] = input_columns(self.rows, widths) | dict(values or {})
+        offset = 0
+        for number, width in enumerate(widths):
+            own = range(offset, offset + width)
+            offset += width
+            if values is not None and all(position in values for position in own):
+                self.rows[number] = f"({', '.join(values[position] for position in own)},)" if width else "()"
 
     def is_old(self, number: int) -> bool:
         return self.changed is not None and reads_before(self.operator, self.changed, number)
@@ -119,16 +129,23 @@ class JoinWriter:
         assert found is not None, f"{self.operator.label} looks up an arrangement it does not hold"
         return found
 
-    def fetch(self, stage: Stage) -> str:
-        """Look the stage's key up; opens a block that is left out for keys with NULL."""
-        arrangement = self.arrangement(stage)
+    def key_positions(self, stage: Stage) -> Columns:
+        """The positions that the key of the stage's lookup is made of."""
         given = dict(zip(stage.columns, stage.sources, strict=True))
-        positions = [given[column] for column in arrangement.columns]
+        return tuple(given[column] for column in self.arrangement(stage).columns)
+
+    def key(self, stage: Stage) -> str:
+        """A variable with the stage's key; opens a block that is left out for keys with NULL."""
+        positions = self.key_positions(stage)
         key = self.code.fresh("k")
         source = self.code.key([self.columns[p] for p in positions], [self.node.input_types[p] for p in positions])
         self.code.line(f"{key} = {source}")
         not_null(self.code, key, len(positions))
-        return fetch(self.code, arrangement, key, self.is_old(stage.number))
+        return key
+
+    def fetch(self, stage: Stage) -> str:
+        """Look the stage's key up; opens a block that is left out for keys with NULL."""
+        return fetch(self.code, self.arrangement(stage), self.key(stage), self.is_old(stage.number))
 
     def open_rows(self, stage: Stage, found: str) -> str:
         arrangement = self.arrangement(stage)

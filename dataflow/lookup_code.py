@@ -20,31 +20,22 @@ def not_null(code: Source, key: str, width: int) -> None:
         code.open(f"if None not in {key}:")
 
 
-def fetch(code: Source, arrangement: Arrangement, key: str, old: bool = False) -> str:
-    """A variable with what the arrangement has for `key`, computed if it is a hole.
+def fetch(code: Source, arrangement: Arrangement, key: str, old: bool = False, missing: Sequence[str] = ()) -> str:
+    """A variable with what the arrangement has for `key`; what is done about a hole are the lines `missing`, or it is computed.
 
     With `old` it is the state before the running step, as a bag except for UNIQUE kinds.
     """
-    found = code.fresh("f")
-    index, fill = code.constant(arrangement.index), code.constant(arrangement.fill)
-
-    def current() -> None:
-        code.line(f"{found} = {index}.get({key})")
-        if not arrangement.full:
-            with code.block(f"if {found} is None:"):
-                code.line(f"{found} = {fill}({key})")
-
-    if not old:
-        current()
-        return found
-    # What was before the step, if it changed the key, is known only after a hole is filled.
-    before = code.constant(arrangement.before)
     now = code.fresh("f")
-    code.line(f"{now} = {index}.get({key})")
+    code.line(f"{now} = {code.constant(arrangement.index)}.get({key})")
     if not arrangement.full:
         with code.block(f"if {now} is None:"):
-            code.line(f"{now} = {fill}({key})")
-    code.line(f"{found} = {before}.get({key})")
+            for line in missing or [f"{now} = {code.constant(arrangement.fill)}({key})"]:
+                code.line(line)
+    if not old:
+        return now
+    # What was before the step, if it changed the key, is known only after a hole is filled.
+    found = code.fresh("f")
+    code.line(f"{found} = {code.constant(arrangement.before)}.get({key})")
     with code.block(f"if {found} is None:"):
         is_state = arrangement.kind in (Kind.STATE, Kind.PARTS, Kind.WINDOWS)
         bag = f"({now} if {now} is None else {code.constant(arrangement.bag)}({now}))"
@@ -147,8 +138,8 @@ class Output:
     def __init__(self, code: Source, operator: Operator) -> None:
         self.code = code
         self.operator = operator
-        self.passes_on = bool(operator.consumers) or operator.distributed
-        self.stores = [] if operator.distributed else list(operator.stores.values())
+        self.passes_on = bool(operator.consumers)
+        self.stores = list(operator.stores.values())
 
     def begin(self) -> None:
         if self.passes_on:

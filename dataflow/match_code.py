@@ -7,7 +7,7 @@ were any before. What is retracted goes out first, so each key's output is a val
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dataflow.arrangement import Arrangement
 from dataflow.delta import Change
@@ -28,6 +28,11 @@ from dataflow.node import Columns, LeftJoin, SemiJoin, source_column
 from dataflow.operator import BagReader, Operator
 from dataflow.pipeline import lookups_of
 from dataflow.source import Function, Source
+
+Emit = Callable[[str, str], None]
+"""What is done with each row that goes out: called with the sources of row and weight."""
+Missing = Callable[[str], Sequence[str]]
+"""The lines for a hole at a key, none where it is to be computed."""
 
 
 def match_update(operator: Operator, number: int) -> Function:
@@ -127,15 +132,14 @@ class MatchWriter:
     def nulls(self) -> str:
         return self.code.constant((None,) * len(self.right_types))
 
-    def left_row(self, weight: str, emit: object, old: bool) -> None:
+    def left_row(self, weight: str, emit: Emit, old: bool, missing: Missing = lambda key: ()) -> None:
         """Everything that the row `r0` of the left input leads to."""
-        assert callable(emit)
         code, right = self.code, self.reader(1)
         top = code.depth
         code.line("matched = False")
         key = self.key(right, "r0", self.left_of, self.left_types)
         not_null(code, key, len(right.columns))
-        found = fetch(code, right, key, old)
+        found = fetch(code, right, key, old, missing(key))
         times_found = each_row(code, right, found, "r1", old)
         looked_up = frozenset((self.left_of[column], column) for column in right.columns)
         for condition in self.conditions(looked_up):
@@ -157,54 +161,72 @@ class MatchWriter:
 
     def right_delta(self, output: Output) -> None:
         """For each key that changed on the right, and each left row of that key."""
-        code, left, right = self.code, self.reader(0), self.reader(1)
-        pairs = sorted(self.right_of.items())
+        code = self.code
+        top = code.depth
+        self.group_changes()
+        code.open("for changes in groups.values():")
+        left_weight = self.left_rows()
+        self.transition(left_weight, output.row)
+        code.close(top)
+
+    def group_changes(self) -> None:
+        """`groups`: the changes of the right input in `delta`, by what is equal in a match."""
+        code = self.code
+        columns = tuple(right for _, right in sorted(self.right_of.items()))
         top = code.depth
         code.line("groups = {}")
         code.open("for r1, w in delta:")
-        code.line(f"k = {code.row_key('r1', tuple(r for _, r in pairs), self.right_types)}")
-        not_null(code, "k", len(pairs))
+        code.line(f"k = {code.row_key('r1', columns, self.right_types)}")
+        not_null(code, "k", len(columns))
         code.line("if k in groups: groups[k].append((r1, w))")
         code.line("else: groups[k] = [(r1, w)]")
         code.close(top)
-        code.open("for changes in groups.values():")
+
+    def left_rows(self, missing: Missing = lambda key: ()) -> str:
+        """Open a block for each left row `r0` that `changes` of one key concern, with those that match it as `hits`; its weight."""
+        code, left = self.code, self.reader(0)
         code.line("r1 = changes[0][0]")
         left_key = self.key(left, "r1", self.right_of, self.right_types)
-        found = fetch(code, left, left_key)
+        found = fetch(code, left, left_key, missing=missing(left_key))
         left_weight = each_row(code, left, found, "r0")
         looked_up = frozenset((column, self.right_of[column]) for column in left.columns)
         conditions = " and ".join(f"({each})" for each in self.conditions(looked_up))
         code.line(f"hits = [(r1, w) for r1, w in changes if {conditions}]" if conditions else "hits = changes")
+        return left_weight
+
+    def transition(self, left_weight: str, emit: Emit, missing: Missing = lambda key: ()) -> None:
+        """What `hits` on the right change in the output for the left row `r0`."""
+        code, right = self.code, self.reader(1)
         code.line("net = 0")
         with code.block("for r1, w in hits:"):
             code.line("net += w")
         inner = code.depth
         with code.block("if net:"):
             # By the left row: changes may agree on the columns looked up there and still have other keys.
-            self.count_matches(right, self.key(right, "r0", self.left_of, self.left_types))
+            self.count_matches(right, self.key(right, "r0", self.left_of, self.left_types), missing)
         if isinstance(self.node, LeftJoin):
             code.open("if net and total == net:")
             code.line(f"r1 = {self.nulls()}")
-            output.row(self.output_row(), times("-1", left_weight))
+            emit(self.output_row(), times("-1", left_weight))
             code.close(inner)
             code.open("for r1, w in hits:")
-            output.row(self.output_row(), times("w", left_weight))
+            emit(self.output_row(), times("w", left_weight))
             code.close(inner)
             code.open("if net and not total:")
             code.line(f"r1 = {self.nulls()}")
-            output.row(self.output_row(), left_weight)
+            emit(self.output_row(), left_weight)
         else:
             code.open("if net and (total == net or not total):")
             code.line(f"sign = {'-1 if total else 1' if self.node.negated else '1 if total else -1'}")
-            output.row("r0", times("sign", left_weight))
-        code.close(top)
+            emit("r0", times("sign", left_weight))
+        code.close(inner)
 
-    def count_matches(self, right: Arrangement, key: str) -> None:
+    def count_matches(self, right: Arrangement, key: str, missing: Missing) -> None:
         """`total`: the weight of the right rows that match `r0` after the step."""
         code = self.code
         top = code.depth
         code.line("total = 0")
-        found = fetch(code, right, key)
+        found = fetch(code, right, key, missing=missing(key))
         weight = each_row(code, right, found, "r1")
         looked_up = frozenset((self.left_of[column], column) for column in right.columns)
         for condition in self.conditions(looked_up):

@@ -51,8 +51,6 @@ class Operator:
         self.delta: Delta = []
         self.updates: dict[int, Function] = {}
         self.computers: dict[Columns, BagReader] = {}
-        self.distributed = False
-        """With several shards, arrangements live elsewhere than the rows: updates only pass rows on."""
         self.is_indexed: Callable[[Columns], bool] = lambda columns: True
 
     @property

@@ -1,7 +1,7 @@
 """What workers say to each other, and what is said to a worker, while an epoch is applied.
 
-Items are plain tuples of numbers, keys and rows; operators go by their number, which is the
-same on all shards because all make the same transitions in the same order.
+Legs go by their name and operators by their number, which are the same on all shards
+because all make the same transitions in the same order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from dataflow.node import Columns, Node
 from dataflow.source import Key
 from dataflow.types import Row
 
-Item = tuple[Any, ...]
+Rows = tuple[str, list[tuple[Any, ...]], bool]
+"""The prefixes for a leg, and whether all their values are plain: no DECIMALs."""
+Eviction = tuple[int, tuple[tuple[int, Any], ...]]
+"""An operator, and what is known by column of the rows of it that will not be heard of any more."""
 ViewName = int | bytes
 
 
@@ -77,6 +80,7 @@ class Bundle:
     """Everything a shard has for another one in a round, also if it is nothing.
 
     `busy`: the sender sent something that may cause more. `level`: the lowest level of its pending fills.
+    `working`: the sender has or sent rows of the step under way.
     In round 0, `tables` are those with changes, `asks` the views with upqueries, `evicts` whether keys have to go.
     """
 
@@ -84,9 +88,11 @@ class Bundle:
     epoch: int
     round: int
     sender: int
-    items: tuple[Item, ...]
+    rows: tuple[Rows, ...]
+    evictions: tuple[Eviction, ...]
     busy: bool
     level: int | None
+    working: bool
     tables: tuple[int, ...] = ()
     asks: tuple[ViewName, ...] = ()
     evicts: bool = False

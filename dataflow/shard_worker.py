@@ -4,7 +4,8 @@
 bundle, works on those it got, and goes on. Bundles say whether anyone sent anything, so all
 shards agree without further ado when a phase is over and which comes next:
 
-    for each changed table: its rows, then operators level by level
+    the changes of all tables leave for where they are wanted
+                → table by table, the rounds of its step
                 → transitions → upqueries → evictions → EpochApplied
 
 The commit of an epoch (`dataflow.epochs`) comes before `BeginEpoch`; what is applied here can
@@ -14,10 +15,9 @@ all shards begin anew without state.
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Generator
 
-from dataflow.delta import consolidate, rows_of
-from dataflow.distributed import Evaluator
+from dataflow.delta import ordered, rows_of
 from dataflow.engine import Engine, View
 from dataflow.eviction import Evictor, Pattern
 from dataflow.loading import Budget
@@ -29,8 +29,8 @@ from dataflow.shard_messages import (
     Effect,
     EpochApplied,
     EpochWanted,
+    Eviction,
     EvictKeys,
-    Item,
     LimitMemory,
     MemoryLimited,
     Reset,
@@ -42,13 +42,16 @@ from dataflow.shard_messages import (
     UpqueryRefused,
     ViewName,
 )
-from dataflow.shard_steps import Inbox, Program, Steps
+from dataflow.shard_programs import Programs
+from dataflow.step_plan import StepPlan
 from dataflow.upquery import BaseSource
 
 ROWS_PER_EPOCH_MAX = 200_000
 """What needs more rows of a shard's tables than this at once holds everyone up, and cannot be kept."""
-CONTINUING = frozenset({"lookup", "scan", "evict"})
-"""Items that may cause others; a round without any is the last of its phase."""
+
+Inbox = tuple[bool, int | None, bool]
+"""Of all bundles of a round, whose rows are delivered: busy, level, working."""
+Program = Generator[None, Inbox, None]
 
 
 class ShardWorker:
@@ -59,12 +62,11 @@ class ShardWorker:
 
     def _reset(self) -> None:
         self.engine = Engine(self.source, distributed=True)
-        self.evaluator = Evaluator(self.engine.graph, self.shard, self.shard_count, self._queue)
-        self._steps = Steps(self.evaluator, self._quiet)
+        self.programs = Programs(self.engine.graph, self.shard, self.shard_count)
         self.views: dict[ViewName, View] = {}
         self.epoch = 0
-        self._outbox: dict[int, list[Item]] = {}
-        self._local: deque[Item] = deque()
+        self._leaving: list[Eviction] = []
+        self._step: StepPlan | None = None
         self._program: Program | None = None
         self._round = 0
         self._tables: tuple[int, ...] = ()
@@ -82,7 +84,7 @@ class ShardWorker:
 
     def owner(self, key: object) -> int:
         """The shard on which an index key lives."""
-        return self.evaluator.owner(key)
+        return self.programs.shards.owner(key)
 
     @property
     def is_idle(self) -> bool:
@@ -165,42 +167,31 @@ class ShardWorker:
             return
         self._send_bundles()
 
-    def _queue(self, shard: int, item: Item) -> None:
-        if shard == self.shard:
-            self._local.append(item)
-        else:
-            self._outbox.setdefault(shard, []).append(item)
-
-    def _process(self, item: Item) -> None:
-        if item[0] == "evict":
-            self._evictor().evict_matching(self.evaluator.operators[item[1]], dict(item[2]))
-        else:
-            self.evaluator.process(item)
-
     def _send_bundles(self) -> None:
         """Do all that can be done here, and give the others what is theirs."""
-        local = self._local
-        while local:
-            self._process(local.popleft())
-        outbox, self._outbox = self._outbox, {}
-        busy = any(item[0] in CONTINUING for items in outbox.values() for item in items)
-        level = self.evaluator.pending_level
+        programs = self.programs
+        programs.run_fills()
+        working = self._step is None or self._step.is_busy
+        leaving, busy = programs.send_off()
+        evictions, self._leaving = tuple(self._leaving), []
+        level = programs.pending_level
         first = self._round == 0
         asks = tuple({each.view: None for each in self._asked}) if first else ()
         evicts = first and (bool(self._evictions) or self._limit_bytes is not None)
         for shard in range(self.shard_count):
-            items = tuple(outbox.get(shard, ()))
+            is_other = shard != self.shard
             bundle = Bundle(
-                self.generation, self.epoch, self._round, self.shard, items, busy, level,
+                self.generation, self.epoch, self._round, self.shard, tuple(leaving.get(shard, ())),
+                evictions if is_other else (), busy or bool(evictions), level, working,
                 self._tables if first else (), asks, evicts,
             )  # fmt: skip
-            if shard == self.shard:
-                self._bundles.setdefault((self.epoch, self._round), {})[shard] = bundle
-            else:
+            if is_other:
                 self._effects.append(Send(shard, bundle))
+            else:
+                self._bundles.setdefault((self.epoch, self._round), {})[shard] = bundle
 
     def _arrived(self) -> Inbox | None:
-        """The round's items from all shards, once all are here."""
+        """What the round's bundles say together, once all are here; their rows are delivered."""
         bundles = self._bundles.get((self.epoch, self._round), {})
         bundles = {sender: each for sender, each in bundles.items() if each.generation == self.generation}
         if len(bundles) < self.shard_count:
@@ -211,34 +202,66 @@ class ShardWorker:
             self._changed_tables = {table for each in in_order for table in each.tables}
             self._asked_views = {view for each in in_order for view in each.asks}
             self._is_evicting = any(each.evicts for each in in_order)
-        items = [item for each in in_order for item in each.items]
+        for each in in_order:
+            for name, rows, _ in each.rows:
+                self.programs.deliver(name, rows)
+            for number, pattern in each.evictions:
+                self._evictor().evict_matching(self.programs.operator(number), dict(pattern))
         levels = [each.level for each in in_order if each.level is not None]
-        return items, any(each.busy for each in in_order), min(levels, default=None)
+        return any(each.busy for each in in_order), min(levels, default=None), any(each.working for each in in_order)
 
     # -- the program of an epoch
 
     def _quiet(self) -> Program:
-        """Exchange items until there are none, anywhere, and no fill is pending."""
+        """Exchange rows until there are none, anywhere, and no fill is pending."""
         while True:
-            items, busy, level = yield
-            for item in items:
-                self._process(item)
+            busy, level, _ = yield
             if not busy:
+                self.programs.run_fills()
                 if level is None:
+                    self.programs.end_fills()
                     return
-                self.evaluator.settle(level)
+                self.programs.settle(level)
+
+    def _run_step(self, step: StepPlan) -> Program:
+        """The rounds of a step whose changes have been brought where they are wanted."""
+        self._step = step
+        for number in range(1, len(step.rounds)):
+            step.run(number)
+            working = True
+            while step.is_exchanged[number]:
+                busy, level, working = yield
+                if busy:
+                    continue
+                self.programs.run_fills()
+                if level is None:
+                    self.programs.end_fills()
+                    break
+                self.programs.settle(level)
+                step.run(number)  # what had met holes goes on
+            if not working:
+                break
+        self._step = None
 
     def _epoch(self, message: BeginEpoch) -> Program:
-        graph, evaluator = self.engine.graph, self.evaluator
-        graph.pending = {table: consolidate(delta) for table, delta in message.changes.items() if delta}
-        yield from self._quiet()
+        graph, programs = self.engine.graph, self.programs
+        graph.pending = {table: ordered(delta) for table, delta in message.changes.items() if delta}
+        for table, delta in graph.pending.items():
+            step = programs.step(table)
+            if step is not None:
+                programs.running.append(step)
+                step.entrance(delta)
+                step.run(0)
+        yield
         for table in sorted(self._changed_tables):
-            delta = graph.pending.pop(table, [])
-            if table in graph.bases:
-                evaluator.out[graph.bases[table].number] = delta
-                yield from self._steps.step(graph.bases[table])
-            evaluator.out.clear()
-            evaluator.applied.clear()
+            graph.pending.pop(table, None)
+            step = programs.step(table)
+            if step is not None:
+                if step not in programs.running:
+                    programs.running.append(step)
+                yield from self._run_step(step)
+                programs.running.remove(step)
+            programs.applied.clear()
             if graph.recorded:
                 graph.end_step(self.epoch)
         for transition in message.transitions:
@@ -251,17 +274,22 @@ class ShardWorker:
             self._make_room()
             yield from self._quiet()
         self.engine.epoch = self.epoch
-        touched = tuple(
-            (number, frozenset(view.arrangement.touched)) for number, view in self.views.items() if view.arrangement.touched
-        )
+        touched = []
+        for name, view in self.views.items():
+            arrangement = view.arrangement
+            if arrangement.touched:
+                touched.append((name, frozenset(arrangement.touched).union(arrangement.amended)))
+            elif arrangement.amended:
+                touched.append((name, frozenset(arrangement.amended)))
         for view in self.views.values():
             view.arrangement.touched.clear()
+            view.arrangement.amended.clear()
         self._asked_views.clear()
         self._added_views = ()
-        self._effects.append(EpochApplied(self.epoch, touched))
+        self._effects.append(EpochApplied(self.epoch, tuple(touched)))
 
     def _transition(self, transition: Transition) -> Program:
-        graph, evaluator = self.engine.graph, self.evaluator
+        graph, programs = self.engine.graph, self.programs
         if isinstance(transition, AddView):
             view = self.engine.add_view(transition.node, transition.key, transition.order)
             self.views[transition.view] = view
@@ -269,13 +297,17 @@ class ShardWorker:
             removed = self.views.pop(transition.view, None)
             if removed is not None:
                 self.engine.remove_view(removed)
-        evaluator.refresh()
-        unloaded, graph.unloaded = graph.unloaded, []
-        alive = [pair for pair in unloaded if any(pair[1] is each for each in pair[0].arrangements())]
-        for operator, arrangement in sorted(
-            alive, key=lambda pair: (pair[0].level, pair[1] is not pair[0].state, pair[0].number, pair[1].columns)
-        ):
-            yield from self._steps.load(operator, arrangement)
+        programs.refresh()
+        graph.unloaded = sorted(
+            [pair for pair in graph.unloaded if any(pair[1] is each for each in pair[0].arrangements())],
+            key=lambda pair: (pair[0].level, pair[1] is not pair[0].state, pair[0].number, pair[1].columns),
+        )
+        while graph.unloaded:
+            operator, arrangement = graph.unloaded[0]
+            programs.begin_load(operator, arrangement)
+            yield from self._quiet()
+            programs.end_load(operator, arrangement)
+            del graph.unloaded[0]
 
     # -- reads and evictions
 
@@ -287,7 +319,7 @@ class ShardWorker:
             for key in each.keys:
                 assert self.owner(key) == self.shard, "the key lives on another shard"
                 if not view.is_full and key not in view.arrangement.index:
-                    self.evaluator.want(view.operator, view.arrangement, key)
+                    self.programs.want(view.operator, view.arrangement, key)
                     view.arrangement.touched.add(key)
         yield from self._quiet()
         for each in asked:
@@ -301,9 +333,7 @@ class ShardWorker:
         return Evictor(self.engine.graph, self._announce)
 
     def _announce(self, operator: Operator, pattern: Pattern) -> None:
-        for shard in range(self.shard_count):
-            if shard != self.shard:
-                self._queue(shard, ("evict", operator.number, tuple(pattern.items())))
+        self._leaving.append((operator.number, tuple(pattern.items())))
 
     def _make_room(self) -> None:
         """Evict what was asked for, and cold keys if memory is short."""

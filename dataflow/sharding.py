@@ -12,6 +12,7 @@ from zlib import crc32
 from dataflow.source import Key
 
 MIXER = 0x9E3779B1
+"""Close to 2**32 divided by the golden ratio: neighbouring products are far apart."""
 
 
 def _canonical(part: object) -> object:
@@ -28,5 +29,11 @@ def shard_of(key: Key, shard_count: int) -> int:
         return 0
     parts = tuple(map(_canonical, key)) if isinstance(key, tuple) else _canonical(key)
     # The last bits of a CRC are the same for many short texts; those of the product are not.
-    mixed = (crc32(repr(parts).encode()) * MIXER) & 0xFFFFFFFF
-    return (mixed * shard_count) >> 32
+    number = parts if isinstance(parts, int) else crc32(repr(parts).encode())
+    return ((number * MIXER & 0xFFFFFFFF) * shard_count) >> 32
+
+
+def shard_source(key: str, shard_count: int, otherwise: str) -> str:
+    """`shard_of` of a key that is nearly always an integer, as generated code; `otherwise` names the function for all keys."""
+    number = f"({key} * {MIXER} & 0xFFFFFFFF) * {shard_count} >> 32"
+    return f"({number} if {key}.__class__ is int else {otherwise}({key}))"

@@ -259,6 +259,31 @@ def start_lookups(node: Node, columns: Columns) -> list[tuple[int, Columns]]:
             return []
 
 
+def held_reader(user: Operator, owner: Operator, columns: Columns) -> Arrangement | None:
+    """The arrangement of an input that a fill of `user` looks up, if it is to look one up."""
+    found = owner.reader(columns)
+    if found is None or found is owner.state or found.full:
+        return found
+    return found if any(each is found for _, each in user.uses) else None
+
+
+def needed_stores(operator: Operator, arrangement: Arrangement) -> Iterator[tuple[Operator, Operator, Columns]]:
+    """(user, owner, columns): what fills of an arrangement have to find, because it cannot be read elsewhere by these columns."""
+    for number, columns in fill_sources(operator, arrangement):
+        yield from _needed_stores(operator, operator.inputs[number], columns)
+
+
+def _needed_stores(user: Operator, owner: Operator, columns: Columns) -> Iterator[tuple[Operator, Operator, Columns]]:
+    state = owner.state
+    if held_reader(user, owner, columns) is not None:
+        return
+    if state is not None or (isinstance(owner.node, Base) and not owner.is_indexed(columns)):
+        yield user, owner, columns
+        return
+    for number, inner in start_lookups(owner.node, columns):
+        yield from _needed_stores(owner, owner.inputs[number], inner)
+
+
 def _index_of_delta(key_of: Callable[[Row], Key]) -> Callable[[Delta], dict[Key, Delta]]:
     """delta → its changes by key; made once for as long as the delta is the same."""
     last: list[tuple[Delta, dict[Key, Delta]]] = []

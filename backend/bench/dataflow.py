@@ -3,7 +3,8 @@
 votes → count per story ⋈ stories, 500,000 stories, votes for uniformly random stories. Single
 writes come from clients that each send the next one when theirs is in the view: an epoch
 takes those that wait when it begins. The view's changed keys are collected for publishing,
-as a worker does; base tables are in memory and not durable, as in the paper's comparison.
+as a worker does; base tables are in memory and not durable, as in the paper's comparison. With
+`--workers N` see `backend.bench.dataflow_workers`.
 
 Beside it runs pathway, if a Python that has it is found: this one, or the one named by the
 environment variable MILLRACE_PATHWAY_PYTHON.
@@ -20,8 +21,10 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from backend.bench import Advance, Measurement
+from backend.bench.options import option
 from dataflow.delta import Delta
 from dataflow.engine import Engine, View
 from dataflow.expression import Column
@@ -132,7 +135,17 @@ def latency_us(vote: Vote, rows: Sequence[Row]) -> float:
     return statistics.median(times) * 1e6
 
 
-def run(advance: Advance) -> Iterator[Measurement]:
+@dataclass(frozen=True)
+class Options:
+    workers: int = option(1, "shards, all in this process, beside one worker")
+
+
+def run(advance: Advance, options: Options) -> Iterator[Measurement]:
+    if options.workers > 1:
+        from backend.bench.dataflow_workers import run_workers
+
+        yield from run_workers(advance, options.workers)
+        return
     advance("filling every key", 0.05)
     vote = Vote(STORIES)
     vote.fill()

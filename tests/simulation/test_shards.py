@@ -15,7 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from backend.sharded_view_messages import decode_bundle, encode_bundle
 from dataflow.local_worker import LocalWorker, Worker, worker_of
+from dataflow.node import Columns, Join, LeftJoin, Node, SemiJoin
 from dataflow.shard_messages import (
     AddView,
     BeginEpoch,
@@ -72,7 +74,7 @@ class Cluster:
         for effect in effects:
             match effect:
                 case Send(to, bundle):
-                    self.deliver(shard, to, bundle)
+                    self.deliver(shard, to, decode_bundle(encode_bundle(bundle)))
                 case EpochApplied(epoch):
                     self.applied.add((epoch, shard))
                 case UpqueryAnswered(request):
@@ -179,7 +181,7 @@ class Cluster:
 
     def check(self) -> None:
         for shard, worker in enumerate(self.workers):
-            assert isinstance(worker, LocalWorker) or not worker.evaluator.fills
+            assert isinstance(worker, LocalWorker) or not worker.programs.fills
             for operator in worker.engine.graph.operators.values():
                 rows = None
                 for arrangement in operator.arrangements():
@@ -201,6 +203,28 @@ class Cluster:
 @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), print_blob=True)
 def test_shards_hold_what_evaluation_from_scratch_gives(history: list[Action], shards: int, seed: int, losses: list[int]) -> None:
     simulate(history, shards, seed, losses)
+
+
+A, B, C = BASES[1], BASES[2], BASES[3]
+LEFT = LeftJoin(A, B, ((1, 1),))
+NESTED: list[tuple[Node, Columns]] = [
+    (Join((LEFT, C), ((2, 6),)), ()),
+    (Join((LEFT, C), ((2, 6),)), (0,)),
+    (LeftJoin(LEFT, C, ((2, 0),)), ()),
+    (SemiJoin(LEFT, C, ((2, 0),)), (2,)),
+    (LeftJoin(Join((A, B), ((1, 4),)), LEFT, ((2, 2),)), (0,)),
+]
+
+
+@pytest.mark.parametrize("shards", [2, 3])
+@pytest.mark.parametrize(("node", "key"), NESTED)
+def test_fills_and_loads_go_through_operators_that_are_kept_nowhere(node: Node, key: Columns, shards: int) -> None:
+    """Each row of the inner operator leads to its own rows of the outer one, though one function may make both."""
+    some = [(1, (n, n % 2, n % 3)) for n in range(6)] + [(2, (n, n % 2, "xy"[n % 2])) for n in range(6)]
+    first = plans.Write(tuple(some + [(3, (n % 3, "abc"[n % 3], n)) for n in range(6)]), ())
+    later = plans.Write(((1, (1, 0, 2)), (2, (2, 1, "z")), (3, (2, "q", 2))), ((1, 2), (2, 3)))
+    reads = [plans.Read(0, (number,)) for number in range(4)] if key else []
+    simulate([first, plans.AddView(node, key), *reads, later], shards, seed=7)
 
 
 @pytest.mark.slow

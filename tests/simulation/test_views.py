@@ -326,7 +326,7 @@ def run(seed: int) -> int:
     assert not any(reader.busy for reader in cluster.readers), "a lookup was never answered"
     tables = cluster.tables_at(max(cluster.log, default=0))
     for shard, views in enumerate(cluster.views):
-        assert not views.worker.evaluator.fills
+        assert not views.worker.programs.fills
         for operator in views.worker.engine.graph.operators.values():
             wanted = evaluate(operator.node, tables)
             for arrangement in operator.arrangements():
