@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
 from dataflow.delta import Delta
@@ -90,7 +90,7 @@ class TableUse:
             large = epoch.large[1]
             changes.large = large, self._store.view()
             writes = {key: value for key, value in writes.items() if key not in large.values}
-        changes.rows = self._rows(writes.items(), lambda key: None if key in absent else get(key))
+        changes.rows = self._rows(writes.items(), lambda key: None if key in absent else get(key), self._prefixes)
         for puts in epoch.new:
             table_id = self._prefixes.get(puts.keys[0][:ROW_PREFIX_BYTES])
             if table_id is not None:
@@ -98,10 +98,12 @@ class TableUse:
         return changes
 
     def _rows(
-        self, writes: Iterable[tuple[bytes, bytes | None]], get: Callable[[bytes], Stored | None]
+        self,
+        writes: Iterable[tuple[bytes, bytes | None]],
+        get: Callable[[bytes], Stored | None],
+        prefixes: Mapping[bytes, int],
     ) -> dict[int, Delta]:
-        """What these writes change in each table; `get` tells what was stored."""
-        prefixes = self._prefixes
+        """What these writes change in each table of `prefixes`; `get` tells what was stored."""
         tables: dict[int, tuple[list[bytes], list[bytes]]] = {}
         for key, value in writes:
             table_id = prefixes.get(key[:ROW_PREFIX_BYTES])
@@ -119,21 +121,29 @@ class TableUse:
             rows[table_id] = [(row, -1) for row in decode(gone, b"")] + [(row, 1) for row in decode(come, b"")]
         return rows
 
-    def deltas(self, changes: TableChanges, seen: Callable[[int], Columns | None] = lambda table: None) -> dict[int, Delta]:
-        """The changes as the dataflow takes them.
+    def deltas(
+        self,
+        changes: TableChanges,
+        seen: Callable[[int], Columns | None] = lambda table: None,
+        tables: Set[int] | None = None,
+    ) -> dict[int, Delta]:
+        """The changes as the dataflow takes them: of these `tables`, or of all in use.
 
         Rows that are alike in the columns that somebody has `seen` of their table may become one with their weight,
         unless other tables change, too: for them, these rows may have to be taken off again from what is read of their table.
         """
-        deltas = {table_id: delta for table_id, delta in changes.rows.items() if table_id in self._users}
-        if changes.large is not None:
+        wanted = self._users.keys() if tables is None else self._users.keys() & tables
+        deltas = {table_id: delta for table_id, delta in changes.rows.items() if table_id in wanted}
+        if changes.large is not None and wanted:
             large, before = changes.large
+            prefixes = {row_prefix(table_id): table_id for table_id in wanted}
             for keys in large.chunks(ROWS_AT_ONCE):
-                for table_id, delta in self._rows([(key, large.values[key]) for key in keys], before.get).items():
+                writes = [(key, large.values[key]) for key in keys if key[:ROW_PREFIX_BYTES] in prefixes]
+                for table_id, delta in self._rows(writes, before.get, prefixes).items():
                     deltas.setdefault(table_id, []).extend(delta)
         is_only = changes.large is None and len({*changes.rows, *[table_id for table_id, _ in changes.new]}) == 1
         for table_id, puts in changes.new:
-            if table_id in self._users:
+            if table_id in wanted:
                 columns = seen(table_id) if is_only and len(puts.values) >= ALIKE_MIN else None
                 found = self.source.changes(table_id, puts.values, puts.start, columns)
                 deltas[table_id] = [*deltas[table_id], *found] if table_id in deltas else found

@@ -49,7 +49,7 @@ from persistence.view import View as StoredView
 
 BYTES_IN_MEMORY = 20
 """What a stored byte may take in an ordered view of all rows."""
-ROWS_AT_ONCE_MAX = 5_000
+ROWS_AT_ONCE_MAX = 1_000
 """What needs more rows than this to be read is filled in the background."""
 
 log = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ class ViewHost:
         self._source = self._use.source
         self._engine = Engine(self._source, partial=PARTIAL)
         self.views: dict[bytes, HostedView] = {}
-        self._leaving: dict[bytes, HostedView] = {}
+        self._leaving: dict[bytes, HostedView | Fill] = {}
         """Views that start anew after the epoch that is followed."""
         self._deltas: dict[int, Delta] = {}
         self._edited: list[Edited] = []
@@ -323,11 +323,14 @@ class ViewHost:
 
     def follow(self, changes: TableChanges) -> None:
         """The second step, which takes long if much has changed: in any thread, while nobody else uses the views."""
-        seen = self._engine.graph.seen_columns
-        # What is being filled may look at more.
-        self._deltas = self._use.deltas(changes) if self._under_way() else self._use.deltas(changes, seen)
+        tables = None
         if changes.large is not None and self._fills is not None:
             self._leave(changes.large[0])
+            used = [each.tables for name, each in self._all().items() if name not in self._leaving]
+            tables = frozenset[int]().union(*used)
+        seen = self._engine.graph.seen_columns
+        # What is being filled may look at more.
+        self._deltas = self._use.deltas(changes, (lambda table: None) if self._under_way() else seen, tables)
         self._engine.apply(changes.epoch, self._deltas)
         self._edited = self._publisher.edit(self._engine)
 
@@ -346,16 +349,19 @@ class ViewHost:
         assert self._source.state.epoch == changes.epoch, "views are shown before their epoch is stored"
         self._publisher.show(edited)
         leaving, self._leaving = self._leaving, {}
-        for name, hosted in leaving.items():
-            view = hosted.view
-            self._origins[name] = (hosted.names, hosted.named, hosted.since)
-            if not self._make(name, (view.node, view.key, view.order), hosted.tables, Budget(0)):
-                self._use.end(hosted.tables)
+        for name, left in leaving.items():
+            if isinstance(left, HostedView):
+                self._origins[name] = (left.names, left.named, left.since)
+                definition = left.view.node, left.view.key, left.view.order
+            else:
+                definition = left.view
+            if not self._make(name, definition, left.tables, Budget(0)):
+                self._use.end(left.tables)
         return sum(map(len, deltas.values()))
 
     def _recover(self, error: Exception, changed: Collection[int]) -> None:
         """An epoch could not be followed, and the state is that of no epoch: the views begin anew, except who is to blame."""
-        views = self.views | self._leaving
+        views = self.views | {name: left for name, left in self._leaving.items() if isinstance(left, HostedView)}
         blamed = to_blame(error, views, self._source, changed)
         log.log(severity(error), "the views begin anew: %d of %d could not follow", len(blamed), len(views), exc_info=error)
         broken, source = self._engine, self._source
@@ -374,11 +380,19 @@ class ViewHost:
 
     def _leave(self, large: LargeWrites) -> None:
         """Take down the views that start anew after the epoch."""
-        for name in restarting(self.views, self._deltas, large, self._store):
+        every = self._all()
+        kinds = {name: (each.tables, isinstance(each, Fill) or each.view.is_full) for name, each in every.items()}
+        for name in restarting(kinds, large, self._store):
             log.info("view %s starts anew after a large transaction", name.hex())
-            hosted = self._leaving[name] = self.views.pop(name)
-            self._publisher.end(hosted.view)
-            self._engine.remove_view(hosted.view)
+            self._leaving[name] = every[name]
+            hosted = self.views.pop(name, None)
+            if hosted is not None:
+                self._publisher.end(hosted.view)
+                self._engine.remove_view(hosted.view)
+
+    def _all(self) -> dict[bytes, HostedView | Fill]:
+        """The views that are there, and those that are to come."""
+        return {**{fill.name: fill for fill in self._under_way() if not fill.keys}, **self.views}
 
     def _stored(self, wait: Callable[[], None]) -> StoredView:
         wait()

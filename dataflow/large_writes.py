@@ -40,6 +40,10 @@ class LargeWrites:
                 found.append(_within(run, low, high, reverse))
         return found[0] if len(found) == 1 else merge(*found, reverse=reverse)
 
+    def count_between(self, start: bytes, stop: bytes) -> int:
+        """How many keys there are from `start` to before `stop`."""
+        return sum(bisect_left(run, stop) - bisect_left(run, start) for run in self._runs)
+
     def chunks(self, keys_max: int) -> Iterator[list[bytes]]:
         """All keys, so many at a time, those of a chunk in order."""
         for run in self._runs:

@@ -125,6 +125,8 @@ def test_views_show_a_large_transaction_whether_they_follow_or_start_anew(
     monkeypatch.setattr(view_restarting, "FOLLOWED_ROWS_MAX", rows_max)
     chance = random.Random(rows_max)
     for name in VIEWS:
+        followed.add(name)
+        followed.fill.run()
         assert followed.add(name)
     followed.check()
     for round_number in range(4):
@@ -140,6 +142,30 @@ def test_views_show_a_large_transaction_whether_they_follow_or_start_anew(
         followed.check()
     followed.put({7: 3}, large=False)
     followed.check()
+
+
+def test_a_view_that_is_being_filled_starts_anew_after_a_large_transaction(
+    followed: Followed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view_restarting, "FOLLOWED_ROWS_MAX", 100)
+    assert not followed.add(b"largest")
+    [(_, filled)] = followed.fill.waiting
+    followed.put(dict.fromkeys(range(ROWS), 77), large=True)
+    followed.follow.run()
+    followed.fill.waiting.pop(0)
+    filled(None)
+    assert not followed.add(b"largest"), "what was filled is of before"
+    followed.fill.run()
+    assert followed.add(b"largest") and followed.lookup(b"largest", [()]) == [[[77]]]
+
+
+def test_of_views_that_start_anew_no_row_is_read(followed: Followed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view_restarting, "FOLLOWED_ROWS_MAX", 100)
+    assert followed.add(b"row") and followed.lookup(b"row", [(4,)]) == [[[4, 4]]]
+    followed.put(dict.fromkeys(range(ROWS), 5), large=True)
+    followed.follow.run()
+    assert followed.done[-1] == 0, "no row has gone through the views"
+    assert followed.add(b"row") and followed.lookup(b"row", [(4,)]) == [[[4, 5]]]
 
 
 def test_what_was_published_stays_as_it_was_until_all_of_it_changes(followed: Followed) -> None:
