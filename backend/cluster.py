@@ -45,7 +45,7 @@ from dataflow.errors import Condition, CorruptState, MillraceError, Retryable
 from persistence.files.free_space import disk_full
 from persistence.layout import shard_of
 
-LOCKED_AT_ONCE = 1_000
+LOCKED_AT_ONCE = 250
 """So many keys are locked by one request: a worker has locked and read them in a few milliseconds."""
 EPOCH_TRIES_MAX = 5
 """An epoch may be gone before all shards have heard that it is wanted."""

@@ -13,7 +13,7 @@ from backend.transport import Peer
 from dataflow.epoch_messages import StagePart, TransactionId
 from persistence.shard_store import ShardStore
 
-MOVE_PAUSE_S = 0.004
+MOVE_PAUSE_S = 0.002
 """Between two moves, so that LevelDB's compactions keep up and nobody's epoch waits for them."""
 NO_ROOM_PAUSE_S = 1.0
 CHECKS_KEPT = 10

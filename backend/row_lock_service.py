@@ -20,7 +20,7 @@ from dataflow.errors import Condition, Retryable
 from dataflow.statement_stage import StatementStage
 from persistence.shard_store import ShardStore
 
-RELEASED_AT_ONCE = 1_000
+RELEASED_AT_ONCE = 500
 
 
 class RowLockService:

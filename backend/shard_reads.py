@@ -17,7 +17,8 @@ from persistence.shard_store import ShardStore
 from persistence.view import Entry, Stored, View
 
 SCANS_PER_PEER_MAX = 1000
-KEYS_AT_ONCE = 1_000
+KEYS_AT_ONCE = 250
+"""So many keys are read in a few milliseconds, if they are on disk."""
 
 
 class ShardReads:

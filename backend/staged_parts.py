@@ -18,8 +18,8 @@ LARGE_WRITES = 5_000
 """A commit with more than these is sent in parts, if something has to be checked of them."""
 LARGE_KEYS = 20_000
 LARGE_BYTES = 8 << 20
-PART_KEYS = 1_000
-PART_BYTES = 256 << 10
+PART_KEYS = 250
+PART_BYTES = 64 << 10
 PARTS_UNDER_WAY = 2
 
 Each = TypeVar("Each")

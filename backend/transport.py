@@ -14,6 +14,8 @@ import asyncio
 import logging
 import struct
 from collections.abc import Awaitable, Callable
+from math import inf
+from time import perf_counter
 from typing import Any, cast
 
 import msgspec
@@ -24,6 +26,8 @@ from dataflow import errors
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 
 FRAME_BYTES_MAX = 256 * 1024 * 1024
+SLICE_S = 0.002
+"""Frames that take longer than this together are handled in several turns of the event loop."""
 OTHER_LOOP = "a connection to the cluster belongs to the event loop that it was made on"
 _HEADER = struct.Struct("<IHQ")
 _NUMBERS = {message: number for number, message in enumerate(MESSAGES)}
@@ -81,6 +85,8 @@ class Peer(asyncio.Protocol):
         self._on_lost = on_lost
         self._proven = False
         self._buffer = bytearray()
+        self._goes_on = False
+        """Whether what has come is handled in the next turn of the event loop."""
         self._transport: asyncio.Transport | None = None
         self._outgoing: list[bytes] = []
         self._waiting: dict[int, asyncio.Future[Any]] = {}
@@ -106,9 +112,15 @@ class Peer(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
+        if not self._goes_on:
+            self._receive()
+
+    def _receive(self, until_s: float | None = None) -> None:
+        """Handle what has come, or what can be handled until then."""
+        self._goes_on = False
         try:
             if self._proven or self._prove():
-                self._read_frames()
+                self._read_frames(perf_counter() + SLICE_S if until_s is None else until_s)
         except WrongSecret as error:
             self._refuse(error)
         except (msgspec.DecodeError, IndexError, ValueError) as error:
@@ -119,6 +131,8 @@ class Peer(asyncio.Protocol):
                 self._refuse(ConnectionAbortedError(str(error)))
 
     def connection_lost(self, exception: Exception | None) -> None:
+        if self._goes_on:
+            self._receive(inf)
         self.lost = True
         error = ConnectionResetError("connection lost")
         if self._strangers is not None:
@@ -167,7 +181,7 @@ class Peer(asyncio.Protocol):
 
     # --- frames
 
-    def _read_frames(self) -> None:
+    def _read_frames(self, until_s: float) -> None:
         buffer = self._buffer
         position, end = 0, len(buffer)
         while end - position >= _HEADER.size:
@@ -200,8 +214,16 @@ class Peer(asyncio.Protocol):
                 self._handler(self, request, message)
             elif not future.done():
                 future.set_result(message)
+            if perf_counter() > until_s and end > position:
+                self._goes_on = True
+                self._loop.call_soon(self._resume)
+                break
         if position:
             del buffer[:position]
+
+    def _resume(self) -> None:
+        if self._goes_on:
+            self._receive()
 
     async def ready(self) -> None:
         """Until both sides are proven; raises ConnectionError if that fails."""

@@ -27,7 +27,7 @@ _PART = b"\0w"
 _MARK = b"\0l"
 _SUPERSEDED = b"\0s"
 _SEQUENCE_BYTES, _NUMBER_BYTES = 8, 4
-MOVED_KEYS = 1_000
+MOVED_KEYS = 250
 """So many values are put into their places at a time."""
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -22,8 +22,8 @@ from persistence.files.database import Reading
 
 VERSION_BYTES = 8
 FIRST_CHUNK_ROWS = 64
-CHUNK_ROWS_MAX = 4096
-CHUNK_BYTES_TARGET = 1 << 20
+CHUNK_ROWS_MAX = 1024
+CHUNK_BYTES_TARGET = 256 << 10
 
 Stored = tuple[int, bytes]
 """(version, payload)"""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import struct
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from backend.messages import Allocate, Allocated, Done, Get, Message, Values
-from backend.transport import FRAME_BYTES_MAX, Peer, connect, encode_frame, failure, listen
+from backend.transport import FRAME_BYTES_MAX, SLICE_S, Peer, connect, encode_frame, failure, listen
 from dataflow.errors import Condition, InvalidStatement, MillraceError, Unsupported
 
 SECRET = b"the cluster's secret"
@@ -153,3 +154,39 @@ def test_frames_survive_any_fragmentation() -> None:
 
     asyncio.run(run())
     assert received == [Get([b"a" * 300]), Done(), Get([b"b"])]
+
+
+def test_frames_that_take_long_are_handled_in_turns_and_in_order() -> None:
+    async def run() -> None:
+        seen: list[bytes] = []
+        turns = 0
+
+        def slow(peer: Peer, request: int, message: Any) -> None:
+            until_s = time.perf_counter() + SLICE_S / 2
+            while time.perf_counter() < until_s:
+                pass
+            seen.append(message.keys[0])
+
+        def turn() -> None:
+            nonlocal turns
+            turns += 1
+            if len(seen) < len(sent):
+                loop.call_soon(turn)
+
+        lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        server, port = await listen("127.0.0.1", 0, SECRET, slow, on_lost=lambda peer: lost.set_result(None))
+        peer = await connect("127.0.0.1", port, SECRET)
+        sent = [number.to_bytes(2, "big") for number in range(60)]
+        for key in sent:
+            peer.send(Get([key]))
+        turn()
+        while len(seen) < 3:
+            await asyncio.sleep(0)
+        peer.close()
+        await asyncio.wait_for(lost, 30)
+        assert seen == sent, "what came before the end is handled"
+        assert turns > 5
+        server.close()
+
+    asyncio.run(run())
