@@ -17,7 +17,7 @@ expression: `emit` gives the inner value, `output` the one with the digits of it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Any, TypeVar
@@ -80,6 +80,7 @@ class Emitter:
         self._not_folded: dict[int, Expression] = {}
         self.bound: dict[int, str] = {}
         """The variables that have the values of expressions, by identity."""
+        self._apart: dict[int, Expression] = {}
 
     # -- what code generators call
 
@@ -266,6 +267,10 @@ class Emitter:
         self._temporaries += 1
         return f"t{self._temporaries}_"
 
+    def set_apart(self, expressions: Iterable[Call]) -> None:
+        """Each of these becomes a function of its own."""
+        self._apart.update((id(each), each) for each in expressions)
+
     # -- inside
 
     def _nested(self, emit: Callable[[], Emitted]) -> Emitted:
@@ -276,7 +281,9 @@ class Emitter:
             self._depth -= 1
 
     def _is_deep(self, expression: Call) -> bool:
-        return self._depth >= _DEPTH_MAX and any(isinstance(argument, Call) for argument in expression.arguments)
+        if self._depth >= _DEPTH_MAX and any(isinstance(argument, Call) for argument in expression.arguments):
+            return True
+        return id(expression) in self._apart
 
     def _outline(self, expression: Call) -> Fragment:
         """The expression as a function of its own."""

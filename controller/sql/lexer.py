@@ -21,6 +21,8 @@ from dataflow.types import Value
 
 NEAR_LENGTH_MAX = 80
 """As much of the statement as MySQL quotes in a syntax error."""
+LITERALS_AT_ONCE = 5_000
+"""They are found in a few milliseconds."""
 SERVER_VERSION = 80036
 """Versioned comments up to this version are executed."""
 
@@ -95,6 +97,20 @@ def literal_splitter(ansi_quotes: bool, backslash: bool, introducers: bool, sign
         found += rf"|(?<=[nN]){one}|(?<=[xX])'[0-9a-fA-F]*'|(?<=[bB])'[01]*'"
         first += "_nNxXbB"
     return re.compile(rf"([{first}](?<![\w$@.].)(?:{found}))", re.DOTALL)
+
+
+def split_literals(splitter: re.Pattern[str], sql: str) -> list[str]:
+    """As `splitter.split(sql)`, some literals at a time: within one call of `re` no other thread has a turn."""
+    pieces: list[str] = []
+    rest = sql
+    while True:
+        found = splitter.split(rest, LITERALS_AT_ONCE)
+        if len(found) <= 2 * LITERALS_AT_ONCE:
+            return pieces + found if pieces else found
+        rest = found.pop()
+        pieces += found
+        if not rest.startswith((",", ")", " ")):  # what comes next may depend on what was before
+            return splitter.split(sql)
 
 
 INTRODUCERS = (" _", "(_", ",_", "=_", "\n_", "\t_", "X'", "x'", "b'", "B'", "N'", "n'")

@@ -28,6 +28,7 @@ from controller.sql.lexer import (
     literal_splitter,
     literal_value,
     literal_values,
+    split_literals,
     string_value,
     tokens,
     without_comments,
@@ -160,7 +161,7 @@ class TemplateReader:
 
     def _read(self, sql: str, inserting: bool, fold: bool) -> Reading:
         introduced = any(each in sql for each in INTRODUCERS)
-        pieces = self._splitters[inserting + 2 * introduced].split(sql)
+        pieces = split_literals(self._splitters[inserting + 2 * introduced], sql)
         literals = pieces[1::2]
         if MARK in sql:
             self._refuse_mark(pieces)

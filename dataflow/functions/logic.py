@@ -12,8 +12,12 @@ if TYPE_CHECKING:
     from dataflow.compile import Emitter
 
 
-def _flat(call: Call) -> list[Expression]:
-    """The arguments, with nested calls of the same associative operator unfolded."""
+TERMS_MAX = 50
+"""More terms than these become functions of so many each: Python compiles a function in one go, in which nobody else has a turn."""
+
+
+def _flat(emitter: Emitter, call: Call) -> list[Expression]:
+    """The arguments, with nested calls of the same associative operator unfolded; many of them in groups again."""
     found: list[Expression] = []
     pending = list(reversed(call.arguments))
     while pending:
@@ -22,20 +26,24 @@ def _flat(call: Call) -> list[Expression]:
             pending.extend(reversed(argument.arguments))
         else:
             found.append(argument)
-    return found
+    if len(found) <= TERMS_MAX:
+        return found
+    groups = [Call(call.function, tuple(found[first : first + TERMS_MAX]), call.type) for first in range(0, len(found), TERMS_MAX)]
+    emitter.set_apart(groups)
+    return list(groups)
 
 
 def _and_truth(emitter: Emitter, call: Call) -> str:
-    return "(" + " and ".join(emitter.truth(argument) for argument in _flat(call)) + ")"
+    return "(" + " and ".join(emitter.truth(argument) for argument in _flat(emitter, call)) + ")"
 
 
 def _and_falsity(emitter: Emitter, call: Call) -> str:
-    return "(" + " or ".join(emitter.falsity(argument) for argument in _flat(call)) + ")"
+    return "(" + " or ".join(emitter.falsity(argument) for argument in _flat(emitter, call)) + ")"
 
 
 @special("and", "&&", least=2, most=None, result=BOOLEAN, truth=_and_truth, falsity=_and_falsity)
 def logical_and(emitter: Emitter, call: Call) -> Fragment:
-    parts = [emitter.condition(argument) for argument in _flat(call)]
+    parts = [emitter.condition(argument) for argument in _flat(emitter, call)]
     if not any(part.nullable for part in parts):
         return Fragment(f"(1 if {' and '.join(part.source for part in parts)} else 0)", nullable=False)
     false, names = [], []
@@ -48,16 +56,16 @@ def logical_and(emitter: Emitter, call: Call) -> Fragment:
 
 
 def _or_truth(emitter: Emitter, call: Call) -> str:
-    return "(" + " or ".join(emitter.truth(argument) for argument in _flat(call)) + ")"
+    return "(" + " or ".join(emitter.truth(argument) for argument in _flat(emitter, call)) + ")"
 
 
 def _or_falsity(emitter: Emitter, call: Call) -> str:
-    return "(" + " and ".join(emitter.falsity(argument) for argument in _flat(call)) + ")"
+    return "(" + " and ".join(emitter.falsity(argument) for argument in _flat(emitter, call)) + ")"
 
 
 @special("or", least=2, most=None, result=BOOLEAN, truth=_or_truth, falsity=_or_falsity)
 def logical_or(emitter: Emitter, call: Call) -> Fragment:
-    parts = [emitter.condition(argument) for argument in _flat(call)]
+    parts = [emitter.condition(argument) for argument in _flat(emitter, call)]
     if not any(part.nullable for part in parts):
         return Fragment(f"(1 if {' or '.join(part.source for part in parts)} else 0)", nullable=False)
     true, names = [], []

@@ -13,6 +13,7 @@ from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Column, Expression, Literal, Parameter
 from dataflow.functions import call, is_function
 from dataflow.functions.casts import cast, collate
+from dataflow.functions.logic import TERMS_MAX
 from dataflow.types import BIGINT, DATETIME, DOUBLE, INT, JSON, NULL, Kind, SqlType, Value, decimal, text
 
 A, B, S = Column(0, INT), Column(1, INT), Column(2, text(20))
@@ -95,6 +96,22 @@ def test_expressions_may_nest_deeply() -> None:
     assert compile_predicate(choice)((399,), ()) and not compile_predicate(choice)((400,), ())
     emitter = Emitter(columns=["x"])
     assert eval(emitter.output(sum_), emitter.namespace | {"x": 1, "p": ()}) == 101
+
+
+@pytest.mark.parametrize("operator", ["and", "or"])
+@pytest.mark.parametrize("count", [TERMS_MAX, TERMS_MAX + 1, 7 * TERMS_MAX])
+def test_many_terms_are_as_few_and_no_function_is_long(operator: str, count: int) -> None:
+    terms = [call("=", Column(index, INT), literal(1)) for index in range(count)]
+    wide = call(operator, *terms)
+    decides, others = (0, 1) if operator == "and" else (1, 0)
+    for place in (0, TERMS_MAX - 1, count - 1):
+        for special, expected in ((decides, decides), (None, None), (others, others)):
+            row = tuple(special if index == place else others for index in range(count))
+            assert evaluate(wide, row) == expected
+            assert compile_predicate(wide)(row, ()) is (expected == 1)
+            assert compile_predicate(call("not", wide))(row, ()) is (expected == 0)
+    emitter = Emitter()
+    assert emitter.source(wide).count("==") <= TERMS_MAX
 
 
 def test_wrong_argument_counts_and_names_are_refused() -> None:

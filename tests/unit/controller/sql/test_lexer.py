@@ -5,11 +5,16 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from controller.sql import lexer
 from controller.sql.lexer import (
     Digits,
     leading_words,
+    literal_splitter,
     literal_value,
+    split_literals,
     split_statements,
     tokens,
     without_comments,
@@ -109,3 +114,19 @@ def test_leading_words_say_what_a_statement_is(sql: str, words: tuple[str, ...])
 def test_literals_have_mysql_s_values(text: str, value: Value) -> None:
     found = literal_value(text)
     assert (type(found), found) == (type(value), value)
+
+
+@given(
+    st.lists(st.sampled_from([*"'\"(),.0 9xXnNb_a-+$\\\n", "NULL", "12.5e3", "'it''s'", "_binary'a'", ", ", "),("]), max_size=40).map("".join),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.integers(1, 3),
+)
+def test_literals_are_the_same_however_many_are_found_at_once(
+    sql: str, ansi_quotes: bool, introducers: bool, signs: bool, at_once: int
+) -> None:
+    splitter = literal_splitter(ansi_quotes, True, introducers, signs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lexer, "LITERALS_AT_ONCE", at_once)
+        assert split_literals(splitter, sql) == splitter.split(sql)
