@@ -140,8 +140,11 @@ def _variance(count: int, total: int, squares: int, *, sample: bool, root: bool)
     return math.sqrt(result) if root else result
 
 
-def accumulator(code: Source, function: AggregateFunction) -> Accumulator:
-    """The code of one aggregate function; unknown ones are an error when the query is planned."""
+def accumulator(code: Source, function: AggregateFunction, only_grows: bool = False) -> Accumulator:
+    """The code of one aggregate function; unknown ones are an error when the query is planned.
+
+    `only_grows`: values are never taken away again, so less of them has to be kept.
+    """
     name = function.function
     if name == "count_star" or (name == "count" and not function.arguments):
         return Accumulator((), lambda *_: None, lambda _code, _slots: "s[0]")
@@ -156,6 +159,8 @@ def accumulator(code: Source, function: AggregateFunction) -> Accumulator:
         "variance": _spread, "var_pop": _spread, "var_samp": _spread,
         "json_arrayagg": _json_array, "json_objectagg": _json_object,
     }  # fmt: skip
+    if only_grows and makers.get(name) is _extreme:
+        return _first_or_last(function)
     if name not in makers:
         raise Unsupported(f"aggregate function {name}")
     return makers[name](function)
@@ -259,6 +264,26 @@ def _extreme(function: AggregateFunction) -> Accumulator:
         return f"({slots[0]}.entries[{last}]{tail} if {slots[0]}.counts else None)"
 
     return Accumulator(("OrderedBag()",), absorb, result)
+
+
+def _first_or_last(function: AggregateFunction) -> Accumulator:
+    """As `_extreme`, where no value is taken away."""
+    key = entry_key(function.arguments[0].type)
+    is_better = ">" if function.function == "max" else "<"
+
+    def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
+        value = _given(code, function, columns)
+        entry = value
+        if key is not None:
+            entry = code.fresh("e")
+            code.line(f"{entry} = {code.constant(key)}({value})")
+        with code.block(f"if {slots[0]} is None or {entry} {is_better} {slots[0]}:"):
+            code.line(f"{slots[0]} = {entry}")
+
+    def result(code: Source, slots: Slots) -> str:
+        return slots[0] if key is None else f"({slots[0]} and {slots[0]}[-1])"
+
+    return Accumulator(("None",), absorb, result)
 
 
 def _bits(function: AggregateFunction) -> Accumulator:

@@ -24,8 +24,11 @@ States = dict[Key, list[Any]]
 class GroupWriter:
     """The parts of a group's code: its key, its slots, absorbing a row, the output row."""
 
-    def __init__(self, code: Source, node: Aggregate, flat: Columns | None = None) -> None:
-        """The rows of a delta are pairs of row and weight; with `flat`, these columns and the weight."""
+    def __init__(self, code: Source, node: Aggregate, flat: Columns | None = None, only_grows: bool = False) -> None:
+        """The rows of a delta are pairs of row and weight; with `flat`, these columns and the weight.
+
+        `only_grows`: no row is ever taken away again.
+        """
         self.code, self.node = code, node
         self.columns = input_columns(["row"], [len(node.input.types)])
         self.change = "row, w"
@@ -39,7 +42,7 @@ class GroupWriter:
         self.accumulators: list[tuple[Accumulator, list[str]]] = []
         initial = ["0"]
         for function in (*representatives, *node.functions):
-            made = accumulator(code, function)
+            made = accumulator(code, function, only_grows)
             slots = [f"s[{len(initial) + i}]" for i in range(len(made.initial))]
             initial.extend(made.initial)
             self.accumulators.append((made, slots))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from backend.execution.pace import batches, parts
 from backend.execution.reader import Conditions, Keys, Run
-from backend.execution.rows import Rows, Weight, drop, held
+from backend.execution.rows import Keyed, Rows, Weight, held
 from backend.execution.sorting import sort_rows
 from dataflow.expression import columns_of
 from dataflow.functions import is_volatile
@@ -51,8 +51,10 @@ class AggregateReader:
 
 def _loader(node: Aggregate) -> Callable[[Iterable[Sequence[Row]], Sequence[Value]], list[Row]]:
     code = Source("groups", "rows, p")
-    writer = GroupWriter(code, node)
-    code.line("states = {}" if node.group else f"states = {{(): {writer.fresh}}}")
+    writer = GroupWriter(code, node, only_grows=True)
+    code.line(f"states = {code.constant(Keyed)}()")
+    if not node.group:
+        code.line(f"states[()] = {writer.fresh}")
     code.line(f"weight = {code.constant(Weight)}()")
     with code.block("for part in rows:"):
         code.line("before = len(states)")
@@ -64,9 +66,7 @@ def _loader(node: Aggregate) -> Callable[[Iterable[Sequence[Row]], Sequence[Valu
             writer.absorb("1")
         code.line(f"weight.add((len(states) - before) * {GROUP_BYTES})")
     made = f"[{writer.output_row('g')} for g, s in part]"
-    code.line(f"found = {code.constant(held)}({made} for part in {code.constant(batches)}(states.items()))")
-    code.line(f"{code.constant(drop)}(states)")
-    code.line("return found")
+    code.line(f"return {code.constant(held)}({made} for part in {code.constant(batches)}(states.items()))")
     found: Callable[[Iterable[Sequence[Row]], Sequence[Value]], list[Row]] = code.build()
     return found
 
@@ -82,7 +82,7 @@ class TopKReader:
 
     async def rows(self, run: Run, keys: Keys | None) -> list[Row]:
         rows = await self._input.rows(run, keys)
-        partitions: dict[Any, list[Row]] = {}
+        partitions: Keyed[Any, list[Row]] = Keyed()
         for part in parts(rows):
             for row in part:
                 partitions.setdefault(self._partition(row), []).append(row)
@@ -92,7 +92,6 @@ class TopKReader:
         for each in partitions.values():
             sort_rows(each, lambda row: sort_key(row, parameters))
             out.add_shared(each[offset:stop])
-        drop(partitions)
         return out
 
 

@@ -25,7 +25,7 @@ from backend.execution.reader import (
     projected,
     reads_only,
 )
-from backend.execution.rows import Rows, drop
+from backend.execution.rows import Rows
 from dataflow.compile import compile_row
 from dataflow.expression import Call, Column, Expression, columns_of
 from dataflow.functions import is_volatile
@@ -211,8 +211,6 @@ class JoinReader:
                     out.add_shared([row for row in part if predicate(row, parameters)])
             else:
                 out.add_shared(joined)
-        if index is not None:
-            drop(index)
         return out
 
 

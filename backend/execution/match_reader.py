@@ -71,7 +71,6 @@ class _Matching:
             matches: list[Sequence[Row]] = [
                 index.get(key, ()) for part in parts(rows) for key in match.here(part, parameters)
             ]
-            drop(index)
         else:
             matches = [found] * len(rows)
         if self.before is not None:

@@ -41,11 +41,10 @@ PART_S = 0.0005
 """How long a part of `parts` should take."""
 LARGE = 2_000
 """From so many characters or values on `aside` is worth a thread."""
-SWITCH_S = 0.001
-"""How long the event loop waits for a thread that computes."""
+SWITCH_S = 0.0002
+"""How long the event loop waits for a thread that computes: at each of its system calls."""
 PART_ROWS_MIN = 32
 PART_ROWS_MAX = 8192
-BATCH = 256
 
 
 class _Slices(greenlet):  # type: ignore[misc]
@@ -251,15 +250,23 @@ def parts(rows: Sequence[T]) -> Iterator[Sequence[T]]:
         now = perf_counter()
         if now > _Clock.until:
             _pause()
-        if now - began < PART_S / 2:
-            size = min(size * 2, PART_ROWS_MAX)
-        elif now - began > PART_S * 2:
-            size = max(size // 2, 1)
+        size = _next_size(size, now - began)
+
+
+def _next_size(size: int, took_s: float) -> int:
+    """How many rows come next, after so many took so long."""
+    if took_s < PART_S / 2:
+        return min(size * 2, PART_ROWS_MAX)
+    return max(size // 2, 1) if took_s > PART_S * 2 else size
 
 
 def batches(values: Iterable[T]) -> Iterator[list[T]]:
     """As `parts`, of what is no sequence, such as the items of a dict."""
-    source = iter(values)
-    while batch := list(islice(source, BATCH)):
+    source, size = iter(values), PART_ROWS_MIN
+    began = perf_counter()
+    while batch := list(islice(source, size)):
         yield batch
+        now = perf_counter()
+        size = _next_size(size, now - began)
         breathe()
+        began = perf_counter()

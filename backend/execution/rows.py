@@ -1,8 +1,8 @@
 """The rows that a statement holds: counted, and let go in slices.
 
 `Rows` is a list. Its memory counts for the statement that made it until nobody refers to the list any more. Freeing a
-million rows takes a tenth of a second, so a long list is then emptied bit by bit in later turns of the event loop; `drop`
-does the same for what is not `Rows`.
+million rows takes a tenth of a second, so a long list is then emptied bit by bit in later turns of the event loop. So is a
+`Keyed`, which is a dict, and what is given to `drop`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from time import perf_counter
 from typing import Any, TypeVar
 
 from backend.execution.collector import hold_off, let_go
@@ -24,7 +25,10 @@ ITEM_BYTES = 64
 ENTRY_BYTES = 200
 """What an entry of a dict takes with the list that is in it."""
 COUNTED_ENTRIES_MAX = 64
-FREED_AT_ONCE = 1_000
+ENTRIES_MANY = 16
+"""The entries of a `Keyed` may be large, each."""
+FREED_AT_ONCE = 32
+SWEEP_S = 0.0005
 
 
 class Weight:
@@ -99,6 +103,11 @@ class Keyed(dict[K, T]):
             last = list(islice(reversed(self.items()), COUNTED_ENTRIES_MAX))[:new]
             self._weight.add(new * ENTRY_BYTES + size_of(last) * new // len(last))
 
+    def __del__(self) -> None:
+        if len(self) > ENTRIES_MANY:
+            del self._weight
+            _later(self)
+
 
 def weighed(rows: list[T]) -> list[T]:
     """A few rows, which count as long as nobody holds more than them; the quick way for short lists."""
@@ -131,8 +140,12 @@ _dropped: list[Any] = []
 
 def drop(what: list[Any] | dict[Any, Any] | set[Any]) -> None:
     """Let go of a list, dict or set that nobody uses any more."""
-    if len(what) <= LONG:
-        return
+    if len(what) > LONG:
+        _later(what)
+
+
+def _later(what: list[Any] | dict[Any, Any] | set[Any]) -> None:
+    """Let go of it bit by bit, where there is an event loop."""
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
@@ -144,15 +157,17 @@ def drop(what: list[Any] | dict[Any, Any] | set[Any]) -> None:
 
 
 def _sweep(loop: asyncio.AbstractEventLoop) -> None:
-    last = _dropped[-1]
-    if isinstance(last, list):
-        del last[-FREED_AT_ONCE:]
-    else:
-        take = last.popitem if isinstance(last, dict) else last.pop
-        for _ in range(min(FREED_AT_ONCE, len(last))):
-            take()
-    if not last:
-        _dropped.pop()
+    until = perf_counter() + SWEEP_S
+    while _dropped and perf_counter() < until:
+        last = _dropped[-1]
+        if not last:
+            _dropped.pop()
+        elif isinstance(last, list):
+            del last[-FREED_AT_ONCE:]
+        else:
+            take = last.popitem if isinstance(last, dict) else last.pop
+            for _ in range(min(FREED_AT_ONCE, len(last))):
+                take()
     if _dropped:
         loop.call_soon(_sweep, loop)
     else:

@@ -9,7 +9,7 @@ from typing import Any
 
 from backend.execution.frame_documents import COLLECTING, FrameDocuments
 from backend.execution.pace import breathe, parts
-from backend.execution.rows import drop, held
+from backend.execution.rows import Keyed, held
 from backend.execution.sorting import order_of
 from controller.sql.plan import Bound, Frame, WindowFunction
 from dataflow.comparison import group_key, sort_key
@@ -44,7 +44,7 @@ class CompiledWindow:
 
     def values(self, rows: Sequence[Row], parameters: Sequence[Value]) -> list[Value]:
         """The function's value for each row, in the order of the rows."""
-        partitions: dict[Any, list[int]] = {}
+        partitions: Keyed[Any, list[int]] = Keyed()
         for number, row in enumerate(rows):
             breathe()
             values = self._partition(row, parameters)
@@ -59,7 +59,6 @@ class CompiledWindow:
             for place, value in zip(order, found):
                 out[numbers[place]] = value
                 breathe()
-        drop(partitions)
         return out
 
     def _sort_key(self, row: Row, parameters: Sequence[Value]) -> tuple[Any, ...]:
