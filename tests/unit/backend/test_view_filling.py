@@ -30,7 +30,7 @@ BASE = Base(TABLE.id, (BIGINT, BIGINT, BIGINT_UNSIGNED), (0,))
 COUNTS = Aggregate(BASE, (1,), (AggregateFunction("count_star", (), BIGINT),))
 VERSIONS = {TABLE.id: TABLE.version}
 GROUPS = 10
-ROWS = ROWS_AT_ONCE_MAX + 5000
+ROWS = 10 * ROWS_AT_ONCE_MAX
 
 
 class Later:
