@@ -16,6 +16,7 @@ from dataflow.arrangement import Arrangement
 from dataflow.engine import View
 from dataflow.explanation import does, explain
 from dataflow.memory import Meter
+from dataflow.node import Columns, Node
 from dataflow.operator import Operator
 from dataflow.source import Key
 from dataflow.types import Row
@@ -40,6 +41,15 @@ class HostedView:
     since: float = field(default_factory=time.time)
     uses_seen: int = 0
     used_at: float = field(default_factory=time.monotonic)
+
+    @property
+    def definition(self) -> tuple[Node, Columns, Columns]:
+        """Its node, key and order."""
+        return self.view.node, self.view.key, self.view.order
+
+    @property
+    def is_full(self) -> bool:
+        return self.view.is_full
 
 
 def status_of(hosted_views: Mapping[bytes, HostedView], fills: Sequence[FillStatus] = ()) -> HostedViews:

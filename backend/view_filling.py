@@ -105,6 +105,15 @@ class Fill:
         self._rows = 0
         self._waiting: list[Callable[[Exception | None], None]] = []
 
+    @property
+    def definition(self) -> tuple[Node, Columns, Columns]:
+        return self.view
+
+    @property
+    def is_full(self) -> bool:
+        """Whether all of a view is filled, not some keys."""
+        return not self.keys
+
     def then(self, callback: Callable[[Exception | None], None]) -> None:
         """Call back when the fill is over: with what went wrong, if asking again would not tell."""
         self._waiting.append(callback)

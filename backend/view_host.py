@@ -30,7 +30,7 @@ from backend.view_limit import ViewLimit, idle_views
 from backend.view_messages import HostedViews
 from backend.view_range import EncodedRange, RangeDecoder
 from backend.view_reading import ViewReading
-from backend.view_restarting import restarting
+from backend.view_restarting import restarting, stored_bytes
 from controller.catalog import decode_node, decode_table
 from dataflow.clock import MemoryReport
 from dataflow.delta import Delta
@@ -40,10 +40,8 @@ from dataflow.explanation import explain
 from dataflow.large_writes import LargeWrites
 from dataflow.loading import Budget, OverBudget
 from dataflow.node import Columns, Node, tables_of
-from dataflow.schema import Table
 from dataflow.source import Key
 from dataflow.types import Row
-from persistence.layout import table_ranges
 from persistence.shard_store import ShardStore
 from persistence.view import View as StoredView
 
@@ -65,7 +63,7 @@ class ViewHost:
         runner: Runner | None = None,
     ) -> None:
         """With `names`, views are shared on this machine; with `runner`, what takes long to fill is filled there."""
-        self._fills = None if runner is None else Fills(runner, self._state, self._finish, self._fail)
+        self._fills = None if runner is None else Fills(runner, lambda: (self._engine.epoch, self._source.state), self._finish, self._fail)
         self._store = store
         self._names = names
         self._publisher = Publisher(names)
@@ -126,7 +124,7 @@ class ViewHost:
         definitions = [decode_table(table) for table in tables]
         if any(versions.get(table.id) != table.version for table in definitions) or not set(named) <= versions.keys():
             return False
-        if order and not key and self._stored_bytes(definitions) * BYTES_IN_MEMORY > self._memory_bytes:
+        if order and not key and stored_bytes(self._store, [table.id for table in definitions]) * BYTES_IN_MEMORY > self._memory_bytes:
             return False
         if not self._use:
             self._source.advance(self._store.view())
@@ -175,10 +173,6 @@ class ViewHost:
         self.views[name] = hosted
         log.info("view %s is %s, %d views", name.hex(), view.reason or "partial", len(self.views))
 
-    def _stored_bytes(self, tables: list[Table]) -> int:
-        """How much the rows of these tables take on disk, roughly."""
-        return sum(self._store.approximate_bytes(*table_ranges(table.id)[0]) for table in tables)
-
     def remove(self, name: bytes) -> None:
         hosted = self.views.pop(name, None)
         if hosted is not None:
@@ -221,9 +215,6 @@ class ViewHost:
         self._fills.begin(fill)
         return fill
 
-    def _state(self) -> tuple[int, StoredView]:
-        return self._engine.epoch, self._source.state
-
     def _finish(self, fill: Fill) -> None:
         """What was filled is at the engine's epoch."""
         if fill.keys:
@@ -259,7 +250,7 @@ class ViewHost:
             if not patient:
                 return None
             missing = [key for key in wanted if key not in kept]
-            fill = self._begin(name, (view.node, view.key, view.order), missing, hosted.tables)
+            fill = self._begin(name, hosted.definition, missing, hosted.tables)
             raise StillFilling(fill) from None
         finally:
             filled = max(len(kept) - before, 0)
@@ -326,8 +317,7 @@ class ViewHost:
         tables = None
         if changes.large is not None and self._fills is not None:
             self._leave(changes.large[0])
-            used = [each.tables for name, each in self._all().items() if name not in self._leaving]
-            tables = frozenset[int]().union(*used)
+            tables = frozenset(table for name, each in self._all().items() if name not in self._leaving for table in each.tables)
         seen = self._engine.graph.seen_columns
         # What is being filled may look at more.
         self._deltas = self._use.deltas(changes, (lambda table: None) if self._under_way() else seen, tables)
@@ -352,10 +342,7 @@ class ViewHost:
         for name, left in leaving.items():
             if isinstance(left, HostedView):
                 self._origins[name] = (left.names, left.named, left.since)
-                definition = left.view.node, left.view.key, left.view.order
-            else:
-                definition = left.view
-            if not self._make(name, definition, left.tables, Budget(0)):
+            if not self._make(name, left.definition, left.tables, Budget(0)):
                 self._use.end(left.tables)
         return sum(map(len, deltas.values()))
 
@@ -368,7 +355,7 @@ class ViewHost:
         definitions = {name: " <- ".join(each.does for each in reversed(explain(views[name].view))) for name in blamed}
         self._start_anew()
         for name, hosted in views.items():
-            view = (hosted.view.node, hosted.view.key, hosted.view.order)
+            view = hosted.definition
             for table in hosted.tables:
                 self._source.learn(source.table(table))
             self._origins[name] = (hosted.names, hosted.named, hosted.since)
@@ -381,8 +368,7 @@ class ViewHost:
     def _leave(self, large: LargeWrites) -> None:
         """Take down the views that start anew after the epoch."""
         every = self._all()
-        kinds = {name: (each.tables, isinstance(each, Fill) or each.view.is_full) for name, each in every.items()}
-        for name in restarting(kinds, large, self._store):
+        for name in restarting(every, large, self._store):
             log.info("view %s starts anew after a large transaction", name.hex())
             self._leaving[name] = every[name]
             hosted = self.views.pop(name, None)

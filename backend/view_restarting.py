@@ -7,9 +7,11 @@ filled in the background.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 
+from backend.hosted_view import HostedView
+from backend.view_filling import Fill
 from dataflow.large_writes import LargeWrites
 from persistence.layout import table_ranges
 from persistence.shard_store import ShardStore
@@ -25,24 +27,26 @@ DEARER = 4
 
 
 def restarting(
-    views: Mapping[bytes, tuple[frozenset[int], bool]], large: LargeWrites, store: ShardStore
+    views: Mapping[bytes, HostedView | Fill], large: LargeWrites, store: ShardStore
 ) -> list[bytes]:
-    """The names of the views that start anew after the large transaction, of all with their tables and whether they are full.
+    """The names of the views that start anew after the large transaction, of those that are there or being filled.
 
     Only keys are counted: to look at the rows would take as long as to follow them.
     """
-    written = {table: large.count_between(*table_ranges(table)[0]) for tables, _ in views.values() for table in tables}
-    changed = {name: sum(written[table] for table in tables) for name, (tables, _) in views.items()}
+    written = {table: large.count_between(*table_ranges(table)[0]) for view in views.values() for table in view.tables}
+    changed = {name: sum(written[table] for table in view.tables) for name, view in views.items()}
     if sum(changed.values()) <= FOLLOWED_ROWS_MAX:
         return []
     sizes = [len(key) + len(value or b"") for key, value in islice(large.values.items(), SIZES_SEEN)]
     row_bytes = (1 + sum(sizes)) / (1 + len(sizes))
-
-    def stored_rows(tables: frozenset[int]) -> float:
-        return sum(store.approximate_bytes(*table_ranges(table)[0]) for table in tables) / row_bytes
-
     return [
         name
-        for name, (tables, is_full) in views.items()
-        if changed[name] >= ROWS_MIN and not (is_full and stored_rows(tables) > DEARER * changed[name])
+        for name, view in views.items()
+        if changed[name] >= ROWS_MIN
+        and not (view.is_full and stored_bytes(store, view.tables) / row_bytes > DEARER * changed[name])
     ]
+
+
+def stored_bytes(store: ShardStore, tables: Iterable[int]) -> int:
+    """How much the rows of these tables take on disk, roughly."""
+    return sum(store.approximate_bytes(*table_ranges(table)[0]) for table in tables)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import decimal
 import math
 import sys
-from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -25,8 +24,8 @@ from dataflow.comparison import order_key
 from dataflow.errors import Unsupported
 from dataflow.functions.arithmetic import divide_decimal
 from dataflow.node import AggregateFunction
+from dataflow.ordered_bag import OrderedBag
 from dataflow.ordering import entry_key, order_source
-from dataflow.sorting import sort_in_pieces
 from dataflow.source import Source
 from dataflow.types import BLOBS, INTEGERS, REALS, Kind, SqlType
 
@@ -37,34 +36,6 @@ _LARGEST = int(sys.float_info.max)
 """1.0 in units of the smallest float."""
 
 Slots = Sequence[str]
-
-
-class OrderedBag:
-    """Values with counts; sorted from the first time that their order is asked for."""
-
-    __slots__ = ("_sorted", "counts")
-
-    def __init__(self) -> None:
-        self.counts: dict[Any, int] = {}
-        self._sorted: list[Any] | None = None
-
-    def add(self, entry: Any, weight: int) -> None:
-        old = self.counts.get(entry, 0)
-        if old + weight:
-            self.counts[entry] = old + weight
-            if not old and self._sorted is not None:
-                insort(self._sorted, entry)
-        else:
-            self.counts.pop(entry, None)
-            if old and self._sorted is not None:
-                del self._sorted[bisect_left(self._sorted, entry)]
-
-    @property
-    def entries(self) -> list[Any]:
-        if self._sorted is None:
-            self._sorted = list(self.counts)
-            sort_in_pieces(self._sorted)
-        return self._sorted
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from dataflow.accumulator import Accumulator, OrderedBag, accumulator
+from dataflow.accumulator import Accumulator, accumulator
 from dataflow.arrangement import Arrangement, Kind
 from dataflow.expression import Column, columns_of
 from dataflow.lookup_code import Output, input_columns
 from dataflow.node import Aggregate, AggregateFunction, Columns, expressions_of
 from dataflow.operator import Operator
+from dataflow.ordered_bag import OrderedBag
 from dataflow.source import Function, Key, Source, text_key
 
 States = dict[Key, list[Any]]

@@ -11,8 +11,8 @@ import sys
 from itertools import islice
 from typing import Any
 
-from dataflow.accumulator import OrderedBag
 from dataflow.arrangement import Arrangement
+from dataflow.ordered_bag import OrderedBag
 from dataflow.sorted_rows import OrderedRows, Tie
 
 SAMPLE_KEYS = 128

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dataflow.accumulator import OrderedBag, accumulator
+from dataflow.accumulator import accumulator
 from dataflow.node import AggregateFunction
+from dataflow.ordered_bag import OrderedBag
 from dataflow.source import RowColumns, Source
 from dataflow.types import Row, Value
 

@@ -9,12 +9,13 @@ from decimal import Decimal
 
 import pytest
 
-from dataflow.accumulator import OrderedBag, float_units, units_float
+from dataflow.accumulator import float_units, units_float
 from dataflow.arrangement import Hit
 from dataflow.engine import Engine
 from dataflow.errors import Unsupported
 from dataflow.expression import Column
 from dataflow.node import Aggregate, AggregateFunction, Base
+from dataflow.ordered_bag import OrderedBag
 from dataflow.types import BIGINT, DOUBLE, INT, SqlType, Value, decimal, text
 from tests.unit.dataflow.test_joins import Tables
 
