@@ -30,6 +30,7 @@ from controller.registry import Address
 from controller.sql.program import plan_program
 from controller.sql.settings import Settings
 from dataflow.errors import Condition, MillraceError, Retryable
+from dataflow.result_limits import ResultSettings
 
 LEADERSHIP_CHECK_S = 0.5
 PLAN_TRIES_MAX = 20
@@ -173,6 +174,7 @@ def _planned(message: Define | ChangeAccounts, catalog: Catalog) -> CatalogChang
     settings = Settings(
         frozenset(message.sql_mode), message.collation, message.foreign_key_checks, message.time_zone, message.owner,
         server_collation=message.server_collation,
+        results=ResultSettings(collation=message.collation, utf8mb4_collation=message.utf8mb4_collation),
     )  # fmt: skip
     return plan_program(message.statements, catalog, message.database, settings)
 

@@ -237,6 +237,7 @@ class Define:
     owner: str = ""
     time_zone: str = "UTC"
     server_collation: str = DEFAULT_COLLATION
+    utf8mb4_collation: str = DEFAULT_COLLATION
 
 
 @dataclass(frozen=True, slots=True)

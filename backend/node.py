@@ -145,6 +145,7 @@ class Node:
                 settings.owner,
                 settings.time_zone,
                 settings.server_collation,
+                settings.results.utf8mb4_collation,
             )
         )
 

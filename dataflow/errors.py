@@ -68,6 +68,8 @@ class Condition(Enum):
     RESULT_TOO_LONG = (1301, "HY000", "Result of {}() was larger than max_allowed_packet ({}) - truncated")
     GROUP_CONCAT_CUT = (1260, "HY000", "Row {} was cut by GROUP_CONCAT()")
     ILLEGAL_COLLATION_MIX = (1267, "HY000", "Illegal mix of collations ({}) and ({}) for operation '{}'")
+    ILLEGAL_MIX_OF_3 = (1270, "HY000", "Illegal mix of collations ({}), ({}), ({}) for operation '{}'")
+    ILLEGAL_MIX_OF_MANY = (1271, "HY000", "Illegal mix of collations for operation '{}'")
     UNKNOWN_COLLATION = (1273, "HY000", "Unknown collation: '{}'")
     WRONG_TABLE_NAME = (1103, "42000", "Incorrect table name '{}'")
     CAPACITY_EXCEEDED = (3170, "HY000", "Memory capacity of {} bytes for '{}' exceeded. {}")

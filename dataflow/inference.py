@@ -102,7 +102,7 @@ def merged_number(arguments: Sequence[Expression]) -> SqlType:
     return BIGINT if widest_unsigned < 8 else decimal(20, 0)
 
 
-def merged_type(arguments: Sequence[Expression]) -> SqlType:
+def merged_type(arguments: Sequence[Expression], operation: str = "case") -> SqlType:
     """The type of an expression that returns one of `arguments`."""
     known = [argument for argument in arguments if argument.type.kind is not Kind.NULL]
     if not known:
@@ -111,7 +111,7 @@ def merged_type(arguments: Sequence[Expression]) -> SqlType:
     kinds = {source.kind for source in types}
     if len(set(types)) == 1 and not kinds & {Kind.ENUM, Kind.SET}:
         if kinds & {Kind.CHAR, Kind.VARCHAR}:
-            return text(types[0].length, merged_collation(tuple(known), "case"))
+            return text(types[0].length, merged_collation(tuple(known), operation))
         return types[0]
     if kinds <= {Kind.BIT}:
         return max(types, key=lambda source: source.length or 1)
@@ -129,7 +129,7 @@ def merged_type(arguments: Sequence[Expression]) -> SqlType:
     if kinds & BLOBS:
         length = merged_length(types)
         return SqlType(Kind.LONGBLOB) if length is None else SqlType(Kind.VARBINARY, length=length)
-    return text(merged_length(types), merged_collation(tuple(known), "case"))
+    return text(merged_length(types), merged_collation(tuple(known), operation))
 
 
 def domain_of(target: SqlType) -> Domain:

@@ -21,6 +21,7 @@ from typing import Any
 
 from dataflow.errors import Condition
 from dataflow.notices import say
+from dataflow.types import DEFAULT_COLLATION
 
 PACKET_BYTES_MAX = 64 << 20
 LONG = 1 << 16
@@ -41,6 +42,10 @@ class ResultSettings:
     group_concat_bytes_max: int = 1024
     division_digits: int = DIVISION_DIGITS
     week_format: int = 0
+    collation: str = DEFAULT_COLLATION
+    """Of the connection: what texts have that are made of none."""
+    utf8mb4_collation: str = DEFAULT_COLLATION
+    """default_collation_for_utf8mb4."""
 
 
 DEFAULT_RESULTS = ResultSettings()

@@ -103,7 +103,8 @@ class Session:
         assert found is not None
         for side in ("client", "connection", "results"):
             self.variables.put(f"character_set_{side}", found.name)
-        self.variables.put("collation_connection", collation or found.default_collation)
+        default = str(self.variables.get("default_collation_for_utf8mb4")) if found.name == "utf8mb4" else found.default_collation
+        self.variables.put("collation_connection", collation or default)
 
     def settings_changed(self) -> None:
         """Work out what follows from the variables; to be called whenever they have changed."""
@@ -121,6 +122,7 @@ class Session:
             int(str(get("cte_max_recursion_depth"))),
             client.codec,
             str(get("collation_server")),
+            str(get("default_collation_for_utf8mb4")),
             *[int(str(get(name))) for name in RESULT_VARIABLES],
         )
         if self._owner:

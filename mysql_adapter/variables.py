@@ -7,8 +7,10 @@ matter are read by name in `session`. A session starts with the values of the pr
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
+from typing import Any
 
 from controller.sql.settings import Settings
 from controller.system_variables import VARIABLES, VERSION, Shape, Variable
@@ -214,7 +216,7 @@ _RANGES = {
 @lru_cache(maxsize=256)
 def settings_of(
     sql_mode: str, collation: str, foreign_key_checks: bool, time_zone: str, recursion_depth_max: int, client_codec: str,
-    server_collation: str, *results: int,
+    server_collation: str, utf8mb4_collation: str, *results: Any
 ) -> tuple[Settings, Modes]:
     """What statements are planned and run with."""
     try:
@@ -225,7 +227,7 @@ def settings_of(
     names = frozenset(name for name in sql_mode.split(",") if name)
     settings = Settings(
         names, collation, foreign_key_checks, time_zone,
-        recursion_depth_max=recursion_depth_max, results=ResultSettings(*results), client_codec=client_codec,
-        server_collation=server_collation,
+        recursion_depth_max=recursion_depth_max, client_codec=client_codec, server_collation=server_collation,
+        results=replace(ResultSettings(*results), collation=collation, utf8mb4_collation=utf8mb4_collation),
     )  # fmt: skip
     return settings, Modes.parse(sql_mode, time_zone)

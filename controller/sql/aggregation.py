@@ -9,8 +9,9 @@ from sqlglot import exp
 from controller.sql.constants import as_number
 from controller.sql.operands import json_truth
 from controller.sql.translate import Translator
+from dataflow.conversion import decode
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.expression import Literal
+from dataflow.expression import Expression, Literal
 from dataflow.functions import call
 from dataflow.node import AggregateFunction, Order
 from dataflow.result_limits import planned
@@ -95,9 +96,15 @@ def _group_concat(node: Any, translator: Translator) -> AggregateFunction:
         type_,
         distinct,
         items,
-        "," if separator is None else separator.this,
+        "," if separator is None else _separator(translator.translate(separator)),
         planned().group_concat_bytes_max,
     )
+
+
+def _separator(value: Expression) -> str:
+    """Also of 0x2C and b'101100'."""
+    assert isinstance(value, Literal)
+    return decode(value.value) if isinstance(value.value, bytes) else str(value.value)
 
 
 def aggregate_type(function: str, argument: SqlType) -> SqlType:

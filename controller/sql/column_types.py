@@ -12,6 +12,7 @@ from controller.sql.cursor import Cursor
 from controller.sql.settings import DEFAULT_SETTINGS, Settings
 from dataflow.collation import CHARSETS, canonical, collation
 from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.result_limits import planned
 from dataflow.types import JSON, STRINGS, TEXTS, Kind, SqlType
 
 _INTEGERS = {
@@ -71,7 +72,12 @@ def column_collation(charset: str | None, name: str | None, default: str) -> str
         if charset is not None and collation(found).charset != charset_name(charset):
             raise InvalidStatement(Condition.COLLATION_CHARSET_MISMATCH, name, charset)
         return found
-    return default if charset is None else CHARSETS[charset_name(charset)].default_collation
+    return default if charset is None else default_collation(charset_name(charset))
+
+
+def default_collation(charset: str) -> str:
+    """Of a character set, in the session that is planned for."""
+    return planned().utf8mb4_collation if charset == "utf8mb4" else CHARSETS[charset].default_collation
 
 
 def charset_name(name: str) -> str:

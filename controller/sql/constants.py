@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from controller.sql.column_types import default_collation
 from controller.sql.lexer import introduced_value
-from dataflow.collation import CHARSETS
 from dataflow.conversion import is_digits
 from dataflow.expression import Expression, Literal
 from dataflow.functions import call
@@ -27,7 +27,7 @@ def introduced(value: str | bytes, charset: str, client_codec: str) -> Literal:
     found = introduced_value(value, charset, client_codec)
     if isinstance(found, bytes):
         return binary(found)
-    return Literal(found, text(len(found), CHARSETS[charset].default_collation))
+    return Literal(found, text(len(found), default_collation(charset)))
 
 
 def digits(value: bytes) -> Literal:

@@ -40,19 +40,20 @@ _CLOCKS = {
     "utc_time": ("utc_time", Kind.TIME),
 }
 TODAY = ("today", DATE)
+SYSTEM_COLLATION = "utf8mb3_general_ci"
 _PLAIN = {
     "curdate": TODAY,
     "current_date": TODAY,
     "utc_date": ("utc_today", DATE),
     "unix_timestamp": ("unix_timestamp", BIGINT),
-    "user": ("user", text(288)),
-    "session_user": ("user", text(288)),
-    "system_user": ("user", text(288)),
-    "current_user": ("current_user", text(288)),
-    "current_role": ("current_role", text(288)),
-    "database": ("database", text(64)),
-    "schema": ("database", text(64)),
-    "version": ("version", text(60)),
+    "user": ("user", text(288, SYSTEM_COLLATION)),
+    "session_user": ("user", text(288, SYSTEM_COLLATION)),
+    "system_user": ("user", text(288, SYSTEM_COLLATION)),
+    "current_user": ("current_user", text(288, SYSTEM_COLLATION)),
+    "current_role": ("current_role", text(288, SYSTEM_COLLATION)),
+    "database": ("database", text(64, SYSTEM_COLLATION)),
+    "schema": ("database", text(64, SYSTEM_COLLATION)),
+    "version": ("version", text(60, SYSTEM_COLLATION)),
     "connection_id": ("connection_id", BIGINT_UNSIGNED),
     "last_insert_id": ("last_insert_id", BIGINT_UNSIGNED),
     "found_rows": ("found_rows", BIGINT),

@@ -237,7 +237,8 @@ class _Parser(PrecedenceParser):
         arguments = self._parse_csv(self._parse_assignment)
         if self._match(TokenType.USING):
             charset = self._text_to_parenthesis()
-            return called("CAST", called("CHAR", *arguments), exp.Literal.string("CHAR CHARACTER SET " + charset))
+            given = called("VALID BYTES", called("CHAR", *arguments), exp.Literal.string(charset.strip("'\"`").lower()))
+            return called("CAST", given, exp.Literal.string("CHAR CHARACTER SET " + charset))
         return called("CHAR", *arguments)
 
     def parse_weight_string(self) -> Any:

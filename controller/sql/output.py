@@ -94,6 +94,8 @@ def default_name(node: Any) -> str:
         return str(inner.name)
     if isinstance(node, exp.Null | exp.Boolean):
         return str(node.sql()).upper()
+    if isinstance(node, exp.Introducer):
+        node = node.expression if isinstance(node.expression, exp.Literal) else node
     if isinstance(node, exp.Literal) and node.is_string:
         return str(node.this)
     return str(node.meta.get("text") or node.sql("mysql"))

@@ -18,6 +18,7 @@ from controller.catalog import Catalog, CatalogChange, Note
 from controller.sql.definition import plan_definition
 from controller.sql.settings import Settings
 from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.result_limits import planning_for
 from dataflow.schema import Table
 
 
@@ -25,6 +26,11 @@ def plan_program(
     statements: Sequence[str], catalog: Catalog, database: str | None, settings: Settings
 ) -> CatalogChange:
     """What these definition statements change together."""
+    with planning_for(settings.results):
+        return _planned(statements, catalog, database, settings)
+
+
+def _planned(statements: Sequence[str], catalog: Catalog, database: str | None, settings: Settings) -> CatalogChange:
     if not statements:
         raise InvalidStatement(Condition.EMPTY_QUERY)
     if len(statements) == 1:

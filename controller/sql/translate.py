@@ -26,6 +26,8 @@ from controller.sql.waiting import waiting
 from controller.sql.zone import aligned, called, dated, localised
 from dataflow import schema
 from dataflow.collation import canonical
+from dataflow.collation.coercion import collation_of
+from dataflow.collation.names import charset_of
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Expression, Literal
 from dataflow.functions import call, is_function
@@ -33,7 +35,7 @@ from dataflow.functions.casts import cast, collate
 from dataflow.functions.date_parts import fraction_digits
 from dataflow.functions.registry import check_single
 from dataflow.functions.waiting import WAITING_FUNCTIONS
-from dataflow.types import BIGINT, NULL, SqlType, text
+from dataflow.types import BIGINT, BLOBS, NULL, TEXTS, SqlType, text
 from dataflow.types import Kind as TypeKind
 
 __all__ = ["Parameters", "Translator"]
@@ -126,7 +128,7 @@ class Translator:
         return digits(int(node.this or "0", 2).to_bytes((len(node.this) + 7) // 8, "big"))
 
     def visit_national(self, node: Any, hint: SqlType | None) -> Expression:
-        return self.text(node.this)
+        return Literal(node.this, text(len(node.this), "utf8mb3_general_ci"))
 
     def visit_introducer(self, node: Any, hint: SqlType | None) -> Expression:
         inner = self.translate(node.expression)
@@ -258,7 +260,11 @@ class Translator:
 
     def visit_collate(self, node: Any, hint: SqlType | None) -> Expression:
         name = canonical(node.expression.name)
-        return collate(self.translate(node.this), name)
+        inner = self.translate(node.this)
+        charset = charset_of(collation_of(inner) if inner.type.kind in TEXTS or inner.type.kind in BLOBS else self.settings.collation)
+        if charset_of(name) is not charset and inner.type.kind is not TypeKind.NULL and not isinstance(node.this, exp.Placeholder):
+            raise InvalidStatement(Condition.COLLATION_CHARSET_MISMATCH, name, charset.name)
+        return collate(inner, name)
 
     def visit_case(self, node: Any, hint: SqlType | None) -> Expression:
         branches = node.args["ifs"]

@@ -75,5 +75,12 @@ def _utf8_bytes(error: UnicodeError) -> tuple[bytes, int]:
     return error.object[error.start : error.end].encode("utf-8", "surrogateescape"), error.end
 
 
+def _marks(error: UnicodeError) -> tuple[str, int]:
+    """A question mark for each byte that is no text."""
+    assert isinstance(error, UnicodeDecodeError)
+    return "?" * (error.end - error.start), error.end
+
+
 codecs.register(_own_codec)
+codecs.register_error("millrace_marks", _marks)
 codecs.register_error("millrace_utf8", _utf8_bytes)

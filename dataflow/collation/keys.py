@@ -19,12 +19,11 @@ from dataclasses import dataclass
 from functools import cache
 
 from dataflow.collation.character_sets import byte_weights
-from dataflow.collation.names import BY_NAME, canonical, charset_of
+from dataflow.collation.names import BY_NAME, UNICODE, canonical, charset_of
 from dataflow.collation.weights import Tailored, Weights, weights
 from dataflow.short_cache import kept_if_short
 
 Key = Callable[[str], bytes]
-UNICODE = frozenset({"utf8mb3", "utf8mb4", "ucs2", "utf16", "utf16le", "utf32", "gb18030"})
 TABLES_OF = {
     "0900_ai_ci": "uca_1400", "general_ci": "general", "tolower_ci": "general", "chinese_ci": "general", "unicode_ci": "unicode", "unicode_520_ci": "unicode_520",
 }  # fmt: skip

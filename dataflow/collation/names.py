@@ -36,10 +36,43 @@ class Charset:
         return {"utf-16-be": 2, "utf-16-le": 2, "utf-32-be": 4}.get(self.codec, 1)
 
     @property
+    def point_max(self) -> int:
+        """The last character that it has, if it is one of Unicode's."""
+        return 0xFFFF if self.name in ("utf8mb3", "ucs2") else 0x10FFFF
+
+    def read(self, data: bytes) -> tuple[str, int]:
+        """The text of some bytes, a question mark for each that is none, and where the first of those is, or -1."""
+        data = bytes(-len(data) % self.bytes_min) + data
+        try:
+            text = data.decode(self.codec)
+        except UnicodeDecodeError as error:
+            return self.fit(data.decode(self.codec, "millrace_marks"), 4)[0], error.start
+        found, bad = self.fit(text, 4)
+        return found, bad if bad < 0 else len(text[:bad].encode(self.codec))
+
+    def fit(self, text: str, marks: int = 1) -> tuple[str, int]:
+        """`text` with question marks for what the character set lacks, and where the first of those is, or -1."""
+        if text.isascii():
+            return text, -1
+        try:
+            text.encode(self.codec)
+            bad = -1
+        except UnicodeEncodeError as error:
+            bad = error.start
+            text = text.encode(self.codec, "replace").decode(self.codec)
+        if self.point_max < 0x10FFFF and max(text) > "\uffff":
+            position = next(at for at, character in enumerate(text) if character > "\uffff")
+            bad = position if bad < 0 else min(bad, position)
+            text = "".join(["?" * marks if character > "\uffff" else character for character in text])
+        return text, bad
+
+    @property
     def is_utf8(self) -> bool:
         return self.codec == "utf-8"
 
 
+UNICODE = frozenset({"utf8mb3", "utf8mb4", "ucs2", "utf16", "utf16le", "utf32", "gb18030"})
+"""Character sets that have all of Unicode, but for what is beyond their bytes."""
 _OF_MYSQL_ALONE = (
     (248, "gb18030_chinese_ci", "gb18030", True, True, 2),
     (249, "gb18030_bin", "gb18030", False, True, 1),

@@ -13,13 +13,13 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from dataflow import documents, numerals, temporal
-from dataflow.collation.names import canonical, charset_of
+from dataflow.collation.names import CHARSETS, Charset, canonical, charset_of
 from dataflow.conversion import Domain, conversion, is_digits
-from dataflow.conversion.texts import encoder
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Expression, Literal
 from dataflow.functions.registry import Arguments, Fragment, call, special
 from dataflow.inference import domain_of
+from dataflow.notices import say
 from dataflow.numerals import INT64_MAX, INT64_MIN, UINT64_MAX
 from dataflow.types import BLOBS, DATES, INTEGERS, NULL, NUMBERS, REALS, STRINGS, TEXTS, Kind, SqlType, text
 
@@ -199,16 +199,42 @@ def _to_string(source: SqlType, target: SqlType) -> Callable[[Any], Any] | None:
     binary = target.kind in BLOBS
     function = conversion(source, Domain.BYTES if binary else Domain.TEXT).function
     charset = charset_of(target.collation)
-    if not binary and not charset.is_utf8:
-        to_bytes = encoder(target.collation)
-        read = None if source.kind in BLOBS else _then(function, to_bytes)
-        function = _then(read, lambda value: value.decode(charset.codec, "replace"))
+    if not binary and source.kind in BLOBS:
+        function = lambda value: _read(value, charset)  # noqa: E731
+    elif not binary and source.kind in STRINGS and charset is not charset_of(source.collation):
+        function = _then(function, lambda value: charset.fit(value)[0])
     length = target.length
     if length is None:
         return function
     if target.kind is Kind.BINARY:
         return _then(function, lambda value: value[:length].ljust(length, b"\0"))
     return _then(function, lambda value: value[:length])
+
+
+def _read(value: bytes, charset: Charset) -> str:
+    text, bad = charset.read(value)
+    if bad >= 0:
+        say(Condition.INVALID_STRING, charset.name, value[bad:][:6].hex().upper())
+    return text
+
+
+@special("valid bytes", least=2, most=2, result=lambda arguments: arguments[0].type)
+def valid_bytes(emitter: Emitter, node: Call) -> Fragment:
+    """CHAR(… USING charset): NULL where the bytes are no text of the character set."""
+    name = node.arguments[1]
+    assert isinstance(name, Literal)
+    charset = CHARSETS.get("utf8mb3" if name.value == "utf8" else str(name.value))
+    if charset is None:
+        raise InvalidStatement(Condition.UNKNOWN_CHARACTER_SET, name.value)
+
+    def checked(value: bytes) -> bytes | None:
+        bad = charset.read(value)[1]
+        if bad < 0:
+            return value
+        say(Condition.INVALID_STRING, charset.name, value[bad:][:6].hex().upper())
+        return None
+
+    return emitter.apply(checked, [emitter.convert(node.arguments[0], Domain.BYTES)])
 
 
 def _to_year(source: SqlType) -> Callable[[Any], int | None]:

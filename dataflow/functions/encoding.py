@@ -17,12 +17,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from dataflow.conversion import conversion
+from dataflow.conversion.texts import encoder
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Expression
 from dataflow.functions.registry import Domain, Fragment, function, special
-from dataflow.functions.strings import string_function
 from dataflow.result_limits import total
-from dataflow.types import BIGINT, BIGINT_UNSIGNED, BOOLEAN, INT, NUMBERS, Kind, SqlType, text
+from dataflow.types import BIGINT, BIGINT_UNSIGNED, BLOBS, BOOLEAN, INT, NUMBERS, Kind, SqlType, text
 
 if TYPE_CHECKING:
     from dataflow.compile import Emitter
@@ -43,10 +43,14 @@ def ascii_code(value: bytes) -> int:
     return value[0] if value else 0
 
 
-@string_function("ord", arguments=(Domain.TEXT,), result=BIGINT)
-def ord_code(value: str | bytes) -> int:
-    first = value[:1]
-    return int.from_bytes(first.encode() if isinstance(first, str) else first, "big")
+@special("ord", least=1, most=1, result=BIGINT)
+def ord_code(emitter: Emitter, node: Call) -> Fragment:
+    """The bytes that the first character has in its character set."""
+    kind = node.arguments[0].type
+    encoded = encoder(kind.collation)
+    if kind.kind in BLOBS:
+        return emitter.apply(ascii_code, [emitter.convert(node.arguments[0], Domain.BYTES)])
+    return emitter.apply(lambda value: int.from_bytes(encoded(value[:1]), "big"), [emitter.convert(node.arguments[0], Domain.TEXT)])
 
 
 @function("char", arguments=(Domain.INTEGER,), rest=Domain.INTEGER, nulls=True, result=_long_binary)

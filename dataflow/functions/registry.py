@@ -50,14 +50,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dataflow.collation.coercion import merged_collation
+from dataflow.collation.coercion import OF_THEIR_OWN, merged_collation
 from dataflow.conversion import Domain
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Expression, Literal, walk
 from dataflow.fragment import Fragment
 from dataflow.inference import merged_length
 from dataflow.result_limits import PACKET_BYTES_MAX, Size, planned
-from dataflow.types import BIGINT, BLOBS, STRINGS, SqlType, text
+from dataflow.types import BIGINT, BLOBS, DEFAULT_COLLATION, STRINGS, TEXTS, SqlType, text
 
 if TYPE_CHECKING:
     from dataflow.compile import Emitter
@@ -166,8 +166,14 @@ PlainFunction = TypeVar("PlainFunction", bound=Callable[..., Any])
 SpecialFunction = TypeVar("SpecialFunction", bound=Callable[..., Fragment])
 
 
-def _inference(result: SqlType | Infer) -> Infer:
-    return (lambda arguments: result) if isinstance(result, SqlType) else result
+def inference(result: SqlType | Infer, *names: str) -> Infer:
+    """A text that is given as a type has the connection's collation."""
+    if not isinstance(result, SqlType):
+        return result
+    if result.kind not in TEXTS or result.collation != DEFAULT_COLLATION:
+        return lambda arguments: result
+    OF_THEIR_OWN.update(names)
+    return lambda arguments: replace(result, collation=planned().collation)
 
 
 def function(
@@ -202,7 +208,7 @@ def function(
                 names[0],
                 len(arguments) - optional,
                 len(arguments) if rest is None else None,
-                _inference(result),
+                inference(result, *names),
                 emit,
                 deterministic and not volatile,
                 volatile=volatile,
@@ -228,7 +234,7 @@ def special(
     """Register a function that emits its own source; one that `grows` bounds itself by `Emitter.bounded`."""
 
     def decorate(emit: SpecialFunction) -> SpecialFunction:
-        entry = Function(names[0], least, most, _inference(result), emit, deterministic, truth, falsity, grows=grows)
+        entry = Function(names[0], least, most, inference(result, *names), emit, deterministic, truth, falsity, grows=grows)
         register(entry, *names[1:])
         return emit
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from itertools import islice
+from typing import Any
 
 from dataflow.collation.coercion import merged_collation
+from dataflow.conversion import encode
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.functions.registry import Arguments, Domain, function
 from dataflow.functions.strings import unbounded
 from dataflow.regular_expressions import Match, RegularExpression, compiled
 from dataflow.result_limits import TooLong
-from dataflow.types import BIGINT
+from dataflow.types import BIGINT, BLOBS
 
 
 def _compiler(arguments: Arguments) -> Callable[[str, str], RegularExpression]:
@@ -34,18 +36,30 @@ def _occurrence(
     return next(islice(found, max(number, 1) - 1, None), None)
 
 
+def _as_first(arguments: Arguments, apply: Callable[..., str | None]) -> Callable[..., Any]:
+    """A text, or bytes where the first argument is bytes."""
+    if arguments[0].type.kind not in BLOBS:
+        return apply
+
+    def encoded(*values: Any, **options: Any) -> bytes | None:
+        found = apply(*values, **options)
+        return None if found is None else encode(found)
+
+    return encoded
+
+
 _SEARCH = (Domain.TEXT, Domain.TEXT, Domain.INTEGER, Domain.INTEGER)
 
 
 @function("regexp_substr", arguments=(*_SEARCH, Domain.TEXT), optional=3, result=unbounded(0), specialise=True)
-def regexp_substr(arguments: Arguments) -> Callable[..., str | None]:
+def regexp_substr(arguments: Arguments) -> Callable[..., Any]:
     compiled_for = _compiler(arguments)
 
     def apply(value: str, pattern: str, position: int = 1, occurrence: int = 1, match_type: str = "") -> str | None:
         match = _occurrence(compiled_for(pattern, match_type), value, position, occurrence)
         return match[0] if match else None
 
-    return apply
+    return _as_first(arguments, apply)
 
 
 @function("regexp_instr", arguments=(*_SEARCH, Domain.INTEGER, Domain.TEXT), optional=4, result=BIGINT, specialise=True)
@@ -103,7 +117,7 @@ def _filled(pieces: list[str | int], match: Match, length_max: int) -> str:
     specialise=True,
     limited=True,
 )
-def regexp_replace(arguments: Arguments) -> Callable[..., str]:
+def regexp_replace(arguments: Arguments) -> Callable[..., Any]:
     """`occurrence` 0 replaces all of them."""
     compiled_for = _compiler(arguments)
 
@@ -126,4 +140,4 @@ def regexp_replace(arguments: Arguments) -> Callable[..., str]:
             last = match.end()
         return "".join(parts) + value[last:]
 
-    return apply
+    return _as_first(arguments, apply)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, AnyStr
 
-from dataflow.collation.coercion import IGNORABLE, coercibility, collation_of, merged_collation
+from dataflow.collation.coercion import coercibility, collation_of, merged_collation
 from dataflow.collation.keys import character_key, collation_key
 from dataflow.collation.names import collation as collation_named
 from dataflow.expression import Call, Expression
@@ -205,6 +205,5 @@ def collation(arguments: Arguments) -> Callable[[object], str]:
 
 @function("coercibility", arguments=(Domain.ANY,), nulls=True, result=INT, specialise=True)
 def coercibility_(arguments: Arguments) -> Callable[[object], int]:
-    given = coercibility(arguments[0])
-    rank = 5 if given == IGNORABLE and arguments[0].type.kind is not Kind.NULL else given
+    rank = coercibility(arguments[0])
     return lambda value: rank

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dataflow.collation.coercion import merged_collation
 from dataflow.expression import Call, Expression
-from dataflow.functions.registry import Domain, Fragment, Function, register
+from dataflow.functions.registry import Domain, Fragment, Function, inference, register
 from dataflow.result_limits import Size
 from dataflow.types import BLOB, BLOBS, STRINGS, TEMPORALS, Kind, SqlType, text
 
@@ -51,7 +51,7 @@ def string_function(
             return emitter.apply(target, fragments, nulls=nulls)
 
         most = len(arguments) if rest is None else None
-        infer = (lambda _: result) if isinstance(result, SqlType) else result
+        infer = inference(result, *names)
         register(Function(names[0], len(arguments) - optional, most, infer, emit, grows=size is not None), *names[1:])
         return body
 

@@ -8,6 +8,7 @@ take too much memory for (error 3698). Time is the processor's, so a busy machin
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from functools import lru_cache
@@ -29,6 +30,8 @@ TIME_LIMIT_MAX_S = 5.0
 
 BACKTRACKED_LENGTH_MAX = 4 << 20
 PATTERN_LENGTH_MAX = 16 << 10
+_LONE = re.compile("[\ud800-\udfff]")
+"""Bytes that are no text (see `dataflow.conversion`), which RE2 does not take."""
 _MEMORY_MAX = 2 << 20
 """Of RE2, for each pattern that is kept."""
 
@@ -63,7 +66,10 @@ class RegularExpression:
     def is_in(self, text: str) -> bool:
         """Whether it matches somewhere in `text`."""
         if self._plain or self._is_linear_for(text):
-            return self._linear.search(text) is not None  # type: ignore[union-attr]
+            try:
+                return self._linear.search(text) is not None  # type: ignore[union-attr]
+            except UnicodeEncodeError:  # bytes that are no text, which RE2 does not take
+                return next(self._backtracked(text, 0), None) is not None
         return next(self.matches(text), None) is not None
 
     def matches(self, text: str, start: int = 0, captures: bool = False) -> Iterator[Match]:
@@ -93,6 +99,8 @@ class RegularExpression:
             return False
         wanted = self._translation
         if wanted.has_word_boundary and not text.isascii():
+            return False
+        if not text.isascii() and _LONE.search(text):
             return False
         if (wanted.has_line_end or wanted.is_multiline) and text and text[-1] in self._line_ends:
             return False
@@ -142,7 +150,7 @@ def _linear(translation: Translation, ignore_case: bool, captures: bool) -> re2.
     options.never_capture = not captures
     try:
         return re2.compile(translation.linear, options)
-    except re2.error:
+    except (re2.error, UnicodeEncodeError):
         return None
 
 

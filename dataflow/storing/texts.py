@@ -32,7 +32,9 @@ def text_storer(column: SqlType, source: SqlType, target: Target) -> Store:
         if value is None:
             return None
         if type(value) is bytes and not charset.is_utf8:
-            text = value.decode(charset.codec, "surrogateescape")
+            text, bad = charset.read(value)
+            if bad >= 0:
+                _say_bad(value[bad:], target, report)
         else:
             text = value if function is None or type(value) is str else function(value)
         if not text.isascii():
@@ -62,25 +64,16 @@ def text_storer(column: SqlType, source: SqlType, target: Target) -> Store:
 
 def _representable(text: str, charset: Charset, target: Target, report: Report) -> str:
     """`text`, with what the character set lacks replaced by question marks (1366)."""
-    if charset.name == "utf8mb3":
-        bad = next((position for position, character in enumerate(text) if not _is_utf8mb3(character)), -1)
-    else:
-        try:
-            text.encode(charset.codec)
-            return text
-        except UnicodeEncodeError as error:
-            bad = error.start
+    clean, bad = charset.fit(text)
     if bad < 0:
         return text
-    rest = text[bad:].encode("utf-8", "surrogateescape")
+    _say_bad(text[bad:].encode("utf-8", "surrogateescape"), target, report)
+    return clean
+
+
+def _say_bad(rest: bytes, target: Target, report: Report) -> None:
     quoted = "".join(f"\\x{byte:02X}" if byte > 126 else chr(byte) for byte in rest[:6]) + ("..." if len(rest) > 6 else "")
     target.object(report, Condition.INCORRECT_VALUE, "string", quoted)
-    clean = text.encode(charset.codec, "replace").decode(charset.codec)
-    return "".join(c if _is_utf8mb3(c) else "?" for c in clean) if charset.name == "utf8mb3" else clean
-
-
-def _is_utf8mb3(character: str) -> bool:
-    return character < "\ud800" or "\udfff" < character < "\U00010000"
 
 
 def bytes_storer(column: SqlType, source: SqlType, target: Target) -> Store:
