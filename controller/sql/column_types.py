@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 
 from controller.sql.cursor import Cursor
 from controller.sql.settings import DEFAULT_SETTINGS, Settings
-from dataflow.collation import CHARSETS, canonical, collation
+from dataflow.collation import CHARSETS, canonical, collation, collation_key
+from dataflow.collation.names import charset_of
+from dataflow.conversion import decode
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.result_limits import planned
 from dataflow.types import JSON, STRINGS, TEXTS, Kind, SqlType
@@ -47,6 +49,8 @@ class TypeDeclaration:
     collation: str | None = None
     binary: bool = False
     serial: bool = False
+    members: tuple[str | bytes, ...] = ()
+    """Of an ENUM or SET."""
 
     def resolve(self, column: str, default_collation: str) -> SqlType:
         if self.type.kind not in TEXTS and self.type.kind not in (Kind.ENUM, Kind.SET):
@@ -57,6 +61,8 @@ class TypeDeclaration:
         if self.binary:
             name = f"{collation(name).charset}_bin"
         found = replace(self.type, collation=name)
+        if self.members:
+            found = replace(found, members=_resolved_members(self.members, name, column, found.kind))
         width = CHARSETS[collation(name).charset].bytes_max
         if found.kind is Kind.VARCHAR and (found.length or 0) * width > ROW_BYTES_MAX:
             if not column:
@@ -148,7 +154,7 @@ def read_type(cursor: Cursor, column: str, settings: Settings = DEFAULT_SETTINGS
         case "JSON":
             return TypeDeclaration(JSON)
         case "ENUM" | "SET":
-            return _with_charset(cursor, TypeDeclaration(SqlType(Kind[word], members=_members(cursor, column, word))))
+            return _with_charset(cursor, TypeDeclaration(SqlType(Kind[word]), members=_members(cursor)))
     if word in _FIXED_BLOBS:
         return TypeDeclaration(SqlType(_FIXED_BLOBS[word]))
     if word in _GEOMETRIES:
@@ -284,18 +290,35 @@ def _text_by_size(size: int) -> Kind:
     return next(kind for most, kind in _TEXTS_BY_SIZE if size <= most)
 
 
-def _members(cursor: Cursor, column: str, word: str) -> tuple[str, ...]:
+def _members(cursor: Cursor) -> tuple[str | bytes, ...]:
     cursor.expect("(")
-    members = [cursor.string().rstrip(" ")]
-    while cursor.accept(","):
-        members.append(cursor.string().rstrip(" "))
+    members: list[str | bytes] = []
+    while not members or cursor.accept(","):
+        value = cursor.literal()
+        if not isinstance(value, str | bytes):
+            raise cursor.error()
+        members.append(value)
     cursor.expect(")")
-    seen: set[str] = set()
-    for member in members:
-        if member.lower() in seen:
-            raise InvalidStatement(Condition.DUPLICATE_MEMBER, column, member, word)
-        seen.add(member.lower())
     return tuple(members)
+
+
+def _resolved_members(members: tuple[str | bytes, ...], collation_name: str, column: str, kind: Kind) -> tuple[str, ...]:
+    """The members as texts without spaces at their ends; those that were written as digits are bytes of the character set."""
+    charset = charset_of(collation_name)
+    key = collation_key(collation_name)
+    found: dict[bytes, str] = {}
+    for member in members:
+        if isinstance(member, bytes):
+            text = decode(member) if charset.name == "binary" else charset.read(member)[0]
+        else:
+            text = member
+        text = text if charset.name == "binary" else text.rstrip(" ")
+        if key(text) in found:
+            raise InvalidStatement(Condition.DUPLICATE_MEMBER, column, found[key(text)], kind.name)
+        if kind is Kind.SET and "," in text:
+            raise InvalidStatement(Condition.ILLEGAL_VALUE, "set", text)
+        found[key(text)] = text
+    return tuple(found.values())
 
 
 assert _BLOB_OF_TEXT.keys() <= STRINGS

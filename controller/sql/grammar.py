@@ -219,6 +219,11 @@ class _Parser(PrecedenceParser):
         self._advance()
         return exp.Interval(this=value, unit=exp.var(self._prev.text.upper()))
 
+    def _parse_escape(self, this: Any) -> Any:
+        if not self._match(TokenType.ESCAPE):
+            return this
+        return self.expression(exp.Escape(this=this, expression=self._parse_unary()))
+
     def parse_cast(self) -> Any:
         value = self._parse_assignment()
         if not self._match(TokenType.ALIAS):

@@ -58,10 +58,11 @@ def _own_codec(name: str) -> codecs.CodecInfo | None:
     table = _read(f"charset/{name.removeprefix(PREFIX)}").decode()
     if not table:
         return None
+    # A byte without a character is kept, as it is in UTF-8 (see `dataflow.conversion`).
+    table = "".join([chr(0xDC00 + byte) if character == "\ufffe" else character for byte, character in enumerate(table)])
     places: dict[int, int] = {}
     for byte, character in enumerate(table):
-        if character != "\ufffe":
-            places.setdefault(ord(character), byte)
+        places.setdefault(ord(character), byte)
     return codecs.CodecInfo(
         lambda text, errors="strict": codecs.charmap_encode(text, errors, places),
         lambda data, errors="strict": codecs.charmap_decode(data, errors, table),

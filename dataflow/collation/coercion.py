@@ -128,6 +128,8 @@ def _stronger(left: Claim, right: Claim) -> Claim:
     for claim in (left, right):
         if claim.name.endswith("_bin"):
             return claim
+    if left.rank == COERCIBLE:
+        return left  # MySQL has none then; but a parameter's collation may only be known when it is executed
     return Claim(f"{left.charset}_bin", NONE, left.is_ascii and right.is_ascii)
 
 
