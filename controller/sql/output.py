@@ -97,5 +97,6 @@ def default_name(node: Any) -> str:
     if isinstance(node, exp.Introducer):
         node = node.expression if isinstance(node.expression, exp.Literal) else node
     if isinstance(node, exp.Literal) and node.is_string:
-        return str(node.this)
-    return str(node.meta.get("text") or node.sql("mysql"))
+        return str(node.this).encode("utf-8", "replace").decode()
+    written = str(node.meta.get("text") or node.sql("mysql"))
+    return written if written.isascii() else written.encode("utf-8", "replace").decode()
