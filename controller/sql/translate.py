@@ -296,8 +296,7 @@ class Translator:
 
     def cast(self, value: Expression, type_text: str) -> Expression:
         declared = type_of_text(type_text)
-        collation = value.type.collation if value.type.kind is not TypeKind.NULL else None
-        found = declared.resolve("", collation or self.settings.collation)
+        found = declared.resolve("", self.settings.collation)
         return cast(self._dated([value, Literal(None, found)])[0], found)
 
     def _dated(self, operands: list[Expression]) -> list[Expression]:

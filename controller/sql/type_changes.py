@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataflow.collation.names import UNICODE, charset_of
 from dataflow.types import INTEGER_BYTES, INTEGERS, TEXTS, Kind, SqlType
 
 _TEXT_SIZE = {
@@ -25,7 +26,7 @@ def keeps_stored_values(old: SqlType, new: SqlType, indexed: bool) -> bool:
     """
     if old.kind in TEXTS and new.kind in TEXTS:
         same_keys = not indexed or old.collation == new.collation
-        return same_keys and _capacity(old) <= _capacity(new)
+        return same_keys and _has_characters(new, old) and _capacity(old) <= _capacity(new)
     if old.kind in INTEGERS and new.kind in INTEGERS:
         if old.unsigned == new.unsigned:
             return INTEGER_BYTES[old.kind] <= INTEGER_BYTES[new.kind]
@@ -47,6 +48,14 @@ def keeps_stored_values(old: SqlType, new: SqlType, indexed: bool) -> bool:
             return (old.length or 1) <= (new.length or 1)
         case _:
             return old == new
+
+
+def _has_characters(new: SqlType, old: SqlType) -> bool:
+    """Whether the character set of `new` has all characters of that of `old`."""
+    wider, other = charset_of(new.collation), charset_of(old.collation)
+    if wider is other:
+        return True
+    return wider.name in UNICODE and (other.name not in UNICODE or wider.point_max >= other.point_max)
 
 
 def _capacity(found: SqlType) -> int:

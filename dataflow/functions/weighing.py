@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dataflow.collation.coercion import collation_of
 from dataflow.collation.keys import weight_string
+from dataflow.collation.names import collation
 from dataflow.conversion import Domain
 from dataflow.expression import Call, Expression, Literal
 from dataflow.fragment import Fragment
@@ -38,18 +39,21 @@ def weigh(emitter: Emitter, node: Call) -> Fragment:
     binary = value.type.kind in BLOBS
     show: Any = bytes if binary else weight_string(collation_of(value))
     space: Any = b"\0" if binary else " "
+    pads = binary or collation(collation_of(value)).pads
     padding = show(space)
 
     def weights(text: Any) -> bytes:
         if count is not None:
             text = text[:count]
-            if flags and flags & PAD_WITH_SPACES:
+            if flags and flags & PAD_WITH_SPACES and pads:
                 text = text.ljust(count, space)
         found: bytes = show(text)
+        if count is not None and flags and flags & PAD_WITH_SPACES:
+            found = found.ljust(count * len(padding), b"\0")
         if length is None:
             return found
         if flags and flags & PAD_TO_LENGTH:
-            found += padding * (length - len(found))
+            found += (padding if pads else b"\0") * (length - len(found))
         return found[:length]
 
     target = emitter.bounded(node, weights, lambda text: 4 * max(len(text), count or 0, length or 0))
