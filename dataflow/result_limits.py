@@ -46,6 +46,8 @@ class ResultSettings:
     """Of the connection: what texts have that are made of none."""
     utf8mb4_collation: str = DEFAULT_COLLATION
     """default_collation_for_utf8mb4."""
+    locale: str = "en_US"
+    """lc_time_names."""
 
 
 DEFAULT_RESULTS = ResultSettings()

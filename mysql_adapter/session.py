@@ -123,6 +123,7 @@ class Session:
             client.codec,
             str(get("collation_server")),
             str(get("default_collation_for_utf8mb4")),
+            str(get("lc_time_names")),
             *[int(str(get(name))) for name in RESULT_VARIABLES],
         )
         if self._owner:

@@ -19,6 +19,7 @@ from dataflow.errors import Condition, InvalidStatement
 from dataflow.modes import Modes
 from dataflow.notices import say
 from dataflow.result_limits import ResultSettings
+from dataflow.temporal.locales import locale_name
 from dataflow.types import DEFAULT_COLLATION, Value
 from mysql_adapter.charsets import charset_of, collation_of
 
@@ -139,6 +140,11 @@ def checked(variable: Variable, value: Value) -> Value:
         case Shape.TIME_ZONE | Shape.TEXT | Shape.CHOICE:
             if value is None:
                 raise _wrong(variable, "NULL")
+            if variable.name == "lc_time_names":
+                locale = locale_name(value)
+                if locale is None:
+                    raise InvalidStatement(Condition.UNKNOWN_LOCALE, value)
+                return locale
             return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
@@ -216,7 +222,7 @@ _RANGES = {
 @lru_cache(maxsize=256)
 def settings_of(
     sql_mode: str, collation: str, foreign_key_checks: bool, time_zone: str, recursion_depth_max: int, client_codec: str,
-    server_collation: str, utf8mb4_collation: str, *results: Any
+    server_collation: str, utf8mb4_collation: str, locale: str, *results: Any
 ) -> tuple[Settings, Modes]:
     """What statements are planned and run with."""
     try:
@@ -228,6 +234,6 @@ def settings_of(
     settings = Settings(
         names, collation, foreign_key_checks, time_zone,
         recursion_depth_max=recursion_depth_max, client_codec=client_codec, server_collation=server_collation,
-        results=replace(ResultSettings(*results), collation=collation, utf8mb4_collation=utf8mb4_collation),
+        results=replace(ResultSettings(*results), collation=collation, utf8mb4_collation=utf8mb4_collation, locale=locale),
     )  # fmt: skip
     return settings, Modes.parse(sql_mode, time_zone)

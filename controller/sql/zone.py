@@ -14,6 +14,7 @@ from controller.sql.settings import Settings
 from dataflow.expression import Call, Column, Expression, Literal, columns_of
 from dataflow.functions import call
 from dataflow.result_limits import planned
+from dataflow.temporal.locales import ENGLISH
 from dataflow.types import DATES, INT, STRINGS, TEMPORALS, Kind, text
 
 _UTC = frozenset({"UTC", "+00:00", "-00:00", "SYSTEM"})
@@ -59,6 +60,10 @@ def dated(operands: Sequence[Expression], today: Callable[[], Expression]) -> li
     return [call("on date", each, today()) if each.type.kind is Kind.TIME else each for each in operands]
 
 
+NAMING = frozenset({"date_format", "dayname", "monthname"})
+"""Functions that give names of months and days in the language of lc_time_names."""
+
+
 def called(name: str, arguments: Sequence[Expression], settings: Settings) -> Expression:
     """A call of a function as the session means it: the two that count seconds since 1970 are UTC's."""
     zone = settings.time_zone
@@ -66,11 +71,13 @@ def called(name: str, arguments: Sequence[Expression], settings: Settings) -> Ex
         return call("str_to_date with zeros", *arguments)
     if name == "unix_timestamp" and arguments:
         return call(name, in_utc(arguments[0], zone))
+    if name in NAMING and planned().locale != ENGLISH:
+        return call(f"{name} in", *arguments, Literal(planned().locale, text(len(planned().locale))))
     if name == "week" and len(arguments) == 1 and planned().week_format:
         return call(name, arguments[0], Literal(planned().week_format, INT))
     if name == "from_unixtime" and not is_utc(zone):
         moment = call("from_utc", call(name, arguments[0]), _name(zone))
-        return call("date_format", moment, arguments[1]) if len(arguments) > 1 else moment
+        return called("date_format", [moment, arguments[1]], settings) if len(arguments) > 1 else moment
     return call(name, *arguments)
 
 

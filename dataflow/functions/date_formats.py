@@ -1,4 +1,4 @@
-"""Dates and times as text in a given layout: DATE_FORMAT, TIME_FORMAT, GET_FORMAT. Names are English."""
+"""Dates and times as text in a given layout: DATE_FORMAT, TIME_FORMAT, GET_FORMAT."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dataflow.expression import Call
-from dataflow.functions.date_parts import DAY_NAMES, MONTH_NAMES, unit_name, week_of
+from dataflow.functions.date_parts import unit_name, week_of
 from dataflow.functions.registry import Domain, Fragment, function, special
 from dataflow.short_cache import kept_if_short
 from dataflow.temporal import HOUR, MINUTE, SECOND, to_days, unpack
+from dataflow.temporal.locales import ENGLISH, locales
 from dataflow.types import text
 
 if TYPE_CHECKING:
@@ -35,14 +36,24 @@ def _day_number(parts: Parts) -> int:
     return to_days(*parts[:3])
 
 
-def _month_name(parts: Parts) -> str:
+def _month(parts: Parts) -> int:
     if not parts[1]:
         raise NoValue
-    return MONTH_NAMES[parts[1] - 1]
+    return parts[1] - 1
 
 
-def _day_name(parts: Parts) -> str:
-    return DAY_NAMES[(_day_number(parts) + 5) % 7]
+def _weekday(parts: Parts) -> int:
+    return (_day_number(parts) + 5) % 7
+
+
+def _names(locale: str) -> dict[str, Callable[[Parts], str]]:
+    names = locales()[locale]
+    return {
+        "a": lambda parts: names.short_days[_weekday(parts)],
+        "b": lambda parts: names.short_months[_month(parts)],
+        "M": lambda parts: names.months[_month(parts)],
+        "W": lambda parts: names.days[_weekday(parts)],
+    }
 
 
 def _week(mode: int) -> Callable[[Parts], tuple[int, int]]:
@@ -78,16 +89,12 @@ _ANY: dict[str, Callable[[Parts], str]] = {
     "y": lambda p: f"{p[0] % 100:02d}",
 }
 _DATE_ONLY: dict[str, Callable[[Parts], str]] = {
-    "a": lambda p: _day_name(p)[:3],
-    "b": lambda p: _month_name(p)[:3],
     "D": lambda p: _ordinal(p[2]),
     "j": lambda p: f"{_day_number(p) - to_days(p[0], 1, 1) + 1:03d}",
-    "M": _month_name,
     "U": lambda p: f"{_week(0)(p)[1]:02d}",
     "u": lambda p: f"{_week(1)(p)[1]:02d}",
     "V": lambda p: f"{_week(2)(p)[1]:02d}",
     "v": lambda p: f"{_week(3)(p)[1]:02d}",
-    "W": _day_name,
     "w": lambda p: str((_day_number(p) + 6) % 7),
     "X": lambda p: f"{_week(2)(p)[0]:04d}",
     "x": lambda p: f"{_week(3)(p)[0]:04d}",
@@ -95,29 +102,30 @@ _DATE_ONLY: dict[str, Callable[[Parts], str]] = {
 
 
 @kept_if_short(256)
-def _pieces(layout: str) -> tuple[str | Callable[[Parts], str], ...]:
+def _pieces(layout: str, locale: str = ENGLISH) -> tuple[str | Callable[[Parts], str], ...]:
     """Literal texts and what to put between them; an unknown letter stands for itself."""
     pieces: list[str | Callable[[Parts], str]] = []
     for literal, letter in re.findall(r"([^%]+|%\Z)|%(.)", layout, re.DOTALL):
-        pieces.append(literal or _ANY.get(letter) or _DATE_ONLY.get(letter) or letter)
+        pieces.append(literal or _ANY.get(letter) or _DATE_ONLY.get(letter) or _names(locale).get(letter) or letter)
     return tuple(pieces)
 
 
-def _format(parts: Parts, layout: str) -> str | None:
+def _format(parts: Parts, layout: str, locale: str = ENGLISH) -> str | None:
     try:
-        return "".join([piece if isinstance(piece, str) else piece(parts) for piece in _pieces(layout)])
+        return "".join([piece if isinstance(piece, str) else piece(parts) for piece in _pieces(layout, locale)])
     except NoValue:
         return None
 
 
-def _layout_size(value: int, layout: str) -> int:
+def _layout_size(value: int, layout: str, locale: str = ENGLISH) -> int:
     """What the pieces of a layout take while they are put together."""
     return 64 * len(layout)
 
 
 @function("date_format", arguments=(Domain.DATETIME, Domain.TEXT), result=text(), size=_layout_size)
-def date_format(moment: int, layout: str) -> str | None:
-    return _format(unpack(moment), layout) if layout else None
+@function("date_format in", arguments=(Domain.DATETIME, Domain.TEXT, Domain.TEXT), result=text(), size=_layout_size)
+def date_format(moment: int, layout: str, locale: str = ENGLISH) -> str | None:
+    return _format(unpack(moment), layout, locale) if layout else None
 
 
 _NO_TIME = re.compile(r"(?:[^%]|%.)*?%[abDjMUuVvWwXx]", re.DOTALL)

@@ -25,6 +25,7 @@ from dataflow.temporal import (
     to_days,
     unpack,
 )
+from dataflow.temporal.locales import ENGLISH, locales
 from dataflow.types import BIGINT, DATE, INT, INTEGERS, REALS, STRINGS, TEMPORALS, Kind, SqlType, text
 
 if TYPE_CHECKING:
@@ -141,16 +142,22 @@ def day_of_week(moment: int) -> int | None:
     return None if days is None else (days + 6) % 7 + 1
 
 
+NAME_LENGTH_MAX = 64
+"""Of a month or day in any language."""
+
+
 @function("dayname", arguments=(Domain.DATETIME,), result=text(9))
-def day_name(moment: int) -> str | None:
+@function("dayname in", arguments=(Domain.DATETIME, Domain.TEXT), result=text(NAME_LENGTH_MAX))
+def day_name(moment: int, locale: str = ENGLISH) -> str | None:
     number = weekday(moment)
-    return None if number is None else DAY_NAMES[number]
+    return None if number is None else locales()[locale].days[number]
 
 
 @function("monthname", arguments=(Domain.DATETIME,), result=text(9))
-def month_name(moment: int) -> str | None:
+@function("monthname in", arguments=(Domain.DATETIME, Domain.TEXT), result=text(NAME_LENGTH_MAX))
+def month_name(moment: int, locale: str = ENGLISH) -> str | None:
     month = unpack(moment)[1]
-    return MONTH_NAMES[month - 1] if month else None
+    return locales()[locale].months[month - 1] if month else None
 
 
 @function("dayofyear", arguments=(Domain.DATETIME,), result=INT)
