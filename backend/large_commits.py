@@ -16,6 +16,8 @@ from persistence.shard_store import ShardStore
 MOVE_PAUSE_S = 0.002
 """Between two moves, so that LevelDB's compactions keep up and nobody's epoch waits for them."""
 NO_ROOM_PAUSE_S = 1.0
+FREED_KEYS = 2_000
+"""So many values of a large transaction are freed at a time."""
 CHECKS_KEPT = 10
 """Earlier epochs that hold the values of a large transaction stay readable for so many checks after it."""
 
@@ -85,3 +87,8 @@ class LargeCommits:
             self._checks -= 1
             if not self._checks:
                 self._store.forget_overlaid()
+        self._free()
+
+    def _free(self) -> None:
+        if self._store.free_landed(FREED_KEYS):
+            asyncio.get_running_loop().call_later(MOVE_PAUSE_S, self._free)

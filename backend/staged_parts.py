@@ -14,7 +14,7 @@ from backend.store import Owner, Part
 from backend.transport import Peer
 from dataflow.epoch_messages import NEW, Outcome, Puts, StagePart, TransactionId
 
-LARGE_WRITES = 5_000
+LARGE_WRITES = 2_000
 """A commit with more than these is sent in parts, if something has to be checked of them."""
 LARGE_KEYS = 20_000
 LARGE_BYTES = 8 << 20

@@ -42,7 +42,7 @@ ORPHAN_CHECK_S = 0.5
 RECONNECT_S = 0.1
 SWEEP_CHECK_S = 5.0
 MEMORY_CHECK_S = 1.0
-SWEEP_PAUSE_S = 0.02
+SWEEP_PAUSE_S = 0.005
 ROOM_CHECK_S = 1.0
 
 log = logging.getLogger(__name__)
@@ -179,7 +179,8 @@ async def _sweep(worker: Worker) -> None:
         # What a large transaction has written comes late.
         is_free = worker.epochs.idle and worker.store.can_delete and not worker.store.is_moving
         if version != swept and is_free and tables is worker.epochs.tables:
-            for _ in sweep(worker.store, tables, worker.next_table_id):
+            slices = sweep(worker.store, tables, worker.next_table_id)
+            while await asyncio.to_thread(next, slices, slices) is not slices:
                 await asyncio.sleep(SWEEP_PAUSE_S)
             swept = version
 

@@ -17,7 +17,7 @@ from dataflow.epoch_messages import Committed, OpenEpoch, Outcome, Stage, Transa
 from dataflow.large_stage import LargeStages
 from dataflow.statement_stage import ELSEWHERE, StatementStage
 
-EPOCH_WRITES_MAX = 10_000
+EPOCH_WRITES_MAX = 2_000
 """An epoch takes no further transactions of its own shard beyond this many writes."""
 
 Pending = Mapping[bytes, bytes | None]

@@ -44,6 +44,16 @@ class LargeWrites:
         """How many keys there are from `start` to before `stop`."""
         return sum(bisect_left(run, stop) - bisect_left(run, start) for run in self._runs)
 
+    def shrink(self, keys_max: int) -> bool:
+        """Forget so many keys; True if others are left. For who alone has it still: to free all at once takes long."""
+        if self._runs:
+            del self._runs[-1][-keys_max:]
+            if not self._runs[-1]:
+                self._runs.pop()
+        for _ in range(min(keys_max, len(self.values))):
+            self.values.popitem()
+        return bool(self._runs or self.values)
+
     def chunks(self, keys_max: int) -> Iterator[list[bytes]]:
         """All keys, so many at a time, those of a chunk in order."""
         for run in self._runs:

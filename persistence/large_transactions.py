@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+from weakref import ReferenceType, ref
 
 import msgspec
 
@@ -40,6 +41,8 @@ class LargeTransactions:
     def __init__(self, database: Database, prepared: TransactionId | None) -> None:
         self._database = database
         self.overlays: Overlays = ()
+        self._landed: list[tuple[ReferenceType[Overlay], LargeWrites]] = []
+        """Those whose values are in their places, as long as readers of earlier epochs may want them, and until they are freed."""
         self._moving: tuple[Overlay, Iterator[list[bytes]]] | None = None
         self._prepared = prepared
         self._recover()
@@ -143,8 +146,18 @@ class LargeTransactions:
         if len(self.overlays) == 1:
             self._delete(batch, _SUPERSEDED)
         self._database.write(batch)
+        self._landed.append((ref(overlay), overlay.writes))
         self.overlays = self.overlays[:-1]
         self._moving = None
+
+    def free(self, keys_max: int) -> bool:
+        """Free so many values that nobody can read any more; True if there are more to be freed."""
+        for place, (overlay, writes) in enumerate(self._landed):
+            if overlay() is None:
+                if not writes.shrink(keys_max):
+                    del self._landed[place]
+                return True
+        return False
 
     def find(self, key: bytes, epoch: int) -> Overlay | None:
         return shown(self.overlays, key, epoch)

@@ -267,6 +267,10 @@ class ShardStore:
         """Let go of earlier epochs that hold the values of large transactions in memory."""
         self._history.forget(lambda view: isinstance(view, OverlaidView))
 
+    def free_landed(self, keys_max: int) -> bool:
+        """Free so many values of large transactions that nobody can read any more; True if there are more."""
+        return self._large.free(keys_max)
+
     # --- decisions of the coordinator --------------------------------------------------------
 
     def decision(self, epoch: int) -> tuple[TransactionId, ...] | None:
@@ -333,8 +337,8 @@ class ShardStore:
         with now.reading:
             return next(now.iterator(start=start, stop=stop, include_value=False), None)
 
-    def delete_range(self, start: bytes, stop: bytes, keys_max: int = 10_000) -> bool:
-        """Delete up to `keys_max` keys of a range nobody reads any more; True if more are left.
+    def delete_range(self, start: bytes, stop: bytes, keys_max: int = 1_000) -> bytes | None:
+        """Delete up to `keys_max` keys of a range nobody reads any more; where to go on if more may be left.
 
         Not part of any epoch, and not durable by itself: deleting again does no harm.
         """
@@ -342,7 +346,7 @@ class ShardStore:
         with now.reading:
             keys = list(islice(now.iterator(start=start, stop=stop, include_value=False), keys_max))
         self._delete(keys)
-        return len(keys) == keys_max
+        return keys[-1] if len(keys) == keys_max else None  # not from `start`: LevelDB would step over all that is deleted
 
     def _put(self, key: bytes, value: bytes) -> None:
         """Durable when it returns."""

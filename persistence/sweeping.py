@@ -28,7 +28,7 @@ def stored_tables(store: ShardStore) -> set[int]:
 
 
 def sweep(store: ShardStore, tables: Container[int], next_table_id: int) -> Iterator[None]:
-    """Delete what is stored for tables not in `tables`, in slices; pauses after each.
+    """Delete what is stored for tables not in `tables`, in slices; pauses after each. In any thread, one slice at a time.
 
     `next_table_id` is the first id that was never used when `tables` were all there were;
     what is stored from there on is younger than that and left alone.
@@ -37,6 +37,7 @@ def sweep(store: ShardStore, tables: Container[int], next_table_id: int) -> Iter
         if table_id in tables or table_id >= next_table_id:
             continue
         for start, stop in table_ranges(table_id):
-            while store.delete_range(start, stop):
+            left: bytes | None = start
+            while left is not None:
+                left = store.delete_range(left, stop)
                 yield
-            yield

@@ -16,6 +16,7 @@ from backend.client.statements import Result, Statements
 from backend.client.target import find_deployment
 from backend.execution import database as execution
 from backend.execution.column_values import Array
+from backend.execution.memory_account import LIMIT_BYTES
 from backend.execution.transaction import State, Transaction
 from backend.node import Node
 from backend.shared_view import SharedViews
@@ -54,7 +55,8 @@ class AsyncDatabase:
         session: Session | None = None,
     ) -> None:
         """With a `session`, what that may not do is refused."""
-        self._statements = Statements(engine, database, plans, session)
+        memory_bytes = LIMIT_BYTES if node is None else node.deployment.statement_memory_bytes
+        self._statements = Statements(engine, database, plans, session, memory_bytes)
         self._shared = shared
         self._node = node
 

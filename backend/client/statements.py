@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -13,7 +13,9 @@ from backend.client.values import Rows, column_sample, column_values, row_conver
 from backend.execution.catalog_retry import with_fresh_catalog
 from backend.execution.column_values import Array, ColumnValues
 from backend.execution.database import Database
+from backend.execution.memory_account import LIMIT_BYTES, MemoryAccount
 from backend.execution.outcome import Done, Outcome, ResultSet
+from backend.execution.pace import account, paced
 from backend.execution.transaction import State, Transaction
 from controller.catalog import Catalog
 from controller.privileges import Session, check_definition, check_plan, check_text
@@ -55,7 +57,10 @@ class Result:
 
 
 class Statements:
-    """`schema` is the default database, as after USE. With a `session`, what that may not do is refused."""
+    """`schema` is the default database, as after USE. With a `session`, what that may not do is refused.
+
+    The rows that a statement holds while it runs take up to `memory_bytes`.
+    """
 
     def __init__(
         self,
@@ -63,11 +68,13 @@ class Statements:
         schema: str | None,
         plans: PlanCache | None = None,
         session: Session | None = None,
+        memory_bytes: int = LIMIT_BYTES,
     ) -> None:
         self.database = database
         self.schema = schema
         self._plans = plans or PlanCache()
         self._session = session
+        self._memory_bytes = memory_bytes
 
     async def run(self, sql: str, parameters: Sequence[Any] = (), transaction: Transaction | None = None) -> Result:
         """Run one statement with a value for each `?`."""
@@ -83,11 +90,11 @@ class Statements:
             plan, found = self.plan(sql, parameters, catalog)
             return await self._execute(plan, values if found is None else found, transaction)
 
-        return _result(await self.with_catalog(attempt))
+        return _result(await self._paced(self.with_catalog(attempt)))
 
     async def rows(self, plan: Plan, parameters: Sequence[Value]) -> list[Row]:
         """The rows of a query, as the engine has them."""
-        found = await self.database.execute(plan, parameters)
+        found = await self._paced(self.database.execute(plan, parameters))
         assert isinstance(found, ResultSet)
         return found.rows
 
@@ -135,7 +142,11 @@ class Statements:
             plan, _ = self.plan(sql, samples, catalog)
             return await self._execute(self._batch(plan, len(samples)), values, transaction)
 
-        return _result(await self.with_catalog(attempt))
+        return _result(await self._paced(self.with_catalog(attempt)))
+
+    async def _paced(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run `work` in slices and within its memory, unless whoever runs this has seen to that."""
+        return await (work if account() is not None else paced(work, MemoryAccount(self._memory_bytes)))
 
     def _batch(self, plan: Plan, width: int) -> Plan:
         """The plan for any number of rows; one object for each plan, so that it is compiled once."""

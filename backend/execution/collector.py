@@ -7,6 +7,7 @@ at as ever, which is where the circles of planning end.
 from __future__ import annotations
 
 import gc
+from threading import Lock
 
 THRESHOLDS = gc.get_threshold()
 OLDEST_NEVER = 1_000_000
@@ -14,16 +15,19 @@ OLDEST_NEVER = 1_000_000
 
 class _Holders:
     count = 0
+    lock = Lock()
 
 
 def hold_off() -> None:
-    """Somebody holds many objects from now on; to be followed by `let_go`."""
-    _Holders.count += 1
-    if _Holders.count == 1:
-        gc.set_threshold(*THRESHOLDS[:2], OLDEST_NEVER)
+    """Somebody holds many objects from now on; to be followed by `let_go`, in any thread."""
+    with _Holders.lock:
+        _Holders.count += 1
+        if _Holders.count == 1:
+            gc.set_threshold(*THRESHOLDS[:2], OLDEST_NEVER)
 
 
 def let_go() -> None:
-    _Holders.count -= 1
-    if _Holders.count == 0:
-        gc.set_threshold(*THRESHOLDS)
+    with _Holders.lock:
+        _Holders.count -= 1
+        if _Holders.count == 0:
+            gc.set_threshold(*THRESHOLDS)

@@ -205,7 +205,15 @@ def aside(size: int, function: Callable[[], T]) -> T:
     if size < LARGE or not isinstance(slices, _Slices):
         return function()
     context = contextvars.copy_context()
-    turn = asyncio.get_running_loop().run_in_executor(_thread(), context.run, function)
+
+    def run() -> T:
+        hold_off()  # the interpreter is not let go of while somebody looks for garbage among all that is planned
+        try:
+            return context.run(function)
+        finally:
+            let_go()
+
+    turn = asyncio.get_running_loop().run_in_executor(_thread(), run)
     turn._asyncio_future_blocking = True
     assert slices.parent is not None
     slices.parent.switch(turn)

@@ -138,6 +138,12 @@ def held_shared(parts: Iterable[Sequence[T]]) -> Rows[T]:
 _dropped: list[Any] = []
 
 
+class _Sweeper:
+    """The event loop that lets go of what was dropped, while there is any."""
+
+    loop: asyncio.AbstractEventLoop | None = None
+
+
 def drop(what: list[Any] | dict[Any, Any] | set[Any]) -> None:
     """Let go of a list, dict or set that nobody uses any more."""
     if len(what) > LONG:
@@ -150,10 +156,12 @@ def _later(what: list[Any] | dict[Any, Any] | set[Any]) -> None:
         loop = asyncio.get_running_loop()
     except RuntimeError:
         return
-    if not _dropped:
-        hold_off()
-        loop.call_soon(_sweep, loop)
     _dropped.append(what)
+    if _Sweeper.loop is None or _Sweeper.loop.is_closed():
+        if _Sweeper.loop is None:
+            hold_off()
+        _Sweeper.loop = loop
+        loop.call_soon(_sweep, loop)
 
 
 def _sweep(loop: asyncio.AbstractEventLoop) -> None:
@@ -171,4 +179,5 @@ def _sweep(loop: asyncio.AbstractEventLoop) -> None:
     if _dropped:
         loop.call_soon(_sweep, loop)
     else:
+        _Sweeper.loop = None
         let_go()

@@ -58,6 +58,7 @@ def test_stalls_are_measured_while_a_statement_is_heavy(tmp_path: Path) -> None:
     found = {each["metric"]: each["value"] for each in bench(tmp_path, "stalls", "--rows=2000", "--only=update_all,in_list")}
     assert found["update_all statement_s"] > 0 and found["in_list statement_s"] > 0
     assert 0 < found["update_all hit_p99_ms"] <= found["update_all hit_max_ms"]
+    assert found["goals_missed"] >= 0 and "update_all" in (tmp_path / "bench-results" / "stalls.txt").read_text()
     [first, second] = json.loads((tmp_path / "bench-results" / "stalls.json").read_text())["statements"]
     assert (first["error"], second["error"]) == ("", "")
 

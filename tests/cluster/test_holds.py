@@ -11,7 +11,7 @@ import pymysql
 import pytest
 
 from backend.bench.stall_statements import TABLE, Heavy, heavy_statements, load_lines
-from backend.bench.stalls import STATUS
+from backend.bench.stalls import STATUS, missed
 from tests.cluster.test_bench import bench
 from tests.serving import MillraceServer
 
@@ -67,13 +67,10 @@ def test_the_loop_is_not_held(server: MillraceServer, cursor: Any, heavy: Heavy)
 
 
 @pytest.mark.slow
-def test_others_read_within_a_hundred_milliseconds_at_full_size(tmp_path: Path) -> None:
+def test_others_wait_less_than_a_hundred_milliseconds_at_full_size(tmp_path: Path) -> None:
     """Wall clock: for a machine that has nothing else to do."""
     bench(tmp_path, "stalls", "--rows=500000", timeout_s=1800)
-    late = [
-        (each["statement"], kind, each[f"{kind}_p99_ms"], each[f"{kind}_max_ms"])
-        for each in json.loads((tmp_path / "bench-results" / "stalls.json").read_text())["statements"]
-        for kind in ("hit", "miss")
-        if each["statement"] != "explain_deep" and (each[f"{kind}_p99_ms"] >= 20 or each[f"{kind}_max_ms"] >= 100)
-    ]
-    assert not late
+    found = json.loads((tmp_path / "bench-results" / "stalls.json").read_text())["statements"]
+    late = {each["statement"]: missed(each) for each in found if missed(each)}
+    late.pop("explain_deep", None)  # planned in one go, within 100 ms
+    assert not late, (tmp_path / "bench-results" / "stalls.txt").read_text()

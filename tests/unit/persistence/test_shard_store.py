@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from dataflow.epoch_effects import PersistEpoch, PreparedEpoch
-from dataflow.epoch_messages import ABSENT, TransactionId
+from dataflow.epoch_messages import ABSENT, ANY, StagePart, TransactionId
 from dataflow.errors import CorruptState, Retryable
+from dataflow.large_writes import LargeWrites
 from persistence.files import acknowledged
 from persistence.shard_store import HISTORY_EPOCHS, ShardStore
 
@@ -223,11 +224,30 @@ def test_a_dropped_counter_starts_again(store: ShardStore) -> None:
     assert store.allocate(b"t1", 1) == 1
 
 
+def test_a_large_transaction_is_freed_in_slices_when_nobody_can_read_it_any_more(store: ShardStore) -> None:
+    transaction, writes = (b"c", 1), LargeWrites()
+    part = StagePart(transaction, 0, [(b"k%03d" % number, ANY, b"v") for number in range(25)], [])
+    store.persist_part(part)
+    writes.add(part.pairs())
+    store.persist_epoch(PersistEpoch(1, {}, [transaction], {}, None, True, large=(transaction, writes)))
+    view = store.view()
+    while store.move():
+        pass
+    assert not store.free_landed(10) and view.get(b"k003") == (1, b"v")
+    del view
+    assert store.free_landed(10) and len(writes.values) == 15
+    while store.free_landed(10):
+        pass
+    assert not writes.values and store.get(b"k003") == (1, b"v")
+
+
 def test_a_range_is_deleted_in_slices(store: ShardStore) -> None:
     store.persist_epoch(epoch(1, {b"k%03d" % number: b"" for number in range(25)} | {b"l": b""}))
-    assert store.delete_range(b"k", b"l", keys_max=10)
-    assert store.delete_range(b"k", b"l", keys_max=10)
-    assert not store.delete_range(b"k", b"l", keys_max=10)
+    first = store.delete_range(b"k", b"l", keys_max=10)
+    assert first is not None
+    second = store.delete_range(first, b"l", keys_max=10)
+    assert second is not None and second > first
+    assert store.delete_range(second, b"l", keys_max=10) is None
     assert list(store.view().scan(b"a", b"z")) == [[(b"l", 1, b"")]]
 
 

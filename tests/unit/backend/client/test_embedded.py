@@ -211,3 +211,28 @@ def test_numbers_of_any_kind_ask_for_a_number(tmp_path: Path) -> None:
             assert len(await db.execute("SELECT id, COUNT(*) FROM sales WHERE id = 1.5 GROUP BY id")) == 0
 
     shop(tmp_path, work)
+
+
+def test_a_statement_computes_in_slices_and_is_ended_where_it_computes(tmp_path: Path) -> None:
+    numbers = "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 400) "
+
+    async def work(db: AsyncDatabase) -> None:
+        turns = 0
+
+        async def count() -> None:
+            nonlocal turns
+            while True:
+                await asyncio.sleep(0)
+                turns += 1
+
+        counting = asyncio.ensure_future(count())
+        found = await db.execute(numbers + "SELECT COUNT(*) FROM n a JOIN n b ON a.i < b.i")
+        assert [*found] == [(400 * 399 // 2,)] and turns > 10
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await db.execute(numbers + "SELECT COUNT(*) FROM n a JOIN n b JOIN n c ON a.i + b.i < c.i")
+        counting.cancel()
+        wide = "SELECT a.i, b.i, CONCAT(a.i, REPEAT('x', 1000)), CONCAT(b.i, REPEAT('y', 4000)) t FROM n a JOIN n b ORDER BY t"
+        assert "statement_memory" in await raises(MillraceError, db.execute(numbers + wide))
+
+    shop(tmp_path, work)
