@@ -16,7 +16,7 @@ import pymysql
 
 from apps.vote.millrace_client import DATABASE, STORY, MillraceClient
 from apps.vote.requests import draw_keys
-from backend import connect
+from millrace import connect
 
 BATCH = 1_000
 SAMPLES = 100

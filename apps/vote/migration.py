@@ -20,8 +20,7 @@ import numpy as np
 from apps.vote.clients import schema
 from apps.vote.millrace_client import MillraceClient
 from apps.vote.requests import draw_keys
-from backend import connect
-from backend.client import Database, View
+from millrace import Database, View, connect
 
 DATABASE = "vote"
 BIN_S = 0.2

@@ -6,8 +6,7 @@ import numpy as np
 
 from apps.vote.clients import schema, story_batches
 from apps.vote.requests import Array
-from backend import connect
-from backend.client import View
+from millrace import View, connect
 
 DATABASE = "vote"
 STORY = "SELECT id, author, title, url, vcount FROM StoriesWithVC WHERE id = ?"

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from backend import connect
+from millrace import connect
 from tests.serving import MillraceServer
 
 PROGRAM = """

@@ -20,12 +20,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from backend import connect, connect_async
-from backend.client import AsyncDatabase, Database, View
 from backend.client.target import find_deployment
 from backend.shared_memory.segment import FOLDER, prefix_of
 from controller.registry import Address, Registry
 from dataflow.errors import MillraceError, Retryable
+from millrace import AsyncDatabase, Database, View, connect, connect_async
 from tests.serving import MillraceServer
 
 COUNT = "SELECT story, COUNT(*) AS votes FROM votes WHERE story = ? GROUP BY story"
@@ -148,7 +147,7 @@ def test_a_miss_is_told_and_then_filled(db: Database) -> None:
 
 READER = """
 import sys
-from backend import connect, connect_async
+from millrace import connect, connect_async
 from tests.cluster.test_client import COUNT, shared
 with connect(sys.argv[1], "vote") as db:
     view = shared(db.view(COUNT), 1)

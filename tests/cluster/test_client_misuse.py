@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from backend import connect, connect_async
-from backend.client import Database
 from backend.client.target import find_deployment
 from backend.settings import DEPLOYMENT_FILE
+from millrace import Database, connect, connect_async
 from tests.serving import MillraceServer
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("apps", "backend", "controller", "dataflow", "mysql_adapter", "persistence")
+PACKAGES = ("apps", "backend", "controller", "dataflow", "millrace", "mysql_adapter", "persistence")
 TEXT_SUFFIXES = {".py", ".md", ".toml", ".lock", ".sql", ".yml", ".cfg", ".sh"}
 
 

@@ -1,7 +1,7 @@
 """The picture of who may import whom stays true:
 
 mysql_adapter → backend → { controller, persistence } → dataflow
-apps → only what a user has: a MySQL driver, or the client library
+apps → only what a user has: a MySQL driver, or the client library (millrace → backend)
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ BELOW = {
     "controller": {"controller", "dataflow"},
     "backend": {"backend", "controller", "persistence", "dataflow"},
     "mysql_adapter": {"mysql_adapter", "backend", "controller", "persistence", "dataflow"},
-    "apps": {"apps", "backend"},
+    "millrace": {"backend", "dataflow"},
+    "apps": {"apps", "millrace"},
 }
 OWNERS = {
     "plyvel": "persistence",

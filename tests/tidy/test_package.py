@@ -54,6 +54,9 @@ def test_the_installed_command_works_from_any_folder(built: Path, tmp_path: Path
     command = [sys.executable, "-P", "-m", "backend.cli", "serve", "--help"]
     shown = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
     assert "--mysql-port" in shown.stdout
+    command = [sys.executable, "-P", "-c", "import millrace; print(millrace.connect.__module__, millrace.__file__)"]
+    shown = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
+    assert shown.stdout.startswith(f"backend.client.database {built}")
 
 
 def test_a_source_distribution_has_what_a_wheel_is_built_from(built: Path) -> None:
