@@ -84,7 +84,8 @@ def _real(given: Any) -> Value:
 
 def _decimal(given: Any) -> Value:
     """A float asks for the decimal that it is written as, since hardly one of them is exact."""
-    return Decimal(repr(given)) if isinstance(given, float) and isfinite(given) else _number(given)
+    found = Decimal(repr(given)) if isinstance(given, float) and isfinite(given) else _number(given)
+    return Decimal(found) if isinstance(found, int) else found
 
 
 def _date(given: Any) -> Value:
