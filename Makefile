@@ -25,7 +25,7 @@ serve: $(READY) ## start the database; options in ARGS="--mysql-port 3307 …"
 	@exec $(BIN)/millrace serve $(ARGS)
 
 test: lint types ## lint, types, and every test but the slow ones
-	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-slow: $(READY) $(TEST_READY) ## the long tests: crashes, cluster, thousands of statements
 	$(BIN)/python -m pytest -m slow --timeout 3600 $(ARGS)

@@ -39,7 +39,8 @@ class MillraceServer:
         self.data = data
         self.output: list[str] = []
         # As the command `millrace`, which does not look for modules in the current folder.
-        command = [*within, sys.executable, "-P", "-m", "backend.cli", "serve", f"--data={data}", "--mysql-port=0", "--http-port=0", *options]
+        command = [*within, sys.executable, "-P", "-m", "backend.cli", "serve", f"--data={data}", "--mysql-port=0", "--http-port=0"]
+        command += ["--controllers=1", *options]  # a second one takes a second to start
         self.process = subprocess.Popen(
             command,
             stdout=subprocess.PIPE,

@@ -33,7 +33,7 @@ RECOVERY_S = 30.0
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MillraceServer]:
-    server = MillraceServer(tmp_path_factory.mktemp("client"))
+    server = MillraceServer(tmp_path_factory.mktemp("client"), "--controllers=2")
     with connect(server.data) as db:
         db.execute("CREATE DATABASE vote")
     with connect(server.data, "vote") as db:

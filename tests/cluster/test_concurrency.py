@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pymysql
@@ -12,13 +12,9 @@ import pytest
 from tests.serving import MillraceServer
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MillraceServer]:
-    server = MillraceServer(tmp_path_factory.mktemp("concurrency") / "data", "--workers=2", "--adapters=2")
-    with server.connect() as connection, connection.cursor() as cursor:
-        cursor.execute("CREATE DATABASE d")
-    yield server
-    server.kill()
+@pytest.fixture
+def server(d_server: MillraceServer) -> MillraceServer:
+    return d_server
 
 
 def in_parallel(server: MillraceServer, count: int, work: Callable[[int, Any], None]) -> None:

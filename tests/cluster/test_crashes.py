@@ -87,7 +87,7 @@ def check(server: MillraceServer, writers: Writers) -> None:
 
 
 def start(data: Path, *options: str) -> MillraceServer:
-    server = MillraceServer(data, "--workers=2", "--adapters=2", *options)
+    server = MillraceServer(data, "--workers=2", "--adapters=2", "--controllers=2", *options)
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute("CREATE DATABASE d")
         cursor.execute(
@@ -132,7 +132,7 @@ def crash(data: Path, seed: int, kills: int) -> None:
             writers.finish()
         check(server, writers)
         server.kill()
-        server = MillraceServer(data, "--workers=2", "--adapters=2")
+        server = MillraceServer(data, "--workers=2", "--adapters=2", "--controllers=2")
         check(server, writers)
     finally:
         server.kill()

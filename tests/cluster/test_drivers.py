@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from random import Random
 
 import pytest
@@ -17,22 +16,15 @@ TABLES = 12
 STATEMENTS_PER_TABLE = 60
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MillraceServer]:
-    server = MillraceServer(tmp_path_factory.mktemp("drivers") / "data", "--workers=2", "--durability=os")
-    yield server
-    server.kill()
-
-
 @pytest.mark.parametrize("driver", PEERS)
 def test_every_statement_is_answered_as_by_mariadb(
-    driver: str, server: MillraceServer, mariadb: MariaDB
+    driver: str, shared_server: MillraceServer, mariadb: MariaDB
 ) -> None:
     name = f"d_{driver.replace('-', '_')}"
-    for each in (server, mariadb):
+    for each in (shared_server, mariadb):
         with each.connect() as connection, connection.cursor() as cursor:
             cursor.execute(f"CREATE DATABASE {name} COLLATE utf8mb4_general_ci")
-    ours = PEERS[driver](server.host, server.mysql_port, name, False)
+    ours = PEERS[driver](shared_server.host, shared_server.mysql_port, name, False)
     theirs = PEERS[driver](mariadb.host, mariadb.port, name, True)
     ours.run("SET NAMES utf8mb4 COLLATE utf8mb4_general_ci")
     theirs.run("SET NAMES utf8mb4 COLLATE utf8mb4_general_ci")

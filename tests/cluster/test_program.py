@@ -51,7 +51,7 @@ def check_large_queries(server: MillraceServer) -> None:
 
 
 def test_what_was_maintained_is_maintained_again_after_any_restart(tmp_path: Path) -> None:
-    server = MillraceServer(tmp_path / "data")
+    server = MillraceServer(tmp_path / "data", "--controllers=2")
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute("CREATE DATABASE d")
     rows(server, "CREATE TABLE votes (id INT AUTO_INCREMENT PRIMARY KEY, story INT, KEY (story))")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -15,15 +14,13 @@ from tests.serving import MillraceServer
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MillraceServer]:
-    data: Path = tmp_path_factory.mktemp("row-locks") / "data"
-    server = MillraceServer(data, "--workers=2", "--adapters=2")
-    with server.connect() as connection, connection.cursor() as cursor:
+def server(shared_server: MillraceServer) -> MillraceServer:
+    with shared_server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("DROP DATABASE IF EXISTS d")
         cursor.execute("CREATE DATABASE d")
         cursor.execute("CREATE TABLE d.t (id INT PRIMARY KEY, n INT NOT NULL)")
         cursor.execute("INSERT INTO d.t VALUES " + ", ".join(f"({number}, 0)" for number in range(20)))
-    yield server
-    server.kill()
+    return shared_server
 
 
 @pytest.fixture

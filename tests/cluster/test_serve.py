@@ -25,7 +25,7 @@ from tests.serving import MillraceServer
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory):
-    server = MillraceServer(tmp_path_factory.mktemp("serve") / "data", "--adapters=2", "--workers=2")
+    server = MillraceServer(tmp_path_factory.mktemp("serve") / "data", "--adapters=2", "--workers=2", "--controllers=2")
     yield server
     server.kill()
 
@@ -230,23 +230,10 @@ def test_workers_are_descendants_of_sparks_jvm(server: MillraceServer) -> None:
         assert "java" in ancestors
 
 
-def test_number_of_workers_is_fixed_by_the_data(tmp_path: Path) -> None:
-    server = MillraceServer(tmp_path / "data", "--workers=1")
-    assert server.stop() == 0
-    refused = run("serve", f"--data={tmp_path / 'data'}", "--workers=3", "--mysql-port=0", "--http-port=0")
-    assert refused.returncode == 1
-    assert "start with --workers 1" in refused.stderr
-
-
-def test_modules_in_the_current_folder_are_not_imported(tmp_path: Path) -> None:
-    for name in ("re", "json", "types", "backend"):
-        (tmp_path / f"{name}.py").write_text("raise ImportError('not this one')")
-    server = MillraceServer(tmp_path / "data", "--controllers=1", folder=tmp_path)
-    assert server.stop() == 0
-
-
-def test_stop_ends_every_process_within_ten_seconds_and_data_is_there_again(tmp_path: Path) -> None:
-    server = MillraceServer(tmp_path / "data", "--workers=2")
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> MillraceServer:
+    """A cluster that has stopped, within ten seconds, with all of its processes."""
+    server = MillraceServer(tmp_path_factory.mktemp("stopped") / "data", "--workers=2")
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute("CREATE DATABASE d")
         cursor.execute("CREATE TABLE d.t (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(20))")
@@ -259,8 +246,19 @@ def test_stop_ends_every_process_within_ten_seconds_and_data_is_there_again(tmp_
     _, alive = psutil.wait_procs(processes, timeout=0.5)
     # One that has ended stays a zombie until whoever inherited it takes note.
     assert [each for each in alive if each.is_running() and each.status() != psutil.STATUS_ZOMBIE] == []
+    return server
 
-    again = MillraceServer(tmp_path / "data", "--workers=2")
+
+def test_number_of_workers_is_fixed_by_the_data(stopped: MillraceServer) -> None:
+    refused = run("serve", f"--data={stopped.data}", "--workers=3", "--mysql-port=0", "--http-port=0")
+    assert refused.returncode == 1
+    assert "start with --workers 2" in refused.stderr
+
+
+def test_data_is_there_again_and_modules_in_the_current_folder_are_not_imported(stopped: MillraceServer, tmp_path: Path) -> None:
+    for name in ("re", "json", "types", "backend"):
+        (tmp_path / f"{name}.py").write_text("raise ImportError('not this one')")
+    again = MillraceServer(stopped.data, "--workers=2", folder=tmp_path)
     try:
         with again.connect("d") as connection, connection.cursor() as cursor:
             cursor.execute("INSERT INTO t (v) VALUES ('d')")

@@ -25,7 +25,7 @@ PATIENCE_S = 90.0
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MillraceServer]:
-    server = MillraceServer(tmp_path_factory.mktemp("watchdog") / "data", f"--watchdog-s={WATCHDOG_S}")
+    server = MillraceServer(tmp_path_factory.mktemp("watchdog") / "data", f"--watchdog-s={WATCHDOG_S}", "--controllers=2")
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute("CREATE DATABASE d")
         cursor.execute("CREATE TABLE d.t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
@@ -133,7 +133,7 @@ def test_health_is_bad_while_a_worker_ends_again_and_again(server: MillraceServe
 @pytest.mark.slow
 def test_a_view_that_holds_up_its_worker_is_set_aside_and_named(tmp_path: Path) -> None:
     """Each row of it takes a fifth of a second when it changes, and one statement changes 2,000 of them."""
-    hashed = "SELECT id, SHA2(REPEAT('x', times), 512) FROM heavy WHERE kind = 1"
+    hashed = "SELECT MAX(SHA2(REPEAT('x', times), 512)) FROM heavy WHERE kind = 1"
     light = "SELECT COUNT(*) FROM heavy WHERE kind = 1"
     server = MillraceServer(tmp_path / "data", "--controllers=1", "--watchdog-s=10")
     try:
@@ -142,7 +142,7 @@ def test_a_view_that_holds_up_its_worker_is_set_aside_and_named(tmp_path: Path) 
             cursor.execute("USE d")
             cursor.execute("CREATE TABLE heavy (id INT PRIMARY KEY, kind INT, times INT, KEY (kind))")
             cursor.execute("INSERT INTO heavy VALUES " + ", ".join(f"({number}, 1, 1)" for number in range(2_000)))
-            while set(states(cursor)) != {"partial"} or len(states(cursor)) < 2:
+            while len(states(cursor).get("partial", ())) < 2:
                 for query in (hashed, light):
                     cursor.execute(query)
             worker = processes(server)["worker-0"]
