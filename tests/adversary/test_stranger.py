@@ -169,11 +169,11 @@ class MemorySamples:
         while not self._until_stopped.wait(SAMPLE_S):
             self._samples.append(memory(self._server))
 
-    def settled(self) -> dict[str, float]:
-        """In the last minute: a buffer that is taken and given back counts half of the time or not at all."""
+    def settled(self) -> dict[str, int]:
+        """The least of the last minute: what is taken and given back, or is garbage for a while, is no growth."""
         last = self._samples[-SETTLED_SAMPLES:]
         names = [name for name in last[-1] if not is_java(name)]
-        found = {name: statistics.median(each[name] for each in last if name in each) for name in names}
+        found = {name: min(each[name] for each in last if name in each) for name in names}
         return found | {name: live_bytes(process) for name, process in self._java.items()}
 
     def stop(self) -> None:
