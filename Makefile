@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 APT := DEBIAN_FRONTEND=noninteractive apt-get -qq
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test test-slow test-clients compatibility lint types check bench clean
+.PHONY: help setup serve test fast-tests test-slow test-clients compatibility lint types check bench clean
 
 help: ## this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,7 +24,10 @@ setup: $(READY) $(TEST_READY) ## create .venv with all that serving and testing 
 serve: $(READY) ## start the database; options in ARGS="--mysql-port 3307 …"
 	@exec $(BIN)/millrace serve $(ARGS)
 
-test: lint types ## lint, types, and every test but the slow ones
+test: lint ## lint, types, and every test but the slow ones
+	@$(MAKE) --no-print-directory -j2 types fast-tests  # mypy has one process, so it goes beside the tests
+
+fast-tests: $(READY) $(TEST_READY)
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-slow: $(READY) $(TEST_READY) ## the long tests: crashes, cluster, thousands of statements
