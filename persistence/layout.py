@@ -14,6 +14,9 @@ keys point at: written whenever a row comes to point at it, so that whoever take
 away notices (see `backend.execution.references`). An index with which the primary key begins has
 no entries, since the rows themselves are in its order. Numbers are big-endian; ids are never
 reused, so what is left of a dropped table or index is never read as something else.
+
+Each kind ends with a *fence*, an entry that is never deleted: LevelDB passes deleted entries one by one until it finds one that
+is there, so a lookup in the newest table would pass all that was deleted from tables of the kind that follows.
 """
 
 from __future__ import annotations
@@ -30,6 +33,12 @@ from persistence.key_range import KeyRange, after_prefix
 from persistence.row_encoding import RowCodec
 
 UNSTORED_KINDS = frozenset({"FULLTEXT", "SPATIAL"})
+KINDS = (b"g", b"i", b"r", b"u")
+
+
+def fence(kind: bytes) -> bytes:
+    """The last key of a kind; no table has that id."""
+    return kind + b"\xff\xff\xff\xff"
 
 
 def row_prefix(table_id: int) -> bytes:

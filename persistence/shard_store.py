@@ -34,6 +34,7 @@ from persistence.counters import EPOCH_COUNTER, Counters
 from persistence.files.free_space import OPENING_BYTES, RESERVE_BYTES, FreeSpace, disk_full
 from persistence.files.shadow import open_database
 from persistence.large_transactions import LargeTransactions
+from persistence.layout import KINDS, fence
 from persistence.outcomes import Outcomes, outcome_name, outcome_record
 from persistence.overlay import OverlaidView
 from persistence.view import VERSION_BYTES, History, Stored, View, split
@@ -69,6 +70,7 @@ class ShardStore:
         self.epoch = self._database.stamp[0]
         try:
             self._check_format()
+            self._put_fences()
             self._outcomes = Outcomes(self._stored(_TRANSACTION))
             self._counters = Counters(self._load_counters(), self._persist_counter)
             prepared = self.prepared()
@@ -375,6 +377,14 @@ class ShardStore:
             self._put(_FORMAT_KEY, FORMAT)
         elif found != FORMAT:
             raise CorruptState(f"{self.path} was written in format {found!r}, this version reads {FORMAT!r}")
+
+    def _put_fences(self) -> None:
+        missing = [key for key in map(fence, KINDS) if self._get(key) is None]
+        if missing and self.shadow is None:
+            batch = self._database.batch()
+            for key in missing:
+                batch.put(key, bytes(VERSION_BYTES))
+            self._database.write(batch)
 
     def _load_counters(self) -> dict[bytes, int]:
         return {name: int.from_bytes(value, "big") for name, value in self._stored(_COUNTER)}

@@ -9,21 +9,19 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 
 from persistence.key_range import after_prefix
-from persistence.layout import table_ranges
+from persistence.layout import KINDS, fence, table_ranges
 from persistence.shard_store import ShardStore
-
-_KINDS = (b"r", b"i", b"u", b"g")
 
 
 def stored_tables(store: ShardStore) -> set[int]:
     """The ids of all tables that have rows or entries in the store."""
     found: set[int] = set()
-    for kind in _KINDS:
-        key = store.first_key(kind, after_prefix(kind))
+    for kind in KINDS:
+        key = store.first_key(kind, fence(kind))
         while key is not None:
             prefix = key[:5]
             found.add(int.from_bytes(prefix[1:], "big"))
-            key = store.first_key(after_prefix(prefix), after_prefix(kind))
+            key = store.first_key(after_prefix(prefix), fence(kind))
     return found
 
 

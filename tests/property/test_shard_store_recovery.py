@@ -14,6 +14,7 @@ from dataflow.epoch_effects import PersistEpoch, PreparedEpoch
 from dataflow.epoch_messages import ANY, StagePart, TransactionId
 from dataflow.large_writes import LargeWrites
 from persistence import large_transactions
+from persistence.layout import KINDS, fence
 from persistence.shard_store import ShardStore
 
 ALL_KEYS = [bytes((kind, number)) for kind in b"riu" for number in range(4)]
@@ -34,7 +35,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp(prefix="millrace-store-"))
         self.store = ShardStore(self.folder)
         self.epoch = 0
-        self.rows: dict[bytes, tuple[int, bytes]] = {}
+        self.rows: dict[bytes, tuple[int, bytes]] = {fence(kind): (0, b"") for kind in KINDS}
         self.states: list[tuple[int, dict[bytes, tuple[int, bytes]]]] = []
         self.prepared: PreparedEpoch | None = None
         self.committed: dict[TransactionId, int] = {}
