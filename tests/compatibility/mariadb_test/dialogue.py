@@ -23,7 +23,7 @@ from tests.compatibility.mariadb_test.script import Ended, Pair
 from tests.compatibility.mariadb_test.servers import MODES_OF_MARIADB, ROUNDING
 
 COMPARED_ROWS_MAX = 1_000
-COUNTED_ROWS_MAX = 20_000
+COUNTED_ROWS_MAX = 50_000
 WORD = re.compile(r"@?@?[\w$]+")
 CREATED = re.compile(
     r"\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:\w+\s*=\s*\S+\s+)*(?:SQL\s+SECURITY\s+\w+\s+)?(?:TEMPORARY\s+|UNIQUE\s+|FULLTEXT\s+|AGGREGATE\s+)?"
@@ -33,7 +33,8 @@ CREATED = re.compile(
 DEFINES = re.compile(r"\s*(CREATE|ALTER|DROP|RENAME|EXECUTE)\b", re.IGNORECASE)
 TEMPORARY = re.compile(r"\s*CREATE\s+(OR\s+REPLACE\s+)?TEMPORARY\b", re.IGNORECASE)
 COMMENTS = re.compile(r"\A(\s*(/\*(?!M?!).*?\*/|\#[^\n]*\n))+", re.DOTALL)
-CALLS = re.compile(r"\s*CALL\b", re.IGNORECASE)
+CALLS = re.compile(r"\s*(CALL|FOR|BEGIN\s+NOT|LOOP|WHILE|REPEAT|IF|EXECUTE\s+IMMEDIATE)\b", re.IGNORECASE)
+INSERTS_SELECTED = re.compile(r"\s*(INSERT|REPLACE)\b.*\bSELECT\b", re.IGNORECASE | re.DOTALL)
 LISTS_TABLES = re.compile(r"\s*SHOW\s+(FULL\s+)?TABLES\b", re.IGNORECASE)
 SETS_MODE = re.compile(r"\s*SET\b.*\bsql_mode", re.IGNORECASE | re.DOTALL)
 DROPS = re.compile(r"\s*DROP\s+(TEMPORARY\s+)?(TABLES?|VIEWS?|PREPARE)\b|\s*DEALLOCATE\b", re.IGNORECASE)
@@ -249,14 +250,14 @@ class Dialogue:
             self._doubtful |= assigned
             if (prepared := PREPARED.match(statement)) is not None and refused:
                 self._doubtful.add(prepared[1].lower())
-        if not WRITES.match(statement):
+        if not (WRITES.match(statement) or CALLS.match(statement)):
             return None
         self._pending |= named
         checked = self._tables if CALLS.match(statement) else self._pending if ENDS_TRANSACTION.match(statement) else named
         difference = None
         for table in sorted(checked):
             known = table in before
-            found = self._stored_difference(table)
+            found = self._stored_difference(table, INSERTS_SELECTED.match(statement) is not None)
             difference = difference or (None if known else found)
         if ENDS_TRANSACTION.match(statement):
             self._pending = set()
@@ -275,27 +276,36 @@ class Dialogue:
         self._doubtful |= different
         self._tables |= different
 
+    def _numbered(self, name: str) -> list[int]:
+        """Where a table's AUTO_INCREMENT column is."""
+        columns = self._observers[0].ask(f"SHOW COLUMNS FROM {name}").rows or []
+        return [index for index, column in enumerate(columns) if column[-1] == b"auto_increment"]
+
     def _drop_rest(self, names: set[str]) -> None:
         """MariaDB drops the tables that are there, MySQL 8.0 all or none: let both have none."""
         for line in self._lines[self._current]:
             for name in names:
                 line.ask(f"DROP TABLE IF EXISTS `{name}`")
 
-    def _stored_difference(self, table: str) -> tuple[str, str] | None:
+    def _stored_difference(self, table: str, selected: bool) -> tuple[str, str] | None:
+        """`selected`: the rows are those of a SELECT, so that which of them gets which AUTO_INCREMENT number is open."""
         name = f"`{self._databases.get(self._current, 'test')}`.`{table}`"
         counted = self._observers[0].ask(f"SELECT COUNT(*) FROM {name}")
         if counted.rows is None:
             return None  # not there, temporary, or locked: as far as can be seen it is the same
         count = int(counted.rows[0][0] or 0)
+        compared_max = COUNTED_ROWS_MAX if selected else COMPARED_ROWS_MAX
         if count > COUNTED_ROWS_MAX:
             return None
-        sql = f"SELECT {'COUNT(*)' if count > COMPARED_ROWS_MAX else '*'} FROM {name}"
+        sql = f"SELECT {'COUNT(*)' if count > compared_max else '*'} FROM {name}"
         expected, found = (line.ask(sql) for line in self._observers)
         if expected.rows is None or found.timed_out or (found.rows is not None and same_rows(sql, expected, found, ())):
             return None
         self._doubtful.add(table)
         if found.code == 1049:
             return None  # its database was refused before
-        if count <= COMPARED_ROWS_MAX and copy_rows(*self._observers, name, expected):
+        if count <= compared_max and copy_rows(*self._observers, name, expected):
             self._doubtful.discard(table)
+        if selected and found.rows is not None and same_rows(sql, expected, found, self._numbered(name)):
+            return None
         return f"{table} has {expected}", f"{table} has {found}"
