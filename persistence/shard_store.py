@@ -379,11 +379,10 @@ class ShardStore:
             raise CorruptState(f"{self.path} was written in format {found!r}, this version reads {FORMAT!r}")
 
     def _put_fences(self) -> None:
-        missing = [key for key in map(fence, KINDS) if self._get(key) is None]
-        if missing and self.shadow is None:
+        if self.shadow is None and any(self._get(fence(kind)) is None for kind in KINDS):
             batch = self._database.batch()
-            for key in missing:
-                batch.put(key, bytes(VERSION_BYTES))
+            for kind in KINDS:
+                batch.put(fence(kind), bytes(VERSION_BYTES))
             self._database.write(batch)
 
     def _load_counters(self) -> dict[bytes, int]:
