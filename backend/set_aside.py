@@ -20,7 +20,7 @@ from backend.view_messages import ViewStatus
 from dataflow.engine import Engine
 from dataflow.errors import MillraceError
 from dataflow.loading import Budget, OverBudget
-from dataflow.operator import Operator
+from dataflow.operator import below
 from persistence.table_source import TableSource
 
 TRIED_KEYS_MAX = 1_000
@@ -116,18 +116,7 @@ def code_users(views: Mapping[bytes, HostedView]) -> dict[int, set[bytes]]:
     """The views that generated functions belong to, by the identity of the functions' globals."""
     users: dict[int, set[bytes]] = {}
     for name, hosted in views.items():
-        for operator in _below(hosted.view.operator):
+        for operator in below(hosted.view.operator).values():
             for function in list(operator.updates.values()):
                 users.setdefault(id(getattr(function, "__globals__", None)), set()).add(name)
     return users
-
-
-def _below(operator: Operator) -> list[Operator]:
-    found: dict[int, Operator] = {}
-    waiting = [operator]
-    while waiting:
-        each = waiting.pop()
-        if each.number not in found:
-            found[each.number] = each
-            waiting.extend(each.inputs)
-    return list(found.values())

@@ -45,7 +45,8 @@ class Leg:
     """A run of stages. Its rows come from `after`, or from the legs that feed it."""
 
     name: str
-    level: int
+    operator: int
+    """The operator whose rows it makes, by number."""
     boxes: Boxes
     after: Leg | None = None
     is_exchanged: bool = False

@@ -19,7 +19,7 @@ from dataflow.graph import Graph
 from dataflow.key_tracing import column_at, start_of
 from dataflow.lookup_code import each_row, fetch
 from dataflow.node import Aggregate, Base, Columns, Join, LeftJoin, Node, SemiJoin, Union, source_column
-from dataflow.operator import Operator
+from dataflow.operator import Operator, below
 from dataflow.path_code import At, Finish, JoinPath, MatchPath, Track
 from dataflow.source import Function, Key, Source, key_function
 from dataflow.types import SqlType
@@ -60,8 +60,10 @@ class FillPlan:
         boxes_of: Callable[[str], Boxes], collect: Collect,
     ) -> None:  # fmt: skip
         self.shards, self.graph, self.operator, self.arrangement = shards, graph, operator, arrangement
-        self._track = Track(shards, name, operator.level, boxes_of)
+        self._track = Track(shards, name, operator, boxes_of)
         self._names = 0
+        self.surroundings = surroundings(operator)
+        """What the plan was made for."""
         is_state = arrangement is operator.state
         self._types = operator.inputs[0].types if is_state else operator.types
         columns = arrangement.columns
@@ -206,8 +208,8 @@ class LoadPlan:
         self, shards: Shards, graph: Graph, operator: Operator, arrangement: Arrangement, name: str,
         boxes_of: Callable[[str], Boxes], collect: Collect,
     ) -> None:  # fmt: skip
-        self.shards, self.graph = shards, graph
-        self._track = Track(shards, name, operator.level, boxes_of)
+        self.shards, self.graph, self.operator = shards, graph, operator
+        self._track = Track(shards, name, operator, boxes_of)
         source = operator.inputs[0] if arrangement is operator.state else operator
         columns = key_columns(operator, arrangement)
         self.collecting = self._track.leg(types=source.types)
@@ -275,6 +277,14 @@ def go_through(
         MatchPath(track, operator, False, carried, then).begin(at, weight)
     if at is not begun:
         at.leg.run = at.code.build()
+
+
+def surroundings(operator: Operator) -> frozenset[tuple[object, ...]]:
+    """What can be read of all that an operator is made from."""
+    return frozenset(
+        (each.number, tuple(map(id, each.arrangements())), tuple(id(used) for _, used in each.uses))
+        for each in below(operator).values()
+    )
 
 
 def table_reader(graph: Graph, owner: Operator, columns: Columns) -> Callable[[list[Prefix]], Iterator[Bag]]:

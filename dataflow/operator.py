@@ -50,6 +50,8 @@ class Operator:
         self.state: Arrangement | None = None
         self.delta: Delta = []
         self.updates: dict[int, Function] = {}
+        self.paths: dict[tuple[object, ...], object] = {}
+        """With several shards, what `dataflow.step_plan` has made for it."""
         self.computers: dict[Columns, BagReader] = {}
         self.is_indexed: Callable[[Columns], bool] = lambda columns: True
 
@@ -69,8 +71,10 @@ class Operator:
     def invalidate(self) -> None:
         """Drop the code that knows the consumers and arrangements, also where an input's code covers both."""
         self.updates.clear()
+        self.paths.clear()
         for each in self.inputs:
             each.updates.pop(FUSED, None)
+            each.paths.clear()
 
     # -- arrangements
 
@@ -105,6 +109,18 @@ class Operator:
 
     def needs_text_keys(self, columns: Columns) -> bool:
         return any(text_key(self.types[c]) is not None for c in columns)
+
+
+def below(operator: Operator) -> dict[int, Operator]:
+    """The operator and all that it is made from, by number."""
+    found: dict[int, Operator] = {}
+    waiting = [operator]
+    while waiting:
+        each = waiting.pop()
+        if each.number not in found:
+            found[each.number] = each
+            waiting.extend(each.inputs)
+    return found
 
 
 def group_width(node: Aggregate | TopK) -> Columns:

@@ -46,14 +46,14 @@ Finish = Callable[[At, str, str], None]
 class Track:
     """The legs of one path, in the order in which rows reach them."""
 
-    def __init__(self, shards: Shards, name: str, level: int, boxes_of: Callable[[str], Boxes]) -> None:
-        self.shards, self.name, self.level = shards, name, level
+    def __init__(self, shards: Shards, name: str, operator: Operator, boxes_of: Callable[[str], Boxes]) -> None:
+        self.shards, self.name, self._operator = shards, name, operator.number
         self._boxes_of = boxes_of
         self.legs: list[Leg] = []
 
     def leg(self, after: Leg | None = None, is_exchanged: bool = False, types: Sequence[SqlType] = ()) -> Leg:
         name = f"{self.name}.{len(self.legs)}"
-        made = Leg(name, self.level, self._boxes_of(name), after, is_exchanged, is_plain=is_plain(types))
+        made = Leg(name, self._operator, self._boxes_of(name), after, is_exchanged, is_plain=is_plain(types))
         self.legs.append(made)
         return made
 

@@ -16,7 +16,7 @@ from typing import Any
 from dataflow.arrangement import Arrangement, Kind
 from dataflow.delta import Bag, Delta
 from dataflow.exchange import Boxes, Leg, Prefix, Shards, changes_of
-from dataflow.fill_plan import FillPlan, LoadPlan, key_columns
+from dataflow.fill_plan import FillPlan, LoadPlan, key_columns, surroundings
 from dataflow.graph import Graph
 from dataflow.group_code import fresh_state, group_loader
 from dataflow.node import Aggregate, Columns
@@ -86,13 +86,27 @@ class Programs:
         self._active: dict[str, FillPlan | LoadPlan] = {}
         self._wanted: dict[str, list[Key]] = {}
         self._loaded: list[Prefix] = []
+        self._at = [-1]
+        """The operator whose code runs, or was the last to; of a fill or load, the one it is for."""
+
+    @property
+    def culprit(self) -> Operator | None:
+        """The operator whose code is the reason if something was raised."""
+        return self._operators.get(self._at[0])
+
+    def forget_culprit(self) -> None:
+        self._at[0] = -1
 
     def refresh(self) -> None:
         """The graph has changed."""
-        self._operators = {operator.number: operator for operator in self.graph.operators.values()}
+        operators = self._operators = {operator.number: operator for operator in self.graph.operators.values()}
         self._steps.clear()
-        self._fillers.clear()
-        self._boxes.clear()
+        self._fillers = {
+            name: (plan, fills)
+            for name, (plan, fills) in self._fillers.items()
+            if operators.get(fills.operator.number) is fills.operator and plan.surroundings == surroundings(fills.operator)
+        }
+        self._boxes = {name: boxes for name, boxes in self._boxes.items() if operator_number(name) in operators}
         for operator in self._operators.values():
             for arrangement in operator.arrangements():
                 arrangement.delta_of = lambda arrangement=arrangement: delta_of(self.applied, arrangement)
@@ -109,7 +123,7 @@ class Programs:
         """The plan for changes of a table, None if nobody looks at it."""
         found = self._steps.get(table)
         if found is None and table in self.graph.bases:
-            found = self._steps[table] = StepPlan(self.shards, self.graph, table, self._boxes_of, self.applied)
+            found = self._steps[table] = StepPlan(self.shards, self.graph, table, self._boxes_of, self.applied, self._at)
         return found
 
     def _filler(self, name: str) -> tuple[FillPlan, Fills]:
@@ -129,10 +143,12 @@ class Programs:
         name = f"load{operator.number}"
         plan = LoadPlan(self.shards, self.graph, operator, arrangement, name, self._boxes_of, self._loaded.extend)
         self._active[name] = plan
+        self._at[0] = operator.number
         plan.start()
 
     def end_load(self, operator: Operator, arrangement: Arrangement) -> None:
         """All have come that are this shard's."""
+        self._at[0] = operator.number
         delta, self._loaded[:] = changes_of(self._loaded), []
         for leg in self._active.pop(f"load{operator.number}").legs:
             self._boxes.pop(leg.name, None)
@@ -177,6 +193,7 @@ class Programs:
             fills = self.fills.pop(name)
             by_key, fills.by_key = fills.by_key, {}
             for key, fill in by_key.items():
+                self._at[0] = fills.operator.number
                 fills.arrangement.adopt(key, fills.value(key, fill.rows))
                 for leg, prefix in fill.parked:
                     leg.boxes[self.shard].append(prefix)
@@ -189,9 +206,11 @@ class Programs:
             wanted, self._wanted = self._wanted, {}
             for name, keys in wanted.items():
                 filler = self._active[name] = self._filler(name)[0]
+                self._at[0] = filler.operator.number
                 filler.seeds.run(keys)
             is_done = not wanted
             for plan in list(self._active.values()):
+                self._at[0] = plan.operator.number
                 for leg in plan.legs:
                     rows = leg.take(self.shard)
                     if rows:
@@ -241,6 +260,12 @@ class Programs:
                 leaving.setdefault(shard, []).append((leg.name, rows, leg.is_plain))
                 is_any = True
         return is_any
+
+
+def operator_number(name: str) -> int:
+    """The operator that a leg belongs to."""
+    head, rest = name.split(".", 1)
+    return int(rest.split(".", 1)[0] if head.isdigit() else head.lstrip("fload").split("_", 1)[0])
 
 
 def _columns(text: str) -> Columns:

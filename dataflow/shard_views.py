@@ -143,12 +143,12 @@ class ShardViews:
                 found.append(tuple(rows_of(arrangement.bag(value))) if read is None else read(place))
         return [UpqueryAnswered(request, self.epoch, tuple(found))]
 
-    def fail(self, error: Exception) -> list[ViewEffect]:
+    def fail(self, error: Exception, blamed: tuple[ViewName, ...] | None = None) -> list[ViewEffect]:
         """These views cannot be kept; they stay where they are until the coordinator has all begin anew."""
         if self._failed:
             return []
         self._failed = True
-        return [Failed(self.generation, error, self.worker.suspects)]
+        return [Failed(self.generation, error, self.worker.suspects if blamed is None else blamed)]
 
     def _handle(self, message: ToWorker) -> list[ViewEffect]:
         if self._failed:
@@ -158,7 +158,7 @@ class ShardViews:
             handled = self.worker.handle(message)
         except Exception as error:
             # The other shards wait for this one, until the coordinator has all of them begin anew.
-            return self.fail(error)
+            return self.fail(error, self.worker.blamed)
         for effect in handled:
             if isinstance(effect, UpqueryAnswered) and effect.request in self._filling:
                 self._waiting.append(self._filling.pop(effect.request))

@@ -21,7 +21,7 @@ from dataflow.delta import ordered, rows_of
 from dataflow.engine import Engine, View
 from dataflow.eviction import Evictor, Pattern
 from dataflow.loading import Budget
-from dataflow.operator import Operator
+from dataflow.operator import Operator, below
 from dataflow.shard_messages import (
     AddView,
     BeginEpoch,
@@ -96,6 +96,14 @@ class ShardWorker:
         return (*self._asked_views, *self._added_views)
 
     @property
+    def blamed(self) -> tuple[ViewName, ...]:
+        """After something was raised: the views that the code which raised it belongs to."""
+        culprit = self.programs.culprit
+        if culprit is None:
+            return self.suspects
+        return tuple([name for name, view in self.views.items() if culprit.number in below(view.operator)])
+
+    @property
     def wants_epoch(self) -> bool:
         """Whether something here waits for an epoch to begin."""
         return bool(self._upqueries or self._evictions) or self._limit_bytes is not None
@@ -153,6 +161,7 @@ class ShardWorker:
         self._asked_views.clear()
         self._added_views = tuple(each.view for each in message.transitions if isinstance(each, AddView))
         self.engine.graph.spend = Budget(ROWS_PER_EPOCH_MAX)
+        self.programs.forget_culprit()
         self._program = self._epoch(message)
         next(self._program)
         self._send_bundles()
@@ -290,6 +299,7 @@ class ShardWorker:
 
     def _transition(self, transition: Transition) -> Program:
         graph, programs = self.engine.graph, self.programs
+        programs.forget_culprit()
         if isinstance(transition, AddView):
             view = self.engine.add_view(transition.node, transition.key, transition.order)
             self.views[transition.view] = view

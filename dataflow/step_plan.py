@@ -104,8 +104,12 @@ class RowsAt:
 
 
 class StepPlan:
-    def __init__(self, shards: Shards, graph: Graph, table: int, boxes_of: Callable[[str], Boxes], applied: Applied) -> None:
-        self.shards, self.table = shards, table
+    def __init__(
+        self, shards: Shards, graph: Graph, table: int, boxes_of: Callable[[str], Boxes], applied: Applied,
+        running: list[int],
+    ) -> None:  # fmt: skip
+        """`running` tells of which operator code is running."""
+        self.shards, self.table, self._running = shards, table, running
         self._boxes_of, self._applied = boxes_of, applied
         self.legs: dict[str, Leg] = {}
         self._round: dict[str, int] = {}
@@ -150,6 +154,7 @@ class StepPlan:
         for leg in self.rounds[number]:
             rows = leg.take(shard)
             if rows:
+                self._running[0] = leg.operator
                 leg.run(rows)
 
     @property
@@ -220,7 +225,7 @@ class StepPlan:
         """The table's own changes, wherever they are, go where they are wanted."""
         code = Source(f"enter_{self.table}", "delta")
         rows, path = self._rows(base), Path([])
-        leg = Leg(f"{self.table}.enter", base.level, [])
+        leg = Leg(f"{self.table}.enter", base.number, [])
         stay = [sink for sink in rows.sinks if sink.key is None]
         rows.sinks = [sink for sink in rows.sinks if sink.key is not None]
         for sink in stay:
@@ -234,8 +239,22 @@ class StepPlan:
         return code.build()
 
     def _path(self, operator: Operator, number: int, place: Place) -> Path:
+        """The path of an input's changes, which are at `place`; written anew only if what is around the operator has changed."""
+        name = (self.table, number, place, self._is_alone(operator))
+        found = operator.paths.get(name)
+        if found is None:
+            found = operator.paths[name] = self._new_path(operator, number, place)
+        assert isinstance(found, Path)
+        return found
+
+    def _is_alone(self, operator: Operator) -> bool:
+        """Whether nothing else that the operator's only consumer reads is changed by this table."""
+        consumers = operator.consumers
+        return len(consumers) == 1 and sum(each.number in self._reached for each in consumers[0][0].inputs) == 1
+
+    def _new_path(self, operator: Operator, number: int, place: Place) -> Path:
         node, source = operator.node, operator.inputs[number]
-        track = Track(self.shards, f"{self.table}.{operator.number}.{number}", operator.level, self._boxes_of)
+        track = Track(self.shards, f"{self.table}.{operator.number}.{number}", operator, self._boxes_of)
         root = track.leg(types=source.types)
         path, rows = Path(track.legs), self._rows(operator)
         match node:
@@ -278,7 +297,7 @@ class StepPlan:
         used = columns_used(node)
         root.is_plain = is_plain(node.input.types[column] for column in used)
         writer = GroupWriter(code, node, used)
-        if amends_in_place(operator) and sum(each.number in self._reached for each in operator.consumers[0][0].inputs) == 1:
+        if self._is_alone(operator) and amends_in_place(operator):
             path.covers = operator.consumers[0][0]
             write_fused(writer, operator, Output(code, path.covers))
             path.places.add(None)
@@ -287,6 +306,13 @@ class StepPlan:
         root.run = code.build()
 
     def _storing(self, operator: Operator, store: Arrangement, sink: Sink) -> Leg:
+        found = operator.paths.get((sink.name,))
+        if found is None:
+            found = operator.paths[sink.name,] = self._new_storing(operator, store, sink)
+        assert isinstance(found, Leg)
+        return found
+
+    def _new_storing(self, operator: Operator, store: Arrangement, sink: Sink) -> Leg:
         code = Source(f"leg_{sink.name.replace('.', '_')}", "rows")
         code.line(f"rows = {code.constant(ordered_prefixes)}(rows)")
         if store.recorders:
@@ -294,7 +320,7 @@ class StepPlan:
         code.open("for p in rows:")
         code.line("row, w = p[:-1], p[-1]")
         store_row(code, store, "row", "w", operator.types)
-        return Leg(sink.name, operator.level, sink.boxes, run=code.build(), is_plain=is_plain(operator.types))
+        return Leg(sink.name, operator.number, sink.boxes, run=code.build(), is_plain=is_plain(operator.types))
 
 
 def gather_columns(operator: Operator, number: int) -> Columns | None:

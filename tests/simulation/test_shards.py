@@ -16,7 +16,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from backend.sharded_view_messages import decode_bundle, encode_bundle
-from dataflow.local_worker import LocalWorker, Worker, worker_of
 from dataflow.node import Columns, Join, LeftJoin, Node, SemiJoin
 from dataflow.shard_messages import (
     AddView,
@@ -33,6 +32,7 @@ from dataflow.shard_messages import (
     Upquery,
     UpqueryAnswered,
 )
+from dataflow.shard_worker import ShardWorker
 from dataflow.sharding import shard_of
 from dataflow.source import key_function
 from dataflow.types import Kind, Row
@@ -48,7 +48,7 @@ class Cluster:
         self.random = random.Random(seed)
         self.tables: dict[int, Counter[Row]] = {table: Counter() for table in BASES}
         self.sources = [MemorySource() for _ in range(shards)]
-        self.workers: list[Worker] = [worker_of(shard, shards, self.sources[shard]) for shard in range(shards)]
+        self.workers = [ShardWorker(shard, shards, self.sources[shard]) for shard in range(shards)]
         self.channels: dict[tuple[int, int], deque[ToWorker]] = {}
         self.epoch = 0
         self.generation = 0
@@ -108,7 +108,7 @@ class Cluster:
         self.channels = {
             channel: queue for channel, queue in self.channels.items() if shard not in channel and channel[0] != -1
         }
-        self.workers[shard] = worker_of(shard, len(self.workers), self.sources[shard])
+        self.workers[shard] = ShardWorker(shard, len(self.workers), self.sources[shard])
         self.applied = set()
         for each in range(len(self.workers)):
             self.deliver(-1, each, Reset(self.generation))
@@ -181,7 +181,7 @@ class Cluster:
 
     def check(self) -> None:
         for shard, worker in enumerate(self.workers):
-            assert isinstance(worker, LocalWorker) or not worker.programs.fills
+            assert not worker.programs.fills
             for operator in worker.engine.graph.operators.values():
                 rows = None
                 for arrangement in operator.arrangements():

@@ -1,0 +1,69 @@
+"""A view that cannot be computed for some row is the one that is blamed, not others that changed or were read."""
+
+from __future__ import annotations
+
+import pytest
+
+from dataflow.expression import Column, Literal
+from dataflow.functions import call
+from dataflow.node import Aggregate, AggregateFunction, Base, Columns, Join, Node
+from dataflow.shard_messages import AddView, Send
+from dataflow.shard_views import Failed, ShardViews
+from dataflow.sharding import shard_of
+from dataflow.types import BIGINT, INT
+from tests.property.dataflow_plans import MemorySource
+
+SHARDS = 2
+ROWS = Base(1, (INT, BIGINT, INT), (0,), "a")
+LARGEST = 2**63 - 1
+SUM = call("+", Column(1, BIGINT), Literal(LARGEST, BIGINT))
+OVERFLOWS = Join((ROWS,), outputs=(Column(2, INT), SUM))
+ABOVE = Aggregate(OVERFLOWS, (0,), (AggregateFunction("max", (Column(1, BIGINT),), BIGINT),))
+COUNTED = Aggregate(ROWS, (2,), (AggregateFunction("count_star", (), BIGINT),))
+VIEWS: dict[int, tuple[Node, Columns]] = {0: (COUNTED, (0,)), 1: (OVERFLOWS, (0,)), 2: (ROWS, (2,)), 3: (ABOVE, (0,))}
+
+
+class Cluster:
+    def __init__(self) -> None:
+        self.sources = [MemorySource() for _ in range(SHARDS)]
+        self.views = [ShardViews(shard, SHARDS, source) for shard, source in enumerate(self.sources)]
+        self.failed: list[Failed] = []
+        self.epoch = 0
+
+    def carry_out(self, shard: int, effects: list) -> None:  # type: ignore[type-arg]
+        for effect in effects:
+            if isinstance(effect, Send):
+                self.carry_out(effect.to, self.views[effect.to].receive(effect.bundle))
+            elif isinstance(effect, Failed):
+                self.failed.append(effect)
+
+    def run_epoch(self, rows: list[tuple[int, int, int]], transitions: tuple[AddView, ...] = ()) -> None:
+        self.epoch += 1
+        for shard, views in enumerate(self.views):
+            own = [(row, 1) for row in rows if shard_of(row[0], SHARDS) == shard]
+            for row, _ in own:
+                self.sources[shard].tables[1][row] += 1
+            self.carry_out(shard, views.apply(self.epoch, 0, {1: own}, transitions))
+
+    def read(self, view: int, key: int) -> None:
+        shard = shard_of(key, SHARDS)
+        self.carry_out(shard, self.views[shard].lookup(view * 100 + key, view, (key,), 0))
+
+
+@pytest.mark.parametrize("read", [(), (0, 2), (1,), (1, 3)])
+def test_the_view_that_cannot_be_computed_is_blamed_and_what_is_made_of_it(read: tuple[int, ...]) -> None:
+    cluster = Cluster()
+    cluster.run_epoch([(1, -5, 7)], tuple(AddView(name, *view) for name, view in VIEWS.items()))
+    for name in read:
+        cluster.read(name, 7)
+    cluster.run_epoch([])
+    assert not cluster.failed
+    for name in (0, 2):
+        cluster.read(name, 8)
+    cluster.run_epoch([(2, 5, 7)])
+    if not read or 1 not in read:
+        assert not cluster.failed or all({*each.suspects} <= {1, 3} for each in cluster.failed)
+        cluster.read(1, 7)
+        cluster.run_epoch([])
+    assert cluster.failed
+    assert all(each.suspects and {*each.suspects} <= {1, 3} for each in cluster.failed)
