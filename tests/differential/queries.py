@@ -11,7 +11,17 @@ from collections.abc import Iterator
 from random import Random
 
 from tests.differential.generator import Generated
-from tests.differential.query_tables import COMPARABLE, NUMBERS, TABLES, TYPES, VALUES, Item
+from tests.differential.query_tables import (
+    COMPARABLE,
+    NUMBERS,
+    TABLES,
+    TYPES,
+    VALUES,
+    WRITTEN_OTHERWISE,
+    Item,
+    quotients,
+    recursive,
+)
 
 
 class QueryGenerator:
@@ -33,7 +43,7 @@ class QueryGenerator:
             elif draw < 0.15:
                 yield self._lateral(depth)
             elif draw < 0.17:
-                yield Generated(self._recursive())
+                yield Generated(recursive(random, self._tables))
             else:
                 sql, _, ordered = self.query(depth, [], top=True)
                 yield Generated(sql, ordered=ordered, approximate=True)
@@ -46,6 +56,9 @@ class QueryGenerator:
         partition = f"PARTITION BY {random.choice(shown).sql} " if random.random() < 0.6 else ""
         order = random.choice(shown).sql
         number = self._of_family(columns, "int").sql
+        if random.random() < 0.4:
+            one, other = self._of_family(columns, "int").sql, self._of_family(columns, "int").sql
+            number = random.choice((f"({one} + {other})", f"({one} / {other})", f"COALESCE({one}, {other}, 0)", f"(-{one})"))
         functions = [f"RANK() OVER ({partition}ORDER BY {order})", f"DENSE_RANK() OVER ({partition}ORDER BY {order} DESC)"]
         functions += [f"{name}({number}) OVER ({partition}ORDER BY {order})" for name in ("SUM", "COUNT", "MIN", "MAX")]
         reach = random.choice(("2 PRECEDING", "BETWEEN 1 PRECEDING AND 2 FOLLOWING", "BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING"))
@@ -85,18 +98,6 @@ class QueryGenerator:
             elsewhere=f"SELECT {', '.join([*kept, *(f'(SELECT {value} FROM {inner}{where})' for value in values)])} FROM {source}",
         )
 
-    def _recursive(self) -> str:
-        """Numbers reached from one column over others, each once."""
-        random = self._random
-        columns = self._tables
-        first, following = random.choice(TABLES), random.choice(TABLES)
-        start = random.choice([each.sql for each in columns[first] if each.family == "int"])
-        on, to = random.choices([each.sql for each in columns[following] if each.family == "int"], k=2)
-        step = random.choice((f"t.{to}", f"t.{to}", f"t.{to} + 1", "r.n % 5 + 1"))
-        tail = random.choice(("", " WHERE r.n > 1", " WHERE EXISTS (SELECT 1 FROM ta AS e WHERE e.id = r.n)"))
-        query = f"SELECT s.{start} AS n FROM {first} AS s UNION SELECT {step} FROM {following} AS t JOIN r ON t.{on} = r.n{' WHERE r.n < 20'}"
-        return f"WITH RECURSIVE r AS ({query}) SELECT r.n, COUNT(x.id) FROM r LEFT JOIN tb AS x ON x.id = r.n{tail} GROUP BY r.n"
-
     # -- whole queries
 
     def query(
@@ -135,9 +136,11 @@ class QueryGenerator:
 
     def _set_operation(self, depth: int, outer: list[Item], top: bool) -> tuple[str, list[Item], bool]:
         random = self._random
-        families = random.choices([each for each in TYPES if each != "ci"], k=random.randint(1, 3))
+        families = random.choices([each for each in TYPES if each not in ("ci", "json")], k=random.randint(1, 3))
         operator = random.choice(("UNION", "UNION", "UNION ALL", "UNION ALL", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL"))
         branches = [self.query(depth - 1, outer, wanted=families)[0] for _ in range(2)]
+        if random.random() < 0.4:
+            branches = [self._first_rows(branch, families) for branch in branches]
         sql = f" {operator} ".join(branches)
         ordered = False
         if top and "double" not in families and random.random() < 0.4:
@@ -146,6 +149,13 @@ class QueryGenerator:
             if random.random() < 0.5:
                 sql += f" LIMIT {random.randint(1, 6)}"
         return sql, [Item(f"o{number}", each) for number, each in enumerate(families)], ordered
+
+    def _first_rows(self, branch: str, families: list[str]) -> str:
+        """A branch in parentheses, with a LIMIT of its own where its order decides."""
+        if "double" in families or self._random.random() < 0.5:
+            return f"({branch})"
+        order = ", ".join(f"{number}{self._random.choice(('', ' DESC'))}" for number in range(1, len(families) + 1))
+        return f"({branch} ORDER BY {order} LIMIT {self._random.randint(1, 5)})"
 
     # -- FROM
 
@@ -157,13 +167,13 @@ class QueryGenerator:
         alias = self._alias()
         if depth > 0 and self._random.random() < 0.25:
             sql, columns, _ = self.query(depth - 1, [])
-            return f"({sql}) AS {alias}", [Item(f"{alias}.{each.sql}", each.family) for each in columns]
+            return f"({sql}) AS {alias}", [item for each in columns for item in each.under(alias)]
         if self._common and self._random.random() < 0.5:
             table, found = self._random.choice(self._common)
         else:
             table = self._random.choice(TABLES)
             found = self._tables[table]
-        return f"{table} AS {alias}", [Item(f"{alias}.{each.sql}", each.family) for each in found]
+        return f"{table} AS {alias}", [item for each in found for item in each.under(alias)]
 
     def _from(self, depth: int, outer: list[Item]) -> tuple[str, list[Item]]:
         random = self._random
@@ -189,7 +199,7 @@ class QueryGenerator:
                     on += " AND " + self._simple(columns + right, outer if random.random() < 0.3 else [])
                 sql = f"{sql} {kind} {inner} ON {on}"
             columns = columns + right
-        return sql, before + columns
+        return sql, before + columns + quotients(random, before + columns)
 
     def _on(self, left: list[Item], right: list[Item]) -> str:
         for _ in range(20):
@@ -228,13 +238,13 @@ class QueryGenerator:
         if known and self._random.random() < 0.9:
             return self._random.choice(known)
         value = self._random.choice(VALUES[family])
-        casts = {"date": f"DATE({value})", "datetime": f"CAST({value} AS DATETIME)", "double": f"({value} + 0e0)"}
-        if family in ("bin", "ci", "enum", "decimal"):
+        casts = {"date": f"DATE({value})", "time": f"TIME({value})", "datetime": f"CAST({value} AS DATETIME)", "double": f"({value} + 0e0)"}
+        if family in ("bin", "ci", "enum", "decimal", "year", "bit"):
             kept = [each for each in columns if each.family == family]
             if kept:
                 return self._random.choice(kept)
-            target = {"bin": "NULLIF('x', 'x') COLLATE utf8mb4_bin", "ci": "NULL", "enum": "NULL", "decimal": "1.50"}
-            return Item(target[family], family)
+            target = {"bin": "NULLIF('x', 'x') COLLATE utf8mb4_bin", "ci": "NULL", "decimal": "1.50"}
+            return Item(target.get(family, "NULL"), family)
         return Item(casts.get(family, value), family)
 
     def _aggregate(self, columns: list[Item]) -> Item:
@@ -257,7 +267,7 @@ class QueryGenerator:
             return Item(f"COUNT(CASE WHEN {self._simple(columns, [])} THEN 1 END)", "int")
         if draw < 0.82 and column.family in ("bin", "int"):
             return Item(f"GROUP_CONCAT({column.sql} ORDER BY {column.sql} SEPARATOR '|')", "bin")
-        if column.is_shown and column.family != "enum":
+        if column.is_shown and column.family not in ("enum", "bit"):
             return Item(f"{random.choice(('MIN', 'MAX'))}({column.sql})", column.family)
         return Item("COUNT(*)", "int")
 
@@ -275,13 +285,14 @@ class QueryGenerator:
         keys = random.sample(shown, min(len(shown), random.choice((0, 1, 1, 1, 2))))
         outputs = [*keys, *(self._aggregate(columns) for _ in range(random.randint(1, 2)))]
         tail = f" GROUP BY {', '.join(each.sql for each in keys)}" if keys else ""
+        plain = [each for each in keys if "(" not in each.sql]  # MariaDB does not know others there
         if random.random() < 0.35:
             having = f"{self._aggregate(columns).sql} IS NOT NULL"
             draw = random.random()
             if draw < 0.6:
                 having = f"COUNT(*) {random.choice(('>', '<=', '='))} {random.randint(0, 3)}"
-            elif draw < 0.8 and depth > 0 and keys:
-                having = self._subquery_predicate(depth, keys, [])
+            elif draw < 0.8 and depth > 0 and plain:
+                having = self._subquery_predicate(depth, plain, [])
             tail += f" HAVING {having}"
         elif keys and random.random() < 0.08 and not any("(DISTINCT" in each.sql for each in outputs):
             tail += " WITH ROLLUP"  # with which MariaDB counts some equal values twice
@@ -334,7 +345,8 @@ class QueryGenerator:
 
     def _constants(self, family: str) -> list[str]:
         """Looked up in an index of integers that equal the column, MariaDB takes 2.25 for 2: so no fractions."""
-        return [each for each in VALUES[family] if family not in ("decimal", "double") or "." not in each]
+        plain = [each for each in VALUES[family] if family not in ("decimal", "double") or "." not in each]
+        return [*plain, *WRITTEN_OTHERWISE.get(family, ())]
 
     def _subquery_predicate(self, depth: int, columns: list[Item], outer: list[Item]) -> str:
         random = self._random
