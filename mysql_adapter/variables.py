@@ -171,7 +171,7 @@ def _number(variable: Variable, value: Value) -> Value:
             say(Condition.TRUNCATED_VALUE, variable.name, value)
         return max(least, min(value, most))
     if isinstance(value, float | Decimal) and variable.name in ("timestamp", "long_query_time"):
-        return round(Decimal(value), 6)
+        return max(round(Decimal(value), 6), Decimal(0))
     raise InvalidStatement(Condition.WRONG_TYPE_FOR_VARIABLE, variable.name)
 
 
@@ -216,6 +216,7 @@ _RANGES = {
     "group_concat_max_len": (4, (1 << 64) - 1),
     "div_precision_increment": (0, 30),
     "default_week_format": (0, 7),
+    "timestamp": (0, 32_536_771_199),
 }
 
 

@@ -48,7 +48,7 @@ CHOICES = frozenset({"coalesce", "ifnull", "if", "greatest", "least"})
 """Functions that give one of their arguments."""
 OF_DATES = frozenset(
     """date day dayofmonth dayofweek dayofyear dayname month monthname quarter year week weekday weekofyear yearweek last_day
-    to_days to_seconds unix_timestamp timestamp date_format""".split()  # noqa: SIM905
+    to_days to_seconds unix_timestamp timestamp date_format convert_tz""".split()  # noqa: SIM905
 )
 """Functions of a date, for which a TIME is that time of the current day."""
 AGGREGATES = frozenset(

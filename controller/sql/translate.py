@@ -194,7 +194,7 @@ class Translator:
         if node.args.get("negate"):
             return call(f"not {operator}", *self._alike([left, right]))
         if operator in COMPARISONS:
-            operands = aligned(self._dated(self._alike([left, right])), self.settings.time_zone)
+            operands = aligned(self.dated(self._alike([left, right])), self.settings.time_zone)
             return call(operator, *with_fitting_literals(operator, operands, (left, right)))
         if operator in ("like", "regexp", "+", "-", "*", "/", "%", "div"):
             return call(operator, *self._alike([left, right]))
@@ -224,7 +224,7 @@ class Translator:
 
     def visit_between(self, node: Any, hint: SqlType | None) -> Expression:
         operands = self._alike([node.this, node.args["low"], node.args["high"]])
-        return call("between", *aligned(as_list(self._dated(operands)), self.settings.time_zone))
+        return call("between", *aligned(as_list(self.dated(operands)), self.settings.time_zone))
 
     def visit_in(self, node: Any, hint: SqlType | None) -> Expression:
         if node.args.get("query") is not None:
@@ -232,7 +232,10 @@ class Translator:
         if not node.expressions:
             raise syntax_error(")", 0)
         operands = self._alike([node.this, *each_alone(node.expressions)])
-        return call("in", *aligned(as_list(self._dated(operands)), self.settings.time_zone))
+        if self.dated(operands) != operands:  # each compares in its own way
+            first, *others = operands
+            return call("or", *(call("=", *self.dated([first, each])) for each in others), Literal(0, BIGINT))
+        return call("in", *aligned(as_list(operands), self.settings.time_zone))
 
     def visit_is(self, node: Any, hint: SqlType | None) -> Expression:
         value = self.translate(node.this)
@@ -272,7 +275,7 @@ class Translator:
         values = [self.translate(branch.args["true"], hint) for branch in branches]
         otherwise = node.args.get("default")
         values.append(Literal(None, NULL) if otherwise is None else self.translate(otherwise, hint))
-        *values, last = self._dated(values)
+        *values, last = self.dated(values)
         return call("case", *chain.from_iterable(zip(conditions, values)), last)
 
     def _case_condition(self, operand: Any, value: Any) -> Expression:
@@ -297,9 +300,9 @@ class Translator:
     def cast(self, value: Expression, type_text: str) -> Expression:
         declared = type_of_text(type_text)
         found = declared.resolve("", self.settings.collation)
-        return cast(self._dated([value, Literal(None, found)])[0], found)
+        return cast(self.dated([value, Literal(None, found)])[0], found)
 
-    def _dated(self, operands: list[Expression]) -> list[Expression]:
+    def dated(self, operands: list[Expression]) -> list[Expression]:
         """The operands, each TIME among dates as that time of the current day."""
         return dated(operands, lambda: self.parameters.fact(*facts.TODAY))
 
@@ -336,7 +339,7 @@ class Translator:
 
     def visit_jsonarraycontains(self, node: Any, hint: SqlType | None) -> Expression:
         nodes = (node.this, node.expression)
-        return call("member of", *fitting_arguments("json_", nodes, [self.translate(each) for each in nodes], self._dated))
+        return call("member of", *fitting_arguments("json_", nodes, [self.translate(each) for each in nodes], self.dated))
 
     def visit_anonymous(self, node: Any, hint: SqlType | None) -> Expression:
         return self._function(str(node.this).lower(), node.expressions, node)
@@ -372,8 +375,8 @@ class Translator:
                 raise syntax_error(argument.sql("mysql"), 0)
         if not is_function(name) and name not in WAITING_FUNCTIONS:
             raise InvalidStatement(Condition.UNKNOWN_FUNCTION, node.this if isinstance(node.this, str) else name)
-        translated = fitting_arguments(name, arguments, [self.translate(each) for each in arguments], self._dated)
-        if name == "nullif" and (apart := self._dated(translated)) != translated:
+        translated = fitting_arguments(name, arguments, [self.translate(each) for each in arguments], self.dated)
+        if name == "nullif" and (apart := self.dated(translated)) != translated:
             return call("case", call("=", *apart), Literal(None, NULL), translated[0])
         special = waiting(name, translated, self.parameters) or user_variables.sequence(name, translated, self.parameters)
         return special or called(name, translated, self.settings)

@@ -172,7 +172,7 @@ class WritePlanner:
             return None
         if column.generated is not None:
             raise InvalidStatement(Condition.GENERATED_VALUE, column.name, table.name)
-        found = translator.translate(node, column.type)
+        found = translator.dated([translator.translate(node, column.type), Literal(None, column.type)])[0]
         return as_number(found) if column.type.kind in NUMBERS else found
 
     def _duplicate_scope(self, node: Any, source: Source, given: Any) -> Scope:

@@ -7,6 +7,7 @@ the whole.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dataflow.collation.coercion import merged_collation
@@ -17,7 +18,8 @@ from dataflow.expression import Call, Expression
 from dataflow.functions.casts import coerced
 from dataflow.functions.registry import Arguments, Fragment, function, special
 from dataflow.inference import merged_type
-from dataflow.types import BIGINT, BLOBS, STRINGS, TEMPORALS, Kind, SqlType, text
+from dataflow.temporal import read_datetime
+from dataflow.types import BIGINT, BLOBS, DATES, STRINGS, TEMPORALS, Kind, SqlType, text
 
 if TYPE_CHECKING:
     from dataflow.compile import Emitter
@@ -91,11 +93,19 @@ def _extreme_type(arguments: Arguments) -> SqlType:
     return merged_type(arguments)
 
 
+def _moment_or_zero(value: str) -> int:
+    """How a text compares beside a date."""
+    return read_datetime(value)[0] or 0
+
+
 def _extreme(name: str, pick: str) -> None:
     @special(name, least=2, most=None, result=_extreme_type)
     def emit(emitter: Emitter, call: Call) -> Fragment:
         values = [coerced(emitter, argument, call.type) for argument in call.arguments]
-        key = collation_key(call.type.collation) if call.type.collation and call.type.kind in STRINGS else None
+        key: Callable[[str], object] | None = None
+        if call.type.collation and call.type.kind in STRINGS:
+            of_dates = any(argument.type.kind in DATES for argument in call.arguments)
+            key = _moment_or_zero if of_dates else collation_key(call.type.collation)
         option = f", key={emitter.constant(key)}" if key is not None else ""
         return emitter.propagate(values, lambda *names: f"{pick}({', '.join(names)}{option})")
 

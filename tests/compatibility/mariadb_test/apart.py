@@ -1,7 +1,8 @@
 """Differences that are not millrace's to mend: rules, each with its reason, in `apart.toml`.
 
-A rule holds when all that it says does: `statement` and `message` (millrace's, or MariaDB's) are regular
-expressions that are searched for, `kinds` are names of `Kind`, `codes` are MariaDB's and millrace's error (0 is none).
+A rule holds when all that it says does: `statement`, `message` (millrace's, or MariaDB's), `mariadb` and `millrace` (their answers as
+they are shown) are regular expressions that are searched for, `kinds` are names of `Kind`, `codes` are MariaDB's and millrace's error
+(0 is none).
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ class Rule:
     reason: str
     statement: re.Pattern[str] | None
     message: re.Pattern[str] | None
+    mariadb: re.Pattern[str] | None
+    millrace: re.Pattern[str] | None
     kinds: frozenset[str]
     codes: frozenset[tuple[int, int]]
 
@@ -31,6 +34,8 @@ class Rule:
             and (self.message is None or self.message.search(f"{expected.message}\n{found.message}") is not None)
             and (not self.kinds or kind.value in self.kinds)
             and (not self.codes or (expected.code, found.code) in self.codes)
+            and (self.mariadb is None or self.mariadb.search(str(expected)) is not None)
+            and (self.millrace is None or self.millrace.search(str(found)) is not None)
         )
 
 
@@ -44,7 +49,7 @@ class Rules:
             Rule(
                 each["reason"],
                 re.compile(each["statement"], re.IGNORECASE | re.VERBOSE) if "statement" in each else None,
-                re.compile(each["message"], re.IGNORECASE) if "message" in each else None,
+                *(re.compile(each[name], re.IGNORECASE) if name in each else None for name in ("message", "mariadb", "millrace")),
                 frozenset(each.get("kinds", ())),
                 frozenset((first, second) for first, second in each.get("codes", ())),
             )

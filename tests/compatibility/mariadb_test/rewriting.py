@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.compatibility.mariadb_test.script import Pair
+from tests.compatibility.mariadb_test.servers import SQL_MODE
 
 ENGINE = re.compile(r"\b(engine|type)\s*=?\s*(\"|')?(myisam|aria|maria|memory|heap)\b(\"|')?", re.IGNORECASE)
 LOAD = re.compile(r"\b(LOAD\s+DATA\s+)(?:LOW_PRIORITY\s+|CONCURRENT\s+)?(?:LOCAL\s+)?INFILE\s+(['\"])(.*?)\2", re.IGNORECASE)
 NAMES = re.compile(r"^\s*(SET\s+NAMES\s+['\"]?utf8mb4['\"]?)\s*$", re.IGNORECASE)
 FOR_ONE_STATEMENT = re.compile(r"^\s*SET\s+STATEMENT\s.*?\sFOR\s+(?=[A-Za-z(])", re.IGNORECASE | re.DOTALL)
+GLOBAL_MODE = re.compile(r"^(\s*SET\s+(?:GLOBAL\s+|@@GLOBAL\.)sql_mode\s*=\s*)DEFAULT\s*$", re.IGNORECASE)
 ONLINE = re.compile(r"^(\s*ALTER\s+)ONLINE\s", re.IGNORECASE)
 
 
@@ -52,7 +54,8 @@ def _end_of_call(text: str, start: int) -> int:
 @dataclass(frozen=True, slots=True)
 class Rewriting:
     """Tables are InnoDB's, so that both have transactions; files are read by the client; utf8mb4 is of one collation; what
-    MariaDB's SET STATEMENT would set for a statement is not set, and ONLINE not said; a default that is a call has parentheses.
+    MariaDB's SET STATEMENT would set for a statement is not set, and ONLINE not said; a default that is a call has parentheses;
+    the default sql_mode is that of the files.
     """
 
     data: Path
@@ -66,7 +69,7 @@ class Rewriting:
             second = parenthesised_defaults(second)
             if "collate" not in second.lower():
                 second = CHARSET.sub(r"\1 COLLATE utf8mb4_general_ci", second)
-        return first, NAMES.sub(r"\1 COLLATE utf8mb4_general_ci", second)
+        return first, GLOBAL_MODE.sub(rf"\1'{SQL_MODE}'", NAMES.sub(r"\1 COLLATE utf8mb4_general_ci", second))
 
     def _load(self, found: re.Match[str]) -> str:
         name = Path(found[3]).name
