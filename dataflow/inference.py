@@ -155,7 +155,7 @@ def domain_of(target: SqlType) -> Domain:
             return Domain.TEXT
 
 
-_EXACT_DECIMALS = frozenset({"+", "-", "*", "%", "mod", "negate", "cast", "sum", "abs"})
+_EXACT_DECIMALS = frozenset({"+", "-", "signed -", "*", "%", "mod", "negate", "cast", "sum", "abs"})
 
 
 def is_unsettled(expression: Expression) -> bool:

@@ -197,6 +197,8 @@ class Translator:
             operands = aligned(self.dated(self._alike([left, right])), self.settings.time_zone)
             return call(operator, *with_fitting_literals(operator, operands, (left, right)))
         if operator in ("like", "regexp", "+", "-", "*", "/", "%", "div"):
+            if operator == "-" and "NO_UNSIGNED_SUBTRACTION" in self.settings.sql_mode:
+                operator = "signed -"
             return call(operator, *self._alike([left, right]))
         if operator in ("and", "or"):
             return call(operator, *(self.translate(each) for each in flattened(node)))

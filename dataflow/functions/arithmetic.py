@@ -7,6 +7,7 @@ no check is emitted. Division by zero is NULL.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from decimal import ROUND_DOWN, Decimal
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
@@ -103,8 +104,15 @@ def _limits(result: SqlType) -> tuple[int, int]:
     return (0, UINT64_MAX) if result.unsigned else (INT64_MIN, INT64_MAX)
 
 
-def _operation(symbol: str, method: str, scale_of: str) -> None:
-    @special(symbol, least=2, most=2, result=_arithmetic_type(scale_of))
+def _signed(infer: Infer) -> Infer:
+    """As under NO_UNSIGNED_SUBTRACTION."""
+    return lambda arguments: replace(infer(arguments), unsigned=False)
+
+
+def _operation(symbol: str, method: str, scale_of: str, signed: bool = False) -> None:
+    infer = _arithmetic_type(scale_of)
+
+    @special(f"signed {symbol}" if signed else symbol, least=2, most=2, result=_signed(infer) if signed else infer)
     def emit(emitter: Emitter, call: Call) -> Fragment:
         kind = call.type.kind
         if kind is Kind.DOUBLE:
@@ -157,6 +165,7 @@ def _finite_function(symbol: str) -> object:
 
 _operation("+", "add", "max")
 _operation("-", "subtract", "max")
+_operation("-", "subtract", "max", signed=True)
 _operation("*", "multiply", "sum")
 
 

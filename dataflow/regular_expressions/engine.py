@@ -34,6 +34,7 @@ _LONE = re.compile("[\ud800-\udfff]")
 """Bytes that are no text (see `dataflow.conversion`), which RE2 does not take."""
 _MEMORY_MAX = 2 << 20
 """Of RE2, for each pattern that is kept."""
+_BROKEN = re.compile("[\ud800-\udfff]")
 
 
 class Match(Protocol):
@@ -50,7 +51,7 @@ class RegularExpression:
     def __init__(self, pattern: str, ignore_case: bool, multiline: bool, dot_all: bool, unix_lines: bool) -> None:
         if len(pattern) > PATTERN_LENGTH_MAX:
             raise InvalidStatement(Condition.REGULAR_EXPRESSION_SIZE)
-        self._translation = translation = translate(pattern, multiline, dot_all, unix_lines)
+        self._translation = translation = translate(_readable(pattern), multiline, dot_all, unix_lines)
         self.groups = translation.groups
         self.names = translation.names
         self._line_ends = frozenset("\n" if unix_lines else LINE_ENDS)
@@ -65,6 +66,7 @@ class RegularExpression:
 
     def is_in(self, text: str) -> bool:
         """Whether it matches somewhere in `text`."""
+        text = _readable(text)
         if self._plain or self._is_linear_for(text):
             try:
                 return self._linear.search(text) is not None  # type: ignore[union-attr]
@@ -75,6 +77,7 @@ class RegularExpression:
     def matches(self, text: str, start: int = 0, captures: bool = False) -> Iterator[Match]:
         """One after the other from `start` on, none overlapping; their groups are known with `captures`."""
         found: Iterator[Match]
+        text = _readable(text)
         if self._is_linear_for(text):
             if captures and self._capturing is None:
                 self._capturing = _linear(self._translation, self._ignore_case, captures=True)
@@ -133,6 +136,11 @@ class RegularExpression:
                 return
             yield match
             start = match.end() + (match.end() == match.start())
+
+
+def _readable(text: str) -> str:
+    """With a mark for each byte that is no character: no engine takes those."""
+    return text if text.isascii() else _BROKEN.sub("\ufffd", text)
 
 
 def _allowance_s(text: str) -> float:

@@ -11,7 +11,7 @@ from backend.execution.decision.decision import Decision
 from backend.execution.decision.maintained import obstacle
 from backend.execution.decision.point import in_order, keyed
 from controller.sql.plan import Query
-from controller.sql.query.keys import key_equality
+from controller.sql.query.keys import KEY_COMBINATIONS_MAX, key_equality
 from dataflow.join_shape import conjuncts
 
 
@@ -20,7 +20,12 @@ def by_index(query: Query, one: Query | None) -> Decision | None:
         return None
     table = one.table
     path = choose(table, one.filter)
-    columns = {term.column for term in path.equalities}
+    columns: set[int] = set()
+    combinations = 1
+    for term in path.equalities:
+        combinations *= len(term.constants)
+        if combinations <= KEY_COMBINATIONS_MAX:
+            columns.add(term.column)
     compared = {each[0].index for each in map(key_equality, conjuncts(one.filter)) if each is not None}
     if not columns or not columns <= compared:
         return None

@@ -7,12 +7,13 @@ would have found them.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 from backend.execution.access import candidates
 from backend.execution.decision.decision import Decision
 from backend.execution.decision.maintained import obstacle
 from controller.sql.plan import Key, OrderItem, Query
-from controller.sql.query.keys import key_equality
+from controller.sql.query.keys import KEY_COMBINATIONS_MAX, key_equality
 from dataflow.expression import Column, Expression
 from dataflow.functions import call
 from dataflow.join_shape import conjuncts
@@ -28,6 +29,8 @@ def point(query: Query, one: Query | None) -> Decision | None:
     for each in candidates(table, compared):
         if each.is_whole:
             columns = set(each.fixed)
+            if prod(len(values) for column, values in found if column.index in columns) > KEY_COMBINATIONS_MAX:
+                continue
             is_ordered = any(column.index in columns and len(values) > 1 for column, values in found)
             wanted = keyed(one, columns, in_order(table, each.index) if is_ordered else ())
             return None if obstacle(wanted) else Decision("point", wanted, one)

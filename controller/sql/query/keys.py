@@ -51,6 +51,10 @@ def _finish_set(builder: Builder, block: SetBlock) -> Query:
     return Query(relation.node, (), outputs=_columns(relation, ids), order_by=order)
 
 
+KEY_COMBINATIONS_MAX = 10_000
+"""Of several lists of values so many combinations are looked up; further lists are conditions on the rows."""
+
+
 class _Finish:
     def __init__(self, builder: Builder, block: Block) -> None:
         self._builder = builder
@@ -92,9 +96,11 @@ class _Finish:
         if single and block.subqueries:
             return
         rest: list[Expression] = []
+        combinations = 1
         for condition in block.where:
             found = None if columns_of(condition) & block.subqueries.keys() else key_equality(condition)
-            if found is not None and self._may_be_key(*found):
+            if found is not None and self._may_be_key(*found) and combinations * len(found[1]) <= KEY_COMBINATIONS_MAX:
+                combinations *= len(found[1])
                 self._keys.append(found)
                 self._conditions.append(condition)
             elif self._may_follow(condition):

@@ -138,3 +138,9 @@ def test_mariadb_finds_the_same(mariadb: MariaDB) -> None:
             assert row is not None
             for (text, pattern), expected in zip(batch, row):
                 assert compiled(pattern, CASELESS).is_in(text) == bool(expected), (text, pattern)
+
+
+def test_bytes_that_are_no_characters_match_what_any_character_does() -> None:
+    assert compiled("h.r", "utf8mb4_bin").is_in("h\udce4r")
+    assert not compiled("h[[:alpha:]]r", "utf8mb4_bin").is_in("h\udce4r")
+    assert [match.start() for match in compiled("(?<=h).", "utf8mb4_bin").matches("h\udce4r")] == [1]
