@@ -43,6 +43,7 @@ def as_compared(operator: str, operands: list[Expression]) -> list[Expression]:
 
 
 _BEYOND = Decimal(1).scaleb(65)
+_SHORT_YEAR = re.compile(r"\s*[0-9]{1,2}\s*")
 
 
 def _is_constant(each: Expression) -> bool:
@@ -78,9 +79,10 @@ def emit_compared(emitter: Emitter, node: Call) -> Fragment:
 
 
 def _year(given: object, number: float) -> int | float | Decimal:
-    """A constant of one or two digits is a year of 1970 to 2069; 0 is one only as a text."""
+    """A constant of one or two digits is a year of 1970 to 2069; 0 is one only as a text, which '0000' and 'x' are not."""
     whole = int(number)
-    if whole != number or not 0 <= whole <= 99 or (whole == 0 and not isinstance(given, str)):
+    is_short = _SHORT_YEAR.fullmatch(given) is not None if isinstance(given, str) else whole != 0
+    if whole != number or not 0 <= whole <= 99 or not is_short:
         return whole if whole == number else Decimal(repr(number))
     return whole + (1900 if whole >= 70 else 2000)
 
