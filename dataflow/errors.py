@@ -85,6 +85,7 @@ class Condition(Enum):
     INCORRECT_VALUE = (1366, "HY000", "Incorrect {} value: '{}' for column '{}' at row {}")
     DATA_TOO_LONG = (1406, "22001", "Data too long for column '{}' at row {}")
     TABLE_DEFINITION_CHANGED = (1412, "HY000", "Table definition has changed, please retry transaction")
+    NO_LOGARITHM = (3020, "2201E", "Invalid argument for logarithm")
     DATETIME_OVERFLOW = (1441, "22008", "Datetime function: {} field overflow")
     AUTO_INCREMENT_EXHAUSTED = (1467, "HY000", "Failed to read auto-increment value from storage engine")
     DEFINER_MISSING = (1449, "HY000", "The user specified as a definer ('{}'@'{}') does not exist")

@@ -387,7 +387,7 @@ class Translator:
         """DEFAULT(column)"""
         column = self.stored_column(node)
         if column.default_now:
-            return self.parameters.fact(f"now:{column.type.scale}", column.type)
+            return self.parameters.fact(f"now:{column.type.scale}", SqlType(TypeKind.DATETIME, scale=column.type.scale))
         if not column.has_default:
             raise InvalidStatement(Condition.NO_DEFAULT, column.name)
         return Literal(column.default, column.type)

@@ -103,9 +103,13 @@ def add_interval(moment: int, interval: Interval) -> int | None:
     if not month or not day:
         return None
     if interval.microseconds:
-        return from_microseconds(to_microseconds(moment) + interval.microseconds)
+        found = from_microseconds(to_microseconds(moment) + interval.microseconds)
+        if found is None:
+            say(Condition.DATETIME_OVERFLOW, "datetime")
+        return found
     period = year * 12 + month - 1 + interval.months
     if not 0 <= period < 120_000:
+        say(Condition.DATETIME_OVERFLOW, "datetime")
         return None
     year, month = period // 12, period % 12 + 1
     return moment - date_part(moment) + pack(year, month, min(day, days_in_month(year, month)))
@@ -134,7 +138,10 @@ def _written_sum(moment: int | None, interval: Interval, as_date: bool) -> str |
 
 def add_to_time(value: int, interval: Interval) -> int | None:
     result = value + interval.microseconds
-    return result if abs(result) <= TIME_MAX else None
+    if abs(result) <= TIME_MAX:
+        return result
+    say(Condition.DATETIME_OVERFLOW, "time")
+    return None
 
 
 def _checked_unit(expression: Expression) -> str:

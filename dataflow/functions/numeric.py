@@ -16,6 +16,7 @@ from dataflow import conversion
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Expression, Literal
 from dataflow.functions.registry import Domain, Fragment, function, special
+from dataflow.notices import say
 from dataflow.types import (
     BIGINT,
     BIGINT_UNSIGNED,
@@ -244,7 +245,12 @@ def square_root(value: float) -> float | None:
 
 @function("ln", arguments=(Domain.REAL,), result=DOUBLE)
 def natural_logarithm(value: float) -> float | None:
-    return math.log(value) if value > 0 else None
+    return math.log(value) if value > 0 else _no_logarithm()
+
+
+def _no_logarithm() -> float | None:
+    say(Condition.NO_LOGARITHM)
+    return None
 
 
 @function("log", arguments=(Domain.REAL, Domain.REAL), optional=1, result=DOUBLE)
@@ -252,18 +258,18 @@ def logarithm(base: float, value: float | None = None) -> float | None:
     if value is None:
         return natural_logarithm(base)
     if base <= 0 or base == 1 or value <= 0:
-        return None
+        return _no_logarithm()
     return math.log(value) / math.log(base)
 
 
 @function("log2", arguments=(Domain.REAL,), result=DOUBLE)
 def binary_logarithm(value: float) -> float | None:
-    return math.log(value) / math.log(2) if value > 0 else None
+    return math.log(value) / math.log(2) if value > 0 else _no_logarithm()
 
 
 @function("log10", arguments=(Domain.REAL,), result=DOUBLE)
 def decimal_logarithm(value: float) -> float | None:
-    return math.log10(value) if value > 0 else None
+    return math.log10(value) if value > 0 else _no_logarithm()
 
 
 @function("pi", result=SqlType(Kind.DOUBLE, scale=6))

@@ -14,6 +14,11 @@ LOAD = re.compile(r"\b(LOAD\s+DATA\s+)(?:LOW_PRIORITY\s+|CONCURRENT\s+)?(?:LOCAL
 NAMES = re.compile(r"^\s*(SET\s+NAMES\s+['\"]?utf8mb4['\"]?)\s*$", re.IGNORECASE)
 FOR_ONE_STATEMENT = re.compile(r"^\s*SET\s+STATEMENT\s.*?\sFOR\s+(?=[A-Za-z(])", re.IGNORECASE | re.DOTALL)
 GLOBAL_MODE = re.compile(r"^(\s*SET\s+(?:GLOBAL\s+|@@GLOBAL\.)sql_mode\s*=\s*)DEFAULT\s*$", re.IGNORECASE)
+SEQUENCE = re.compile(
+    r"(?<![\w.])seq_(\d+)_to_(\d+)\b(?!\s*\.)(\s+(?:AS\s+)?(?!(?:WHERE|CROSS|LEFT|RIGHT|INNER|JOIN|ORDER|GROUP|LIMIT|ON|UNION|USING|HAVING|WINDOW)\b)\w+)?",
+    re.IGNORECASE,
+)
+NOTES = re.compile(r"^\s*SET\s+note_verbosity\b.*", re.IGNORECASE | re.DOTALL)
 ONLINE = re.compile(r"^(\s*ALTER\s+)ONLINE\s", re.IGNORECASE)
 
 
@@ -51,11 +56,18 @@ def _end_of_call(text: str, start: int) -> int:
     return len(text)
 
 
+def _sequence(found: re.Match[str]) -> str:
+    first, last = found[1], found[2]
+    numbers = f"WITH RECURSIVE s (seq) AS (SELECT {first} UNION ALL SELECT seq + 1 FROM s WHERE seq < {last}) SELECT seq FROM s"
+    return f"({numbers}){found[3] or f' AS seq_{first}_to_{last}'}"
+
+
 @dataclass(frozen=True, slots=True)
 class Rewriting:
     """Tables are InnoDB's, so that both have transactions; files are read by the client; utf8mb4 is of one collation; what
     MariaDB's SET STATEMENT would set for a statement is not set, and ONLINE not said; a default that is a call has parentheses;
-    the default sql_mode is that of the files.
+    the default sql_mode is that of the files; tables of numbers are recursive queries; MariaDB gives no
+    more notes than MySQL would.
     """
 
     data: Path
@@ -69,6 +81,7 @@ class Rewriting:
             second = parenthesised_defaults(second)
             if "collate" not in second.lower():
                 second = CHARSET.sub(r"\1 COLLATE utf8mb4_general_ci", second)
+        first, second = NOTES.sub("DO 0", first), SEQUENCE.sub(_sequence, second)
         return first, GLOBAL_MODE.sub(rf"\1'{SQL_MODE}'", NAMES.sub(r"\1 COLLATE utf8mb4_general_ci", second))
 
     def _load(self, found: re.Match[str]) -> str:

@@ -131,7 +131,7 @@ def _prepare(address: Address) -> None:
     with contextlib.closing(Line(Address(address.host, address.port), "root", "", "information_schema", 60)) as line:
         for sql in (
             f"SET GLOBAL sql_mode = '{SQL_MODE}'", "SET GLOBAL local_infile = 1", "SET GLOBAL innodb_lock_wait_timeout = 3",
-            "SET GLOBAL collation_server = utf8mb4_general_ci", "SET GLOBAL default_collation_for_utf8mb4 = utf8mb4_general_ci",
+            "SET GLOBAL cte_max_recursion_depth = 100000", "SET GLOBAL collation_server = utf8mb4_general_ci", "SET GLOBAL default_collation_for_utf8mb4 = utf8mb4_general_ci",
         ):  # fmt: skip
             line.ask(sql)
         _drop_databases(line)
