@@ -9,10 +9,13 @@ from sqlglot import exp
 
 from controller.sql.constants import as_number
 from controller.sql.operators import CHOICES, OF_DATES
+from controller.sql.parameters import Parameters
 from controller.sql.parse import parameter_count
+from dataflow import schema
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Expression, Literal
 from dataflow.functions.compared import as_compared
-from dataflow.types import DATETIME, JSON, NUMBERS, Kind
+from dataflow.types import DATETIME, JSON, NUMBERS, Kind, SqlType
 
 
 def with_fitting_literals(operator: str, operands: list[Expression], nodes: tuple[Any, Any]) -> list[Expression]:
@@ -75,3 +78,12 @@ def flattened(node: Any) -> list[Any]:
         else:
             found.append(each)
     return found
+
+
+def default_of(column: schema.Column, parameters: Parameters) -> Expression:
+    """DEFAULT(column)"""
+    if column.default_now:
+        return parameters.fact(f"now:{column.type.scale}", SqlType(Kind.DATETIME, scale=column.type.scale))
+    if not column.has_default:
+        raise InvalidStatement(Condition.NO_DEFAULT, column.name)
+    return Literal(column.default, column.type)

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from controller.sql import facts, operators, user_variables
+from controller.sql import facts, operands, operators, user_variables
 from controller.sql.column_types import charset_name, type_of_text
 from controller.sql.constants import digits, introduced, number, unit
 from controller.sql.operands import as_list, each_alone, fitting_arguments, flattened, with_fitting_literals
@@ -358,7 +358,7 @@ class Translator:
         if name == "cast":
             return self.cast(self.translate(arguments[0]), arguments[1].this)
         if name == "default" and len(arguments) == 1:
-            return self._default_of(arguments[0])
+            return operands.default_of(self.stored_column(arguments[0]), self.parameters)
         if name == "values" and self._values is not None:
             return self._values(arguments[0].name)
         if name in operators.DATE_ARITHMETIC and len(arguments) == 2:
@@ -382,15 +382,6 @@ class Translator:
             return call("case", call("=", *apart), Literal(None, NULL), translated[0])
         special = waiting(name, translated, self.parameters) or user_variables.sequence(name, translated, self.parameters)
         return special or called(name, translated, self.settings)
-
-    def _default_of(self, node: Any) -> Expression:
-        """DEFAULT(column)"""
-        column = self.stored_column(node)
-        if column.default_now:
-            return self.parameters.fact(f"now:{column.type.scale}", SqlType(TypeKind.DATETIME, scale=column.type.scale))
-        if not column.has_default:
-            raise InvalidStatement(Condition.NO_DEFAULT, column.name)
-        return Literal(column.default, column.type)
 
     def stored_column(self, node: Any) -> schema.Column:
         """The column of a table that a name means."""
