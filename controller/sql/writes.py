@@ -11,6 +11,7 @@ from controller.catalog import Catalog, View
 from controller.sql.clauses import limits, order_items, table_source
 from controller.sql.constants import as_number
 from controller.sql.directed import DirectedPlanner, is_default, is_directed
+from controller.sql.facts import TODAY
 from controller.sql.foreign_keys import related_tables
 from controller.sql.found_values import FoundValues, FoundValueTranslator, Marks
 from controller.sql.parameters import Parameters
@@ -31,11 +32,12 @@ from controller.sql.settings import Settings
 from controller.sql.translate import Translator
 from controller.sql.updatable_views import Checks, written_through
 from controller.sql.user_variables import begun
+from controller.sql.zone import dated
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Expression, Literal
 from dataflow.functions import call
 from dataflow.schema import VIEW_CHECK, Check, Table
-from dataflow.types import NULL, NUMBERS
+from dataflow.types import NULL, NUMBERS, SqlType
 
 STRICT = frozenset({"STRICT_TRANS_TABLES", "STRICT_ALL_TABLES"})
 
@@ -108,6 +110,7 @@ class WritePlanner:
             select = self._select(given)
             if len(select.outputs) != len(columns) + len(found.columns):
                 raise InvalidStatement(Condition.COLUMN_COUNT_MISMATCH, 1)
+            select = self._of_today(select, [table.columns[position].type for position in columns])
             for position in () if self._ignores_generated else columns:
                 if table.columns[position].generated is not None:
                     raise InvalidStatement(Condition.GENERATED_VALUE, table.columns[position].name, table.name)
@@ -122,6 +125,14 @@ class WritePlanner:
         else:
             action = OnDuplicate.IGNORE if ignore else OnDuplicate.ERROR
         return Insert(table, columns, rows, action, on_update, select, ignore, self.relations(table), before)
+
+    def _of_today(self, select: Query, targets: list[SqlType]) -> Query:
+        """Its TIMEs that are to be stored as dates are those times of today."""
+        outputs, shown = list(select.outputs), list(select.columns)
+        for place, target in enumerate(targets):
+            outputs[place] = dated([outputs[place], Literal(None, target)], lambda: self._parameters.fact(*TODAY))[0]
+            shown[place] = replace(shown[place], type=outputs[place].type)
+        return select if tuple(outputs) == select.outputs else replace(select, outputs=tuple(outputs), columns=tuple(shown))
 
     def _select(self, node: Any) -> Query:
         return plan_query(node, self._catalog, self._database, self._settings, self._parameters)
