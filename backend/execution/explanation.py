@@ -28,13 +28,13 @@ Parameters = Sequence[Value]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ExplainedStep:
     text: str
-    inputs: tuple[Step, ...] = ()
+    inputs: tuple[ExplainedStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class TableUse:
+class ExplainedTable:
     """A row of the plain EXPLAIN."""
 
     table: str
@@ -48,8 +48,8 @@ class TableUse:
 class Explained:
     """`view` is the maintained view that answers the query, if one may."""
 
-    step: Step
-    tables: tuple[TableUse, ...]
+    step: ExplainedStep
+    tables: tuple[ExplainedTable, ...]
     view: ViewDefinition | None = None
 
 
@@ -80,41 +80,41 @@ def explain(
         case Query() as query:
             return _select(compiled or CompiledQuery(decide(query)), parameters, where)
         case Insert() as insert:
-            source = Step(f"Rows: {len(insert.rows)} given")
-            tables: tuple[TableUse, ...] = ()
+            source = ExplainedStep(f"Rows: {len(insert.rows)} given")
+            tables: tuple[ExplainedTable, ...] = ()
             if insert.select is not None:
                 inner = _select(CompiledQuery(decide(insert.select, CHANGE_PASSES)), parameters, where)
                 source, tables = inner.step, inner.tables
-            return Explained(Step(f"Insert into {insert.table.name}", (source,)), (TableUse(insert.table.name, "ALL"), *tables))
+            return Explained(ExplainedStep(f"Insert into {insert.table.name}", (source,)), (ExplainedTable(insert.table.name, "ALL"), *tables))
         case Update() | Delete() as change:
             step, use = _access(change.table, change.where, parameters)
             verb = "Update" if isinstance(change, Update) else "Delete from"
-            return Explained(Step(f"{verb} {change.table.name}", (step,)), (use,))
+            return Explained(ExplainedStep(f"{verb} {change.table.name}", (step,)), (use,))
         case Directed() as directed:
             inner = _select(CompiledQuery(decide(directed.query, CHANGE_PASSES)), parameters, where)
             verbs = ", ".join(
                 f"{'Update' if isinstance(each, Update) else 'Delete from'} {each.table.name}"
                 for each, _ in directed.changes
             )
-            return Explained(Step(verbs, (inner.step,)), inner.tables)
+            return Explained(ExplainedStep(verbs, (inner.step,)), inner.tables)
 
 
-def tree_text(step: Step) -> str:
+def tree_text(step: ExplainedStep) -> str:
     return "\n".join(_lines(step, 0)) + "\n"
 
 
-def _lines(step: Step, depth: int) -> Iterator[str]:
+def _lines(step: ExplainedStep, depth: int) -> Iterator[str]:
     yield f"{'    ' * depth}-> {step.text}"
     for each in step.inputs:
         yield from _lines(each, depth + 1)
 
 
-def dot_text(step: Step) -> str:
+def dot_text(step: ExplainedStep) -> str:
     """The tree for Graphviz; data flows along the arrows."""
     lines = ["digraph plan {", "  rankdir=BT;", '  node [shape=box, fontname="monospace"];']
     numbers = iter(range(1 << 30))
 
-    def add(each: Step) -> int:
+    def add(each: ExplainedStep) -> int:
         number = next(numbers)
         label = each.text.replace("\\", "\\\\").replace('"', '\\"')
         lines.append(f'  n{number} [label="{label}"];')
@@ -129,7 +129,7 @@ def dot_text(step: Step) -> str:
 # --- one table, read directly
 
 
-def _access(table: Table, where: Expression | None, parameters: Parameters) -> tuple[Step, TableUse]:
+def _access(table: Table, where: Expression | None, parameters: Parameters) -> tuple[ExplainedStep, ExplainedTable]:
     names = [f"{table.name}.{column.name}" for column in table.columns]
     path = choose(table, where)
     index = _name(table, path.index)
@@ -142,10 +142,10 @@ def _access(table: Table, where: Expression | None, parameters: Parameters) -> t
         text, access, reference = f"Index range scan on {table.name} using {index}", "range", ""
     else:
         text, access, reference, key = f"Table scan on {table.name}", "ALL", "", None
-    step = Step(text)
+    step = ExplainedStep(text)
     if where is not None:
-        step = Step(f"Filter: {expression_text(where, names, parameters)}", (step,))
-    return step, TableUse(table.name, access, key, reference or None, "Using where" if where is not None else "")
+        step = ExplainedStep(f"Filter: {expression_text(where, names, parameters)}", (step,))
+    return step, ExplainedTable(table.name, access, key, reference or None, "Using where" if where is not None else "")
 
 
 def _select(compiled: CompiledQuery, parameters: Parameters, where: _Cluster) -> Explained:
@@ -160,48 +160,48 @@ def _select(compiled: CompiledQuery, parameters: Parameters, where: _Cluster) ->
         return replace(viewed, tables=(replace(use, extra=_joined(use.extra, viewed.tables[0].extra)),))
     step = _ended(step, one, [f"{one.table.name}.{column.name}" for column in one.table.columns], parameters)
     reason = obstacle(one) or "read from the base table directly"
-    return Explained(Step(f"Evaluated on each read: {reason}", (step,)), (use,))
+    return Explained(ExplainedStep(f"Evaluated on each read: {reason}", (step,)), (use,))
 
 
-def _ended(step: Step, select: Query, names: Names, parameters: Parameters) -> Step:
+def _ended(step: ExplainedStep, select: Query, names: Names, parameters: Parameters) -> ExplainedStep:
     if select.distinct:
-        step = Step("Distinct", (step,))
+        step = ExplainedStep("Distinct", (step,))
     if select.order_by:
         items = ", ".join(
             expression_text(each.expression, names, parameters) + (" DESC" if each.descending else "")
             for each in select.order_by
         )
-        step = Step(f"Sort: {items}", (step,))
+        step = ExplainedStep(f"Sort: {items}", (step,))
     if select.limit is not None:
         text = f"Limit: {expression_text(select.limit, names, parameters)} row(s)"
         if select.offset is not None:
             text += f" after {expression_text(select.offset, names, parameters)}"
-        step = Step(text, (step,))
+        step = ExplainedStep(text, (step,))
     return step
 
 
 # --- queries over nodes
 
 
-def _prior(number: int, prior: Query | Recursion | DocumentRows, parameters: Parameters, where: _Cluster) -> Step:
+def _prior(number: int, prior: Query | Recursion | DocumentRows, parameters: Parameters, where: _Cluster) -> ExplainedStep:
     if isinstance(prior, Query):
-        return Step(f"Computed first, as table {number}", (_part(prior, parameters, where),))
+        return ExplainedStep(f"Computed first, as table {number}", (_part(prior, parameters, where),))
     if isinstance(prior, DocumentRows):
         documents = _part(prior.documents, parameters, where)
-        return Step(f"Rows of documents, computed first, as table {number}", (documents,))
+        return ExplainedStep(f"Rows of documents, computed first, as table {number}", (documents,))
     rounds = f"Again and again until no rows come, over those of the round before as table {prior.table}"
     first, following = (_part(each, parameters, where) for each in (prior.first, prior.following))
-    return Step(f"Computed first, as table {number}, recursively", (first, Step(rounds, (following,))))
+    return ExplainedStep(f"Computed first, as table {number}, recursively", (first, ExplainedStep(rounds, (following,))))
 
 
-def _part(query: Query, parameters: Parameters, where: _Cluster) -> Step:
+def _part(query: Query, parameters: Parameters, where: _Cluster) -> ExplainedStep:
     return _query(CompiledQuery(decide(query, PART_PASSES)), parameters, where).step
 
 
 def _query(compiled: CompiledQuery, parameters: Parameters, where: _Cluster) -> Explained:
     query, views = compiled.query, compiled.views
     if isinstance(query.node, Join) and not query.node.inputs:
-        return Explained(Step("Rows fetched before execution"), ())
+        return Explained(ExplainedStep("Rows fetched before execution"), ())
     tables = {table.id: table for table in query.tables}
     definition, node, refusal = None, query.node, obstacle(query)
     if views is not None:
@@ -222,18 +222,18 @@ def _query(compiled: CompiledQuery, parameters: Parameters, where: _Cluster) -> 
         head = f"Maintained view ({kind})" + (f", looked up by {shown_key}" if key else "")
         if definition.order:
             head += f", ordered by {', '.join(names[column] for column in definition.order)}"
-        step = Step(head, (_placed_step(placement, tables, parameters), *priors))
+        step = ExplainedStep(head, (_placed_step(placement, tables, parameters), *priors))
         extra = f"Using maintained view ({kind})"
     else:
         body = _node_step(query.node, tables, parameters)
         if shown_key:
-            body = Step(f"Only where {shown_key} is one of the values given", (body,))
-        step = Step(f"Evaluated on each read: {refusal}", (body, *priors))
+            body = ExplainedStep(f"Only where {shown_key} is one of the values given", (body,))
+        step = ExplainedStep(f"Evaluated on each read: {refusal}", (body, *priors))
         extra = ""
     if query.filter is not None:
-        step = Step(f"Filter: {expression_text(query.filter, names, parameters)}", (step,))
+        step = ExplainedStep(f"Filter: {expression_text(query.filter, names, parameters)}", (step,))
     for window in query.windows:
-        step = Step(f"Window: {window.function.function}", (step,))
+        step = ExplainedStep(f"Window: {window.function.function}", (step,))
     step = _ended(step, query, [*names, *("window" for _ in query.windows)], parameters)
     uses = tuple(_use(base, columns, tables, extra) for base, columns in _uses(query.node, frozenset(compiled.key_columns or choices)))
     return Explained(step, uses, definition)
@@ -247,7 +247,7 @@ def _placed(node: Node, key: tuple[int, ...]) -> tuple[Placement, str]:
     return place(node, frozenset({lookup}), reason), reason
 
 
-def _placed_step(placement: Placement, tables: Mapping[int, Table], parameters: Parameters) -> Step:
+def _placed_step(placement: Placement, tables: Mapping[int, Table], parameters: Parameters) -> ExplainedStep:
     text = _node_text(placement.node, tables, parameters)
     if is_stateful(placement.node):
         names = names_of(placement.node, tables, parameters)
@@ -255,12 +255,12 @@ def _placed_step(placement: Placement, tables: Mapping[int, Table], parameters: 
             text += f"  [full: {placement.reason or NO_KEY}]"
         else:
             text += f"  [partial by {', '.join(names[column] for column in placement.key)}]"
-    return Step(text, tuple(_placed_step(each, tables, parameters) for each in placement.inputs))
+    return ExplainedStep(text, tuple(_placed_step(each, tables, parameters) for each in placement.inputs))
 
 
-def _node_step(node: Node, tables: Mapping[int, Table], parameters: Parameters) -> Step:
+def _node_step(node: Node, tables: Mapping[int, Table], parameters: Parameters) -> ExplainedStep:
     inputs = tuple(_node_step(each, tables, parameters) for each in inputs_of(node))
-    return Step(_node_text(node, tables, parameters), inputs)
+    return ExplainedStep(_node_text(node, tables, parameters), inputs)
 
 
 def _node_text(node: Node, tables: Mapping[int, Table], parameters: Parameters) -> str:
@@ -334,14 +334,14 @@ def _uses(node: Node, looked_up: frozenset[int]) -> Iterator[tuple[Base, frozens
                 yield from _uses(each, frozenset())
 
 
-def _use(base: Base, columns: frozenset[int], tables: Mapping[int, Table], extra: str) -> TableUse:
+def _use(base: Base, columns: frozenset[int], tables: Mapping[int, Table], extra: str) -> ExplainedTable:
     table = tables.get(base.table)
     if table is None:
-        return TableUse(base.name or str(base.table), "ALL", extra=extra)
+        return ExplainedTable(base.name or str(base.table), "ALL", extra=extra)
     best = best_index(table, columns)
     if best is not None:
-        return TableUse(table.name, "eq_ref" if best.is_whole else "ref", _name(table, best.index), "func", extra)
-    return TableUse(table.name, "ALL", extra=extra)
+        return ExplainedTable(table.name, "eq_ref" if best.is_whole else "ref", _name(table, best.index), "func", extra)
+    return ExplainedTable(table.name, "ALL", extra=extra)
 
 
 def _name(table: Table, index: Index) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from backend.execution.explanation import Explained, Step, TableUse
+from backend.execution.explanation import Explained, ExplainedStep, ExplainedTable
 
 
 def document_text(found: Explained) -> str:
@@ -25,7 +25,7 @@ def document_text(found: Explained) -> str:
     return json.dumps({"query_block": block}, indent=2, ensure_ascii=False)
 
 
-def _table(use: TableUse) -> dict[str, Any]:
+def _table(use: ExplainedTable) -> dict[str, Any]:
     table: dict[str, Any] = {"table_name": use.table, "access_type": use.access}
     if use.key is not None:
         table |= {"possible_keys": [use.key], "key": use.key}
@@ -36,7 +36,7 @@ def _table(use: TableUse) -> dict[str, Any]:
     return table
 
 
-def _plan(step: Step) -> dict[str, Any]:
+def _plan(step: ExplainedStep) -> dict[str, Any]:
     plan: dict[str, Any] = {"operation": step.text}
     if step.inputs:
         plan["inputs"] = [_plan(each) for each in step.inputs]

@@ -49,7 +49,7 @@ ENTRIES_BYTES_MAX = 4 << 20
 """As `BYTES_MAX`, where many rows are made at once."""
 
 
-class Order(Enum):
+class KeyOrder(Enum):
     """How a result is ordered, if it is by its keys."""
 
     GIVEN = auto()
@@ -123,8 +123,8 @@ class InstantQuery:
         wanted: list[Row] = []
         if self._pick is not None:
             names = list(dict.fromkeys(self._pick(parameters)))
-            if self._order is not None and self._order is not Order.GIVEN:
-                names.sort(reverse=self._order is Order.DESCENDING)
+            if self._order is not None and self._order is not KeyOrder.GIVEN:
+                names.sort(reverse=self._order is KeyOrder.DESCENDING)
         else:
             wanted = self._views.keys(query.wanted(parameters) if query.key_columns else None, parameters)
             if not wanted:
@@ -206,11 +206,11 @@ class InstantQuery:
         ordered = np.sort(numbers)
         again = ordered[1:] == ordered[:-1]
         has_again = np.count_nonzero(again)
-        if self._order is Order.GIVEN:
+        if self._order is KeyOrder.GIVEN:
             return np.array(list(dict.fromkeys(numbers.tolist()))) if has_again else numbers
         if has_again:
             ordered = np.delete(ordered, np.flatnonzero(again))
-        return ordered if self._order is Order.ASCENDING else ordered[::-1].copy()
+        return ordered if self._order is KeyOrder.ASCENDING else ordered[::-1].copy()
 
     @property
     def is_row_by_row(self) -> bool:
@@ -261,15 +261,15 @@ def _as_they_travel(definition: ViewDefinition, keys: list[Row]) -> list[Row]:
     return keys
 
 
-def _order(query: CompiledQuery) -> Order | None:
+def _order(query: CompiledQuery) -> KeyOrder | None:
     """None if it takes more than the keys to tell."""
     items = query.query.order_by
     if not items:
-        return Order.GIVEN
+        return KeyOrder.GIVEN
     [key, *others] = query.key_columns or (-1,)
     if others or not all(isinstance(item.expression, Column) and item.expression.index == key for item in items):
         return None
-    return Order.DESCENDING if items[0].descending else Order.ASCENDING
+    return KeyOrder.DESCENDING if items[0].descending else KeyOrder.ASCENDING
 
 
 def _cell(output: Expression) -> Cell | None:

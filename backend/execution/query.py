@@ -22,7 +22,7 @@ from backend.execution.pace import breathe, parts
 from backend.execution.reader import Keys, Reader, Run, conditions_of
 from backend.execution.readers import Readers
 from backend.execution.recursion import CompiledRecursion
-from backend.execution.result import Finish, Output
+from backend.execution.result import Finish, ResultRows
 from backend.execution.scan import TableScan
 from backend.execution.viewing import QueryViews
 from controller.sql.plan import DocumentRows, Query, Recursion
@@ -208,7 +208,7 @@ class _Scan:
         self._has_limit = one.limit is not None
 
     async def stream(self, execution: Execution, may_stream: bool) -> ResultSet | RowStream:
-        output = Output(self._finish, execution.parameters)
+        output = ResultRows(self._finish, execution.parameters)
         counts_all = self._finish.counts_all
         if output.stop != 0 or counts_all:
             source = self._rows(execution, None if self._finish.distinct or counts_all else output.stop)
@@ -233,7 +233,7 @@ class _Scan:
             yield [row for _, row in chunk]
 
 
-async def _rest(output: Output, source: AsyncGenerator[list[Row], None]) -> AsyncGenerator[list[Row], None]:
+async def _rest(output: ResultRows, source: AsyncGenerator[list[Row], None]) -> AsyncGenerator[list[Row], None]:
     """What has been found so far, and then the rows of `source`."""
     async with aclosing(source):
         try:

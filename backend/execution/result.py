@@ -1,6 +1,6 @@
 """What makes the result of a query out of its node's rows: windows, outputs, DISTINCT, ORDER BY, LIMIT.
 
-`Finish` is compiled once for a plan. Rows can be given to an `Output` bit by bit: it keeps no more of them than
+`Finish` is compiled once for a plan. Rows can be given to an `ResultRows` bit by bit: it keeps no more of them than
 LIMIT may show, says when it has enough, and hands over what is final where rows come in their order.
 """
 
@@ -62,12 +62,12 @@ class Finish:
             columns = [each.values(rows, parameters) for each in self._windows]
             values = zip(*columns)
             rows = held_shared([row + next(values) for row in part] for part in parts(rows))
-        output = Output(self, parameters)
+        output = ResultRows(self, parameters)
         output.add(rows)
         return output.result()
 
 
-class Output:
+class ResultRows:
     """Result rows as they come: distinct, in order, and no more of them than are wanted."""
 
     def __init__(self, finish: Finish, parameters: Parameters) -> None:
