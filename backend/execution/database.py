@@ -23,7 +23,7 @@ from backend.execution.insert import CompiledInsert
 from backend.execution.instant import InstantQuery, instant_query
 from backend.execution.numbers import Numbers
 from backend.execution.outcome import Answer, Done, Outcome, RowStream
-from backend.execution.pace import aside
+from backend.execution.pace import PARAMETER_LENGTH, aside
 from backend.execution.point_write import point_definition
 from backend.execution.query import CompiledQuery, compile_query
 from backend.execution.statement_run import Compiled, StatementRun
@@ -46,8 +46,6 @@ from dataflow.types import Row, Value
 from persistence.row_encoding import LaterFormat
 
 PLANS_MAX = 2_000
-PARAMETER_LENGTH = 20
-"""About so many characters of a statement come with each of its parameters."""
 TRIES_MAX = 50
 PAUSE_SECONDS = 0.001
 PAUSE_SECONDS_MAX = 0.1

@@ -41,6 +41,8 @@ PART_S = 0.0005
 """How long a part of `parts` should take."""
 LARGE = 2_000
 """From so many characters or values on `aside` is worth a thread."""
+PARAMETER_LENGTH = 20
+"""About so many characters of a statement come with each of its parameters."""
 SWITCH_S = 0.0002
 """How long the event loop waits for a thread that computes: at each of its system calls."""
 PART_ROWS_MIN = 32

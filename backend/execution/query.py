@@ -18,13 +18,14 @@ from backend.execution.document_rows import CompiledDocuments
 from backend.execution.execution import Execution
 from backend.execution.ordering import Sorter
 from backend.execution.outcome import ResultSet, RowStream
-from backend.execution.pace import breathe, parts
+from backend.execution.pace import PARAMETER_LENGTH, aside, breathe, parts
 from backend.execution.reader import Keys, Reader, Run, conditions_of
 from backend.execution.readers import Readers
 from backend.execution.recursion import CompiledRecursion
 from backend.execution.result import Finish, ResultRows
 from backend.execution.scan import TableScan
 from backend.execution.viewing import QueryViews
+from controller.sql.depth import deeply
 from controller.sql.plan import DocumentRows, Query, Recursion
 from dataflow.compile import compile_scalar
 from dataflow.errors import Condition, Retryable
@@ -167,6 +168,8 @@ class CompiledQuery:
             rows = await self.views.rows(run, keys)
             if rows is not None:
                 return rows
+        if "_reader" not in self.__dict__:  # it is made when it is first needed, which takes long for long lists
+            aside(PARAMETER_LENGTH * len(run.parameters), lambda: deeply(lambda: self._reader))
         started = time.perf_counter()
         rows = await self._reader.rows(run, keys)
         if self.views is not None:
