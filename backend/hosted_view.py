@@ -32,7 +32,6 @@ class HostedView:
     ranges: RangeDecoder
     hits: int = 0
     misses: int = 0
-    evictions: int = 0
     too_large: set[Key] = field(default_factory=set)
     """Keys that there is not enough memory for."""
     names: tuple[str, ...] = ()
@@ -50,6 +49,10 @@ class HostedView:
     @property
     def is_full(self) -> bool:
         return self.view.is_full
+
+    @property
+    def evictions(self) -> int:
+        return self.view.arrangement.evictions
 
 
 def status_of(hosted_views: Mapping[bytes, HostedView], fills: Sequence[FillStatus] = ()) -> HostedViews:

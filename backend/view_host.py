@@ -390,7 +390,7 @@ class ViewHost:
             for name in idle_views(self.views, self._publisher, self.idle_s):
                 log.info("view %s retires", name.hex())
                 self.remove(name)
-        self.memory = self._limit.enforce(self._engine, self._publisher, self.views, self._memory_bytes)
+        self.memory = self._limit.enforce(self._engine, self._publisher, self._memory_bytes)
 
     # --- for those who want to know
 

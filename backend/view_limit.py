@@ -21,9 +21,7 @@ class ViewLimit:
     def __init__(self) -> None:
         self._rounds = 0
 
-    def enforce(
-        self, engine: Engine, publisher: Publisher, views: Mapping[bytes, HostedView], memory_bytes: int
-    ) -> MemoryReport:
+    def enforce(self, engine: Engine, publisher: Publisher, memory_bytes: int) -> MemoryReport:
         """Evict cold keys until the views fit."""
         limit_bytes = memory_bytes - publisher.memory_bytes
         self._rounds += 1
@@ -35,10 +33,7 @@ class ViewLimit:
             publisher.reference(engine)
         elif self._rounds % ROUNDS_REMEMBERED == 0:
             publisher.forget_reads()
-        kept = {name: len(hosted.view.arrangement.index) for name, hosted in views.items()}
         report = engine.enforce(limit_bytes)
-        for name, hosted in views.items():
-            hosted.evictions += max(kept[name] - len(hosted.view.arrangement.index), 0)
         publisher.publish(engine)
         publisher.compact(pressed=report.evicted_keys > 0)
         if report.only_full_left:

@@ -61,7 +61,7 @@ class Arrangement:
     """See the module. `fill` computes the value of a key as of now and stores it."""
 
     __slots__ = (
-        "amended", "amended_columns", "before", "columns", "compute", "delta_of", "epoch", "full", "handles", "history", "index", "key_of", "kind",
+        "amended", "amended_columns", "before", "columns", "compute", "delta_of", "epoch", "evictions", "full", "handles", "history", "index", "key_of", "kind",
         "known", "name", "orders", "reason", "recorders", "referenced", "step_changes", "touched", "users", "views",
     )  # fmt: skip
 
@@ -85,6 +85,8 @@ class Arrangement:
         self.amended_columns: frozenset[int] = frozenset()
         self.referenced: set[Key] = set()
         """Keys that were read since the memory limit was last looked at."""
+        self.evictions = 0
+        """So many keys were evicted while a view read them here."""
         self.known = 0
         """So many keys were there then."""
         self.recorders = 0
@@ -167,6 +169,7 @@ class Arrangement:
         self.referenced.discard(key)
         if self.views:
             self.touched.add(key)
+            self.evictions += 1
         return True
 
     def release(self) -> None:

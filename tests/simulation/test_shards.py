@@ -227,6 +227,16 @@ def test_fills_and_loads_go_through_operators_that_are_kept_nowhere(node: Node, 
     simulate([first, plans.AddView(node, key), *reads, later], shards, seed=7)
 
 
+def test_keys_that_leave_are_counted_where_they_were() -> None:
+    some = plans.Write(tuple((1, (n, n % 4, 0)) for n in range(8)), ())
+    cluster = simulate([some, plans.AddView(A, (1,)), *(plans.Read(0, (key,)) for key in range(4))], 2, seed=1)
+    held = [len(worker.views[0].arrangement.index) for worker in cluster.workers]
+    for shard in range(2):
+        cluster.deliver(-1, shard, LimitMemory(0))
+    cluster.run_epoch()
+    assert sum(held) == 4 and [worker.views[0].arrangement.evictions for worker in cluster.workers] == held
+
+
 @pytest.mark.slow
 @given(histories(), st.integers(1, 5), st.integers(0, 2**32), st.lists(st.integers(0, 9), max_size=3))
 @settings(max_examples=2000, suppress_health_check=list(HealthCheck), print_blob=True)
