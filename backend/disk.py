@@ -6,11 +6,14 @@ What fails leaves the stored state unknown, so the process ends: a restart reads
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from concurrent.futures import Future
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar
 
 from dataflow.epoch_effects import PersistEpoch, PreparedEpoch
 
@@ -31,25 +34,29 @@ class Disk:
     def __init__(self, is_waited_for: bool) -> None:
         """Unless the disk `is_waited_for`, a write takes less time than to have it done by a thread."""
         self.is_waited_for = is_waited_for
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="disk")
+        self._thread = _Thread()
+        self._loop = asyncio.get_running_loop()
         self._aside = 0
 
     def aside(self, write: Callable[[], Result], then: Callable[[Result], None] | None = None) -> None:
         """Do what nobody waits for in the order of all writes, and say when it is done."""
         self._aside += 1
-        future = asyncio.get_running_loop().run_in_executor(self._thread, write)
 
-        def done(done: asyncio.Future[Result]) -> None:
+        def done(error: BaseException | None, result: Result) -> None:
             self._aside -= 1
-            _go_on(done.exception(), lambda: None if then is None else then(done.result()))
+            _go_on(error, lambda: None if then is None else then(result))
 
-        future.add_done_callback(done)
+        self._thread.run(write, lambda error, result: self._tell(done, error, result))
+
+    def _tell(self, done: Callable[..., None], *arguments: object) -> None:
+        """From the thread, what goes on in the loop; nothing does once that is closed."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(done, *arguments)
 
     def write(self, write: Callable[[Record], None], record: Record, then: Callable[[], None]) -> None:
         """Write the record, and go on with `then`."""
         if self.is_waited_for or self._aside or record.write_count > AT_ONCE_WRITES_MAX:
-            future = asyncio.get_running_loop().run_in_executor(self._thread, write, record)
-            future.add_done_callback(lambda done: _go_on(done.exception(), then))
+            self._thread.run(lambda: write(record), lambda error, _: self._tell(_go_on, error, then))
             return
         error: Exception | None = None
         try:
@@ -63,14 +70,47 @@ class Disk:
 
         With `beside`, it may be written while `then` goes on: where not the disk takes long, but a processor.
         """
-        if not beside or self.is_waited_for or epoch.write_count < BESIDE_WRITES_MIN:
+        is_small = epoch.write_count < BESIDE_WRITES_MIN
+        if is_small and not self._aside:  # the thread has nothing to do but to wait for the disk
+            finish = begin(epoch)
+            self.write(lambda record: finish(), epoch, lambda: then(_nothing))
+            return
+        if not beside or self.is_waited_for or is_small:
             self.write(lambda record: begin(record)(), epoch, lambda: then(_nothing))
             return
-        written = self._thread.submit(begin(epoch))
-        then(lambda: _go_on(written.exception(), _nothing))
+        written: Future[BaseException | None] = Future()
+        self._thread.run(begin(epoch), lambda error, _: written.set_result(error))
+        then(lambda: _go_on(written.result(), _nothing))
 
     def close(self) -> None:
-        self._thread.shutdown(wait=True)
+        self._thread.close()
+
+
+class _Thread:
+    """A thread that does what it is given, in order. As cheap as can be: it is used for each epoch."""
+
+    def __init__(self) -> None:
+        self._queue: SimpleQueue[tuple[Callable[[], Any], Callable[[BaseException | None, Any], None]] | None] = SimpleQueue()
+        self._thread = Thread(target=self._run, name="disk", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Callable[[], Result], done: Callable[[BaseException | None, Result], None]) -> None:
+        """`done` is called in the thread, with the error or the result of `work`."""
+        self._queue.put((work, done))
+
+    def _run(self) -> None:
+        while (task := self._queue.get()) is not None:
+            work, done = task
+            error, result = None, None
+            try:
+                result = work()
+            except BaseException as failed:
+                error = failed
+            done(error, result)
+
+    def close(self) -> None:
+        self._queue.put(None)
+        self._thread.join()
 
 
 def _nothing() -> None:

@@ -8,7 +8,8 @@ connection that asked for them and go with it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from backend.messages import EndScan, Get, HoldEpoch, ReadableEpoch, ReleaseEpoch, Scan, Scanned, Values
 from backend.transport import Peer
@@ -29,6 +30,13 @@ class ShardReads:
         self._scans: dict[int, tuple[Peer, Iterator[list[Entry]]]] = {}
         self._held: dict[tuple[Peer, int], tuple[View, int]] = {}
         self._next_scan = 1
+        self.handlers: dict[type, Callable[[Peer, int, Any], None]] = {
+            Get: self.get,
+            Scan: self.scan,
+            EndScan: self.end_scan,
+            HoldEpoch: self.hold_epoch,
+            ReleaseEpoch: self.release_epoch,
+        }
         self.count = 0
         self.shown: int | None = None
 

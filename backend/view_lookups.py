@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from backend.messages import Found, Lookup, UnknownView
 from backend.miss_messages import FoundEach, LookupEach
@@ -23,6 +24,7 @@ class ViewLookups:
     def __init__(self, views: Views, reads: ShardReads) -> None:
         self._views = views
         self._reads = reads
+        self.handlers: dict[type, Callable[[Peer, int, Any], None]] = {Lookup: self.lookup, LookupEach: self.lookup_each}
 
     def lookup(self, peer: Peer, request: int, message: Lookup) -> None:
         self._reads.count += 1

@@ -21,6 +21,7 @@ from backend.followed_views import FollowedViews
 from backend.garbage import Garbage
 from backend.large_commits import LargeCommits
 from backend.lock_messages import BreakWait, EndLocks, LockRows, OwnerWaits, RowLocked
+from backend.lone_epochs import OpeningAlarm, alone_of
 from backend.loop_holds import LoopHolds
 from backend.messages import (
     AddView,
@@ -30,12 +31,10 @@ from backend.messages import (
     AskStatus,
     AskViews,
     Done,
-    EndScan,
     Get,
     HoldEpoch,
     Lookup,
     Message,
-    ReleaseEpoch,
     Scan,
     SetTables,
     Stop,
@@ -69,7 +68,6 @@ from dataflow.epoch_messages import (
 from dataflow.epochs import ShardEpochs
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.statement_stage import StatementStage
-from persistence.counters import EPOCH_COUNTER
 from persistence.shard_store import ShardStore
 
 WAITING_FOR_CERTAINTY = (Get, Scan, HoldEpoch, Lookup, LookupEach, Inquire, LockRows)
@@ -90,12 +88,13 @@ class Worker:
         self.garbage = Garbage()
         self.views = FollowedViews(store, memory_bytes, names, ThreadRunner(), ThreadRunner(), self.garbage)
         self._changes = TableChanges()
-        self.epochs = ShardEpochs(shard, store, store.prepared())
         self.coordinator: Coordinator | None = None
         if shard == 0:
-            self.coordinator = Coordinator(
-                shard_count, lambda: store.allocate(EPOCH_COUNTER, 1, store.epoch + 1), store.decisions(), store.epoch
-            )
+            self.coordinator = Coordinator(shard_count, store.next_epoch, store.decisions(), store.epoch)
+        alone = alone_of(store, self.coordinator) if shard_count == 1 else None
+        self.is_alone = shard_count == 1
+        self._opening = OpeningAlarm(store, lambda: self._run(self.epochs.due()))
+        self.epochs = ShardEpochs(shard, store, store.prepared(), alone=alone)
         self._services = SessionServices()
         self._locks = RowLockService(shard, store, self._tell_shard)
         self.statements = StatementService(shard, store, self._locks)
@@ -124,18 +123,13 @@ class Worker:
             Stage: self._stage,
             StagePart: self._stage_part,
             Inquire: self._inquire,
-            Get: self._reads.get,
-            Scan: self._reads.scan,
-            EndScan: self._reads.end_scan,
-            HoldEpoch: self._reads.hold_epoch,
-            ReleaseEpoch: self._reads.release_epoch,
+            **self._reads.handlers,
             LockRows: self._locks.lock_rows,
             EndLocks: self._locks.end_locks,
             Allocate: self._allocate,
             SetTables: self._set_tables,
             AddView: self._add_view,
-            Lookup: self._lookups.lookup,
-            LookupEach: self._lookups.lookup_each,
+            **self._lookups.handlers,
             AskEpoch: self._questions.ask,
             AskStatus: self._status,
             AskViews: self._ask_views,
@@ -214,7 +208,7 @@ class Worker:
 
     def _await_epoch(self, peer: Peer, request: int, message: Stage | StatementStage) -> None:
         self._waiting.setdefault(message.transaction, []).append((peer, request))
-        if self._disk.is_waited_for:
+        if self._disk.is_waited_for or self.is_alone:
             self._run(self.epochs.stage(message))
         else:  # the epoch is over at once: what others have sent by now comes with it
             asyncio.get_running_loop().call_soon(self._run, self.epochs.stage(message))
@@ -370,6 +364,8 @@ class Worker:
                 self._reads.shown = self.store.epoch
                 self._persisting = True
                 self._disk.write_epoch(self.store.begin_epoch, effect, self._persisted, bool(self._changes))
+            case do.OpenLater():
+                self._opening.set()
             case do.DiscardPrepared(epoch):
                 self.store.discard_prepared(epoch)
             case do.DiscardDecisions(epochs):

@@ -136,6 +136,10 @@ class Coordinator:
         closing = self._flight is not None and self._flight.phase is Phase.CLOSING
         return None if closing else self._closed_epoch
 
+    def closed_alone(self, epoch: int) -> None:
+        """The only shard has opened and closed an epoch by itself."""
+        self._closed_epoch = epoch
+
     @property
     def is_whole(self) -> bool:
         """Whether all shards are here, so that there can be views."""

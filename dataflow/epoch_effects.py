@@ -25,6 +25,11 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenLater:
+    """Say `due` in a moment: writers are waited for that have just been answered."""
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """To whoever staged the transaction or inquired about it."""
 
@@ -136,6 +141,7 @@ class DiscardDecisions:
 ShardEffect = (
     Report
     | Reply
+    | OpenLater
     | PersistPart
     | PersistPrepared
     | PersistEpoch

@@ -16,6 +16,7 @@ from dataflow.epoch_messages import (
     ANY,
     Check,
     CloseEpoch,
+    Committed,
     Conflict,
     Outcome,
     Stage,
@@ -23,6 +24,7 @@ from dataflow.epoch_messages import (
     StaleSchema,
     Stored,
     TransactionId,
+    Withdrawn,
     Write,
     is_met,
 )
@@ -79,6 +81,28 @@ class Flight:
     applying: bool = False
     alone: bool = False
     """The coordinator was lost: the views will be forgotten, so nobody waits for them."""
+
+
+    def concerns(self, transaction: TransactionId) -> bool:
+        """Whether the epoch decides about it."""
+        return (
+            transaction in self.verdicts
+            or transaction in self.record.transactions
+            or any(transaction == spanning for spanning, _ in self.record.spanning)
+        )
+
+    def outcomes(self, closing: CloseEpoch) -> dict[TransactionId, Outcome]:
+        """What became of each transaction of the epoch."""
+        found = self.verdicts | dict.fromkeys(closing.committed, Committed(closing.epoch))
+        for transaction in closing.refused:
+            found.setdefault(transaction, Withdrawn())
+        return found
+
+
+def resumed(prepared: PreparedEpoch, state: CommittedState) -> Flight:
+    """The epoch that was prepared before a restart."""
+    large = None if prepared.large is None else state.parts_of(prepared.large)
+    return Flight(prepared, prepared=True, large=large)
 
 
 def refusal_of(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 ABSENT = -1
 """Expect that the key is not there."""
@@ -72,6 +73,7 @@ class Stage:
     tables: list[tuple[int, int]]
     owner: TransactionId | None = None
     puts: tuple[Puts, ...] = ()
+    count: ClassVar[int] = 1
     parts: int = 0
     """How many `StagePart` have come before, if the transaction is large; there is nothing else in it then but `tables`."""
 

@@ -17,7 +17,8 @@ together once it is stored, and writers wait for all of them:
 
 The coordinator's own shard (shard 0) needs no prepared record: its one durable write, made
 after all others have prepared, holds its own writes and the decision for everyone. That
-write is the commit point. With a single shard it is all there is.
+write is the commit point. With a single shard it is all there is, and nobody has to be asked (`Alone`): an epoch is
+opened and closed in one step, once enough has been staged (`dataflow.writer_pace`).
 
 Invariants
 - Writers hear `Committed` only after the commit point, after their shard applied it, and after
@@ -34,11 +35,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 
+from dataflow.alone import Alone
 from dataflow.epoch_effects import (
     ApplyEpoch,
     DiscardDecisions,
     DiscardParts,
     DiscardPrepared,
+    OpenLater,
     PersistEpoch,
     PersistPart,
     PersistPrepared,
@@ -48,7 +51,7 @@ from dataflow.epoch_effects import (
     ShardEffect,
     StartViews,
 )
-from dataflow.epoch_flight import CommittedState, DueViews, Flight
+from dataflow.epoch_flight import CommittedState, DueViews, Flight, resumed
 from dataflow.epoch_messages import (
     CloseEpoch,
     Committed,
@@ -87,7 +90,9 @@ class ShardEpochs:
         state: CommittedState,
         prepared: PreparedEpoch | None = None,
         views: DueViews | None = None,
+        alone: Alone | None = None,
     ) -> None:
+        """`alone` if there is no other shard."""
         self.shard = shard
         self.state = state
         self._views = views
@@ -96,12 +101,13 @@ class ShardEpochs:
         self._large = LargeStages(state)
         self._inquired: set[TransactionId] = set()
         self._withdrawn: OrderedDict[TransactionId, None] = OrderedDict()
-        self._flight = _resumed(prepared, state) if prepared else None
+        self._flight = resumed(prepared, state) if prepared else None
         self._restarted = prepared is not None
         self._welcome = False
         self._asked = False
         self._joins_later = False
         self._tables_waiting: dict[int, int] | None = None
+        self._alone = alone
 
     @property
     def in_doubt(self) -> bool:
@@ -133,9 +139,28 @@ class ShardEpochs:
         self._staged[stage.transaction] = stage
         if not self._welcome:
             return []
+        if self._alone is not None:
+            return self._open_alone(self._alone)
         if len(stage.participants) > 1:
             return [Report(EpochWanted(self.shard, False, ((stage.transaction, stage.participants),)))]
         return self.want_epoch()
+
+    def _open_alone(self, alone: Alone, is_due: bool = False) -> list[ShardEffect]:
+        """Decide and write an epoch with all that is staged, if that is enough, or it is due."""
+        if self._flight is not None or not self._staged:
+            return []
+        if not is_due and not alone.is_enough(self._staged.values()):
+            return [OpenLater()]
+        epoch = alone.next_epoch()
+        self._flight = open_epoch(OpenEpoch(epoch, ()), self._staged, self._large, self.tables, self.state)
+        self._flight.prepared = True
+        return self._close(CloseEpoch(epoch, commit=True))
+
+    def due(self) -> list[ShardEffect]:
+        """It is the moment of an OpenLater."""
+        assert self._alone is not None
+        self._alone.due()
+        return self._open_alone(self._alone, is_due=True)
 
     def want_epoch(self) -> list[ShardEffect]:
         """Something on this shard waits for an epoch."""
@@ -146,7 +171,7 @@ class ShardEpochs:
 
     def inquire(self, inquire: Inquire) -> list[ShardEffect]:
         transaction = inquire.transaction
-        if self._flight is not None and self._concerns_flight(transaction):
+        if self._flight is not None and self._flight.concerns(transaction):
             self._inquired.add(transaction)
             return []
         epoch = self.state.epoch_of_transaction(transaction)
@@ -156,7 +181,7 @@ class ShardEpochs:
 
     def abandon(self, transaction: TransactionId) -> list[ShardEffect]:
         """Its client is gone: forget it unless the epoch in flight already holds it."""
-        if self._flight is None or not self._concerns_flight(transaction):
+        if self._flight is None or not self._flight.concerns(transaction):
             return self._withdraw(transaction)
         return []
 
@@ -177,15 +202,6 @@ class ShardEpochs:
         if stage is None or len(stage.participants) == 1 or not self._welcome:
             return effects
         return [*effects, Report(TransactionWithdrawn(self.shard, transaction))]
-
-    def _concerns_flight(self, transaction: TransactionId) -> bool:
-        assert self._flight is not None
-        record = self._flight.record
-        return (
-            transaction in self._flight.verdicts
-            or transaction in record.transactions
-            or any(transaction == spanning for spanning, _ in record.spanning)
-        )
 
     # --- the coordinator -------------------------------------------------------------------
 
@@ -243,6 +259,8 @@ class ShardEpochs:
 
     def _want(self) -> list[ShardEffect]:
         """Tell the coordinator of everything that waits (it may have forgotten)."""
+        if self._alone is not None:
+            return self._open_alone(self._alone)
         waits = self._views is not None and self._views.is_due(None)
         if not self._welcome or not (self._staged or waits):
             return []
@@ -335,19 +353,19 @@ class ShardEpochs:
     def _finish(self, flight: Flight, message: CloseEpoch) -> list[ShardEffect]:
         """The epoch is applied here: answer its writers."""
         effects: list[ShardEffect] = []
-        outcomes = dict(flight.verdicts)
-        outcomes |= dict.fromkeys(message.committed, Committed(message.epoch))
-        for transaction in message.refused:
-            outcomes.setdefault(transaction, Withdrawn())
-        for transaction, outcome in outcomes.items():
-            if self._staged.pop(transaction, None) is not None:
+        answered: list[Stage | StatementStage] = []
+        for transaction, outcome in flight.outcomes(message).items():
+            if (stage := self._staged.pop(transaction, None)) is not None:
+                answered.append(stage)
                 if self._large.forget(transaction) and not isinstance(outcome, Committed):
                     effects.append(DiscardParts(transaction))
                 effects.append(Reply(transaction, outcome))
         if self._restarted and flight.record.large is not None and (flight.storing is None or flight.storing.large is None):
             effects.append(DiscardParts(flight.record.large))
         self._flight = None
-        if not flight.applying:
+        if self._alone is not None:
+            self._alone.finished(message.epoch, answered, self._staged.values())
+        elif not flight.applying:
             effects.append(Report(EpochClosed(self.shard, message.epoch)))
         return effects + self._after_flight()
 
@@ -374,9 +392,3 @@ class ShardEpochs:
             self._joins_later = False
             effects.append(Report(ShardJoined(self.shard, None)))
         return effects + self._want()
-
-
-def _resumed(prepared: PreparedEpoch, state: CommittedState) -> Flight:
-    """The epoch that was prepared before a restart."""
-    large = None if prepared.large is None else state.parts_of(prepared.large)
-    return Flight(prepared, prepared=True, large=large)

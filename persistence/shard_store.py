@@ -313,6 +313,10 @@ class ShardStore:
             return self._counters.lower(counter, expected, floor)
         return self._counters.allocate(counter, count, floor)
 
+    def next_epoch(self) -> int:
+        """The number of an epoch that comes after all others, for who coordinates them."""
+        return self.allocate(EPOCH_COUNTER, 1, self.epoch + 1)
+
     def counter_next(self, counter: bytes) -> int:
         """The number that would be handed out next."""
         return self._counters.peek(counter)

@@ -16,11 +16,13 @@ from dataclasses import replace
 
 import pytest
 
+from dataflow.alone import Alone
 from dataflow.coordinator import Coordinator
 from dataflow.epoch_effects import (
     DiscardDecisions,
     DiscardParts,
     DiscardPrepared,
+    OpenLater,
     PersistEpoch,
     PersistPart,
     PersistPrepared,
@@ -45,6 +47,8 @@ from dataflow.epoch_messages import (
 )
 from dataflow.epochs import ShardEpochs
 from dataflow.large_writes import LargeWrites
+from dataflow.statement_stage import StatementStage
+from dataflow.writer_pace import WriterPace
 
 
 class Disk:
@@ -53,6 +57,7 @@ class Disk:
     def __init__(self) -> None:
         self.values: dict[bytes, Stored] = {}
         self.transactions: dict[TransactionId, int] = {}
+        self.results: dict[TransactionId, tuple[int, ...]] = {}
         self.prepared: PreparedEpoch | None = None
         self.decisions: dict[int, tuple[TransactionId, ...]] = {}
         self.epoch = 0
@@ -81,7 +86,7 @@ class Disk:
         return self.values.get(key)
 
     def results_of_transaction(self, transaction: TransactionId) -> tuple[int, ...]:
-        return ()
+        return self.results.get(transaction, ())
 
     def epoch_of_transaction(self, transaction: TransactionId) -> int | None:
         return self.transactions.get(transaction)
@@ -110,6 +115,7 @@ class Disk:
                 self.values[key] = (effect.epoch, value)
         for transaction in effect.transactions:
             self.transactions[transaction] = effect.epoch
+        self.results |= effect.results
         if effect.decision is not None:
             self.decisions[effect.epoch] = effect.decision
         self.prepared = None
@@ -148,6 +154,7 @@ class Cluster:
         self.answers: dict[TransactionId, dict[int, Outcome]] = {}
         self.results: dict[TransactionId, bool] = {}
         self.sequence = 0
+        self.pace = self.random.choice([None, WriterPace()])
         self.large = self.random.choice([0.0, 0.3, 1.0])
         """How many of the stages come in parts."""
         self.unsent: dict[TransactionId, dict[int, deque]] = {}
@@ -161,7 +168,8 @@ class Cluster:
         disk = self.disks[shard]
         disk.open()
         self.lives[shard] += 1
-        machine = self.shards[shard] = ShardEpochs(shard, disk, disk.prepared)
+        alone = Alone(disk.next_epoch, lambda epoch: None, self.pace) if self.shard_count == 1 else None
+        machine = self.shards[shard] = ShardEpochs(shard, disk, disk.prepared, alone=alone)
         machine.set_tables({1: 1})
         if shard == 0:
             self.coordinator = Coordinator(self.shard_count, disk.next_epoch, dict(disk.decisions))
@@ -222,6 +230,8 @@ class Cluster:
                     self.post(("up", shard, 0), deliver)
                 case Reply(transaction, outcome):
                     self.answer(transaction, shard, outcome)
+                case OpenLater():
+                    self.post(("timer", shard), lambda: self.due(shard, life))
                 case PersistPrepared(record):
                     self.post(("disk", shard), lambda r=record: self.persist(shard, life, lambda d: setattr(d, "prepared", r)))
                 case PersistEpoch():
@@ -243,6 +253,11 @@ class Cluster:
             return
         write(self.disks[shard])
         self.carry_out(shard, machine.persisted())
+
+    def due(self, shard: int, life: int) -> None:
+        machine = self.shards[shard]
+        if machine is not None and self.lives[shard] == life:
+            self.carry_out(shard, machine.due())
 
     def persist_part(self, shard: int, life: int, part: StagePart) -> None:
         if self.lives[shard] == life and self.shards[shard] is not None:
@@ -272,10 +287,29 @@ class Cluster:
             new = (Puts([b"new%d-%d" % (transaction[1], each) for each in numbers], [name] * len(numbers), NEW),) if numbers else ()
             stages[shard] = stage_of(transaction, tuple(sorted(parts)), writes, self.random, new)
         self.waiting[transaction] = stages
+        if self.shard_count == 1 and self.random.random() < 0.5:
+            self.submit_statements(transaction, [key for key, _, _ in parts[0]], name)
+            return
         self.unsent[transaction] = {
             shard: deque(parts_of(stage, self.random)) for shard, stage in stages.items() if self.random.random() < self.large
         }
         self.send_on(transaction)
+
+    def submit_statements(self, transaction: TransactionId, keys: list[bytes], name: bytes) -> None:
+        """Have the shard add the name to each key, whatever it has."""
+        self.waiting[transaction] = {0: Stage(transaction, 0, (0,), [(key, ANY, name) for key in keys], [], [])}
+        disk = self.disks[0]
+
+        def add(writes: dict[bytes, bytes | None], absent: set[bytes]) -> tuple[list[int], set[bytes]]:
+            for key in keys:
+                if key not in writes and key not in disk.values:
+                    absent.add(key)
+                old = writes[key] if key in writes else disk.values.get(key, (0, b""))[1]
+                writes[key] = (old or b"") + name
+            return [transaction[1]] * len(keys), set(keys)
+
+        stage = StatementStage(0, transaction, 0, (1, 1), len(keys), add)
+        self.deliver(transaction, 0, lambda machine: machine.stage(stage))
 
     def send_on(self, transaction: TransactionId) -> None:
         """Parts one after the other on each shard, then the stages."""
@@ -335,6 +369,9 @@ class Cluster:
         if set(answers) == set(self.waiting[transaction]):
             committed = {isinstance(answer, Committed) for answer in answers.values()}
             assert len(committed) == 1, f"{transaction} committed on some shards only: {answers}"
+            for answer in answers.values():
+                if isinstance(answer, Committed) and answer.results:
+                    assert set(answer.results) == {transaction[1]}, "results of another"
             self.results[transaction] = committed.pop()
             del self.waiting[transaction]
         elif not isinstance(outcome, Committed):
