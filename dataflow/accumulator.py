@@ -222,7 +222,7 @@ def _decimal(value: Any) -> Decimal:
 
 
 def _extreme(function: AggregateFunction) -> Accumulator:
-    last = -1 if function.function == "max" else 0
+    end = "last" if function.function == "max" else "first"
     key = entry_key(function.arguments[0].type)
 
     def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
@@ -232,7 +232,7 @@ def _extreme(function: AggregateFunction) -> Accumulator:
 
     def result(code: Source, slots: Slots) -> str:
         tail = "" if key is None else "[-1]"
-        return f"({slots[0]}.entries[{last}]{tail} if {slots[0]}.counts else None)"
+        return f"({slots[0]}.{end}{tail} if {slots[0]}.counts else None)"
 
     return Accumulator(("OrderedBag()",), absorb, result)
 

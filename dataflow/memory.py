@@ -24,6 +24,8 @@ INDEX_BYTES, MARK_BYTES = 45, 50
 """What a key takes in a dictionary and in a set, on average. Their real tables double at once: to evict
 against that would throw out thousands of keys because of one, and free nothing of the table.
 """
+POINTER_BYTES = 8
+"""What a value that is there anyway takes in a list."""
 _GROWTH = 0.1
 """A sample is taken anew when the number of keys, or rows of few keys, has changed by this part."""
 FORGOTTEN = 4
@@ -58,7 +60,7 @@ def deep_bytes(value: Any, held: int = 2, items: int = SAMPLE_ITEMS) -> float:
     elif isinstance(value, Tie):
         total += deep_bytes(value.row, 2, items)
     elif isinstance(value, OrderedBag):
-        total += deep_bytes(value.counts, 2, items) + (sys.getsizeof(value.entries) if value.counts else 0)
+        total += deep_bytes(value.counts, 2, items) + POINTER_BYTES * len(value.counts)
     return total
 
 

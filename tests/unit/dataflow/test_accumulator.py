@@ -15,7 +15,6 @@ from dataflow.engine import Engine
 from dataflow.errors import Unsupported
 from dataflow.expression import Column
 from dataflow.node import Aggregate, AggregateFunction, Base
-from dataflow.ordered_bag import OrderedBag
 from dataflow.types import BIGINT, DOUBLE, INT, SqlType, Value, decimal, text
 from tests.unit.dataflow.test_joins import Tables
 
@@ -85,16 +84,6 @@ def test_the_least_text_is_the_next_one_once_it_is_gone() -> None:
     assert aggregated("min", kind, kind, ["b", "A", "a", "C"], ["A"]) == "a"
     assert aggregated("max", kind, kind, ["b", "A", "C"], ["C", "b", "A"]) is None
 
-
-def test_an_ordered_bag_sorts_what_it_holds_however_it_got_there() -> None:
-    bag = OrderedBag()
-    for value, weight in [(3, 1), (1, 2), (2, 1)]:
-        bag.add(value, weight)
-    assert bag.entries == [1, 2, 3]
-    bag.add(1, -1)
-    bag.add(3, -1)
-    bag.add(0, 1)
-    assert bag.entries == [0, 1, 2] and bag.counts == {0: 1, 1: 1, 2: 1}
 
 
 def test_an_unknown_function_is_refused_when_planned() -> None:
