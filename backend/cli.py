@@ -323,8 +323,11 @@ def spark_secret(data: str) -> None:
 
 @main.command()
 def version() -> None:
-    """Print the version."""
+    """Print the version, and what it runs on."""
+    from backend import interpreter
+
     click.echo(package_version("millrace"))
+    click.echo(interpreter.description())
 
 
 if __name__ == "__main__":

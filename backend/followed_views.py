@@ -59,6 +59,10 @@ class FollowedViews:
         """Views that nobody has used for so long go."""
         self._host.idle_s = seconds
 
+    def keep_small(self, rows_max: int) -> None:
+        """Tables of no more rows are kept whole."""
+        self._host.small.rows_max = rows_max
+
     def watch(self, hung: HungViews) -> None:
         """Leave the names of views that hang for a successor, and set aside those that a predecessor has left."""
         self._host.hung = hung.names

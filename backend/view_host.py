@@ -23,6 +23,7 @@ from backend.hosted_view import HostedView, status_of
 from backend.set_aside import HeldUp, SetAside, reason_of, severity, to_blame
 from backend.shared_memory.publication import Edited, Publisher
 from backend.shared_memory.segment import SegmentNames
+from backend.small_tables import SmallTables
 from backend.table_use import TableChanges, TableUse
 from backend.view_definition import keys_decoder
 from backend.view_filling import PARTIAL, Fill, Fills, OutOfMemory, Runner, StillFilling
@@ -69,6 +70,7 @@ class ViewHost:
         self._publisher = Publisher(names)
         self._reading = ViewReading(self._publisher, self._fill)
         self._limit = ViewLimit()
+        self.small = SmallTables()
         self._memory_bytes = memory_bytes
         self.memory = MemoryReport(0, 0, 0, False)
         """What the views took when it was last looked at."""
@@ -146,7 +148,7 @@ class ViewHost:
             if name in self.hung:
                 raise HeldUp
             with self._engine.spending(budget):
-                made = self._engine.add_view(*view)
+                made = self._engine.add_view(*view, full=self.small.reason(view, self._source))
         except OverBudget:
             self._begin(name, view, (), tables)
         except Exception as error:
@@ -387,7 +389,7 @@ class ViewHost:
     def enforce_limit(self) -> None:
         """Evict cold keys until the views fit the memory they may take. Views that nobody uses go as a whole."""
         if not self._is_writing:  # else changes were collected for these views, too
-            for name in idle_views(self.views, self._publisher, self.idle_s):
+            for name in [*idle_views(self.views, self._publisher, self.idle_s), *self.small.outgrown(self.views)]:
                 log.info("view %s retires", name.hex())
                 self.remove(name)
         self.memory = self._limit.enforce(self._engine, self._publisher, self._memory_bytes)

@@ -25,6 +25,7 @@ from backend.refusing_worker import RefusingWorker
 from backend.settings import Deployment, own_address
 from backend.sharded_worker import ShardedWorker
 from backend.shared_memory.segment import SegmentNames
+from backend.small_tables import ROWS_MAX
 from backend.transport import Peer, connect
 from backend.worker import Worker
 from controller.catalog import Catalog
@@ -87,6 +88,7 @@ async def _serve(shard: int, deployment: Deployment) -> None:
         shard, deployment.shard_count, store, deployment.memory_bytes // deployment.shard_count, names
     )
     worker.views.keep_idle(deployment.idle_view_s)
+    worker.views.keep_small(ROWS_MAX)
     worker.views.watch(HungViews(folder.parent / f"{shard}.hung-views"))
     server, port = await worker.serve(own_address(deployment.internal_host), deployment.secret_bytes)
     registry = Registry(deployment.zookeeper, deployment.root, deployment.secret_bytes)

@@ -95,16 +95,18 @@ class Engine:
 
     # -- transitions
 
-    def add_view(self, node: Node, key: Columns, order: Columns = (), prepared: Engine | None = None) -> View:
+    def add_view(
+        self, node: Node, key: Columns, order: Columns = (), prepared: Engine | None = None, full: str = ""
+    ) -> View:
         """Keep `node` by `key` from now on. A partial view starts empty; a full one is computed here.
 
         With `order`, the rows of each key are kept sorted by these columns: see `range`.
         `prepared` has the view already, as of the same epoch: what it holds for it is taken over
-        instead of computed. If something fails, the engine is as it was.
+        instead of computed. `full` is why it is full even if it could be partial. If something fails, the engine is as it was.
         """
         columns = tuple(sorted(set(key)))
         lookup = traced(node, columns)
-        full = "" if lookup else COMPUTED_KEY if columns else NO_KEY
+        full = full if lookup else COMPUTED_KEY if columns else NO_KEY
         if not self._partial:
             full = full or NOT_PARTIAL
         placement = place(node, frozenset({lookup}), full)

@@ -142,6 +142,16 @@ class TableSource:
             for stored in chunk:
                 yield decode(stored)
 
+    def is_small(self, table: int, rows_max: int, bytes_max: int) -> bool:
+        """Whether the table has no more rows and bytes than these."""
+        prefix = self._writers[table].row_prefix
+        for chunk in self.state.payloads(prefix, after_prefix(prefix)):
+            rows_max -= len(chunk)
+            bytes_max -= sum(map(len, chunk))
+            if rows_max < 0 or bytes_max < 0:
+                return False
+        return True
+
     def lookup(self, table: int, columns: Columns, keys: Sequence[Any]) -> list[Iterable[Row]]:
         path = self._path(table, columns)
         assert path is not None, f"table {table} has no index on columns {columns}"

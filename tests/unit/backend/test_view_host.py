@@ -70,6 +70,40 @@ def test_keys_that_are_not_shared_yet_are_filled_without_the_others(tmp_path: Pa
     host.close()
 
 
+def test_a_small_table_is_kept_whole_until_it_has_outgrown_that(tmp_path: Path) -> None:
+    store = ShardStore(tmp_path, "os")
+    writer = TableWriter(TABLE)
+    store.persist_epoch(PersistEpoch(1, dict(writer.stored_rows([(n, n % 3) for n in range(10)])), [], {}, None, True))
+    host = ViewHost(store, 1 << 30, SegmentNames(str(tmp_path), 0))
+    host.small.rows_max = 20
+
+    def write(epoch: int, rows: list[tuple[int, int]]) -> None:
+        effect = PersistEpoch(epoch, dict(writer.stored_rows(rows)), [], {}, None, True)
+        changes = host.changes(effect)
+        store.persist_epoch(effect)
+        host.apply(changes)
+
+    for key in (0, 1):
+        name = b"by %d" % key
+        assert host.add(name, NODE, (key,), [encode_table(TABLE)], VERSIONS)
+        found = host.lookup_shared(name, msgspec.msgpack.encode([(n,) for n in range(8)]))
+        assert found is not None
+        reader = SharedViewReader.open(found[1])
+        assert reader is not None
+        number = 77 + key
+        absent = reader.get(number)
+        assert absent is not None and msgspec.msgpack.decode(absent) == []
+        write(2 + key, [(number, number), (5 + key, 50)])
+        shown = reader.get(number)
+        assert shown is not None and msgspec.msgpack.decode(shown) == [[number, number]]
+    write(4, [(n, n) for n in range(100, 200)])
+    host.enforce_limit()
+    assert not host.views
+    assert host.add(b"by 0", NODE, (0,), [encode_table(TABLE)], VERSIONS)
+    assert host.views[b"by 0"].view.reason == ""
+    host.close()
+
+
 def test_memory_that_full_views_alone_take_too_much_of_is_reported(host: ViewHost) -> None:
     assert host.add(b"all", NODE, (), [encode_table(TABLE)], VERSIONS)
     host.enforce_limit()
