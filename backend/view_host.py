@@ -72,8 +72,7 @@ class ViewHost:
         self._limit = ViewLimit()
         self.small = SmallTables()
         self._memory_bytes = memory_bytes
-        self.memory = MemoryReport(0, 0, 0, False)
-        """What the views took when it was last looked at."""
+        self.memory = MemoryReport(0, 0, 0, False)  # what the views took when it was last looked at
         self._refused: dict[bytes, SetAside] = {}
         self.hung: frozenset[bytes] = frozenset()  # see `backend.hung_views`
         self._origins: dict[bytes, tuple[tuple[str, ...], frozenset[int], float]] = {}
@@ -264,8 +263,7 @@ class ViewHost:
 
     def lookup(self, name: bytes, keys: bytes) -> list[bytes] | None:
         """The rows of each key, encoded, as of now; None if there is no such view."""
-        found = self.lookup_shared(name, keys)
-        return None if found is None else found[0]
+        return None if (found := self.lookup_shared(name, keys)) is None else found[0]
 
     def lookup_shared(
         self, name: bytes, keys: bytes, part: EncodedRange | None = None

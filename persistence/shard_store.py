@@ -142,11 +142,6 @@ class ShardStore:
         value = self._get(key)
         return ABSENT if value is None else int.from_bytes(value[:VERSION_BYTES], "big")
 
-    def value_of(self, key: bytes) -> bytes | None:
-        """The key's value, without its version."""
-        value = self._get(key)
-        return None if value is None else value[VERSION_BYTES:]
-
     def get(self, key: bytes) -> Stored | None:
         value = self._get(key)
         return None if value is None else split(value)

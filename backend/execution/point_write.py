@@ -126,11 +126,14 @@ class _Keys:
 
     def __init__(self, table: Table, store: ShardStore, is_locked: Callable[[bytes], bool]) -> None:
         self.writer = table_writer(table)
-        self._value_of = store.value_of
+        self._get = store.get
         self._is_locked = is_locked
 
     def value(self, key: bytes, writes: Writes) -> bytes | None:
-        return writes[key] if key in writes else self._value_of(key)
+        if key in writes:
+            return writes[key]
+        stored = self._get(key)
+        return None if stored is None else stored[1]
 
     def is_free(self, key: bytes, writes: Writes) -> bool:
         """Whether nothing has the key, and nobody else is about to."""
