@@ -253,6 +253,7 @@ class Session:
         is_temporary = "TEMPORARY" in [word.upper() for word in leading_words(sql, 2)]
         if not is_temporary:
             await self.commit()
+            self.next_transaction = {}  # that commit ended the next transaction, too
         if self.transaction is None:
             self._take_characteristics()
         self.check_writable()

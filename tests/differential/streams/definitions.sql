@@ -56,6 +56,8 @@ INSERT INTO own VALUES (1);
 INSERT INTO t VALUES (9, 9, 9);
 SELECT * FROM own;
 CREATE TABLE after_the_transaction (a INT);
+SET TRANSACTION READ ONLY;
+CREATE TABLE after_the_next (a INT);
 SET SESSION TRANSACTION READ ONLY;
 CREATE TABLE refused (a INT);
 DROP TABLE after_the_transaction;
