@@ -31,7 +31,7 @@ from dataflow.collation.names import charset_of
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Expression, Literal
 from dataflow.functions import call, is_function
-from dataflow.functions.casts import cast, collate
+from dataflow.functions.casts import as_texts, cast, collate
 from dataflow.functions.date_parts import fraction_digits
 from dataflow.functions.registry import check_single
 from dataflow.functions.waiting import WAITING_FUNCTIONS
@@ -217,12 +217,15 @@ class Translator:
         for index, node in enumerate(nodes):
             if index not in found:
                 found[index] = self.visit_placeholder(node, hint)
-        return [found[index] for index in range(len(nodes))]
+        return as_texts([found[index] for index in range(len(nodes))])
 
     def visit_escape(self, node: Any, hint: SqlType | None) -> Expression:
         pattern = node.this
         operator = ("not " if pattern.args.get("negate") else "") + BINARY[type(pattern)]
-        return call(operator, *self._alike([pattern.this, pattern.expression]), self.translate(node.expression))
+        sign = self.translate(node.expression)
+        if isinstance(sign, Literal) and isinstance(sign.value, str) and len(sign.value) > 1:
+            raise InvalidStatement(Condition.WRONG_ARGUMENTS, "ESCAPE")
+        return call(operator, *self._alike([pattern.this, pattern.expression]), sign)
 
     def visit_between(self, node: Any, hint: SqlType | None) -> Expression:
         operands = self._alike([node.this, node.args["low"], node.args["high"]])

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from dataflow import documents, numerals, temporal
+from dataflow.collation.coercion import EXPLICIT, coercibility
 from dataflow.collation.names import CHARSETS, Charset, canonical, charset_of
 from dataflow.conversion import Domain, conversion, is_digits
 from dataflow.errors import Condition, InvalidStatement, Unsupported
@@ -33,6 +34,17 @@ def cast(expression: Expression, target: SqlType) -> Call:
 
 def collate(expression: Expression, collation: str) -> Call:
     return call("collate", expression, Literal(collation, text()))
+
+
+def as_texts(operands: list[Expression]) -> list[Expression]:
+    """Operands that are compared: an explicit COLLATE makes a text of a binary string."""
+    if not any(each.type.kind in BLOBS for each in operands):
+        return operands
+    explicit = [each.type.collation for each in operands if each.type.kind in TEXTS and coercibility(each) == EXPLICIT]
+    if not explicit or explicit[0] is None:
+        return operands
+    target = text(None, explicit[0])
+    return [cast(each, target) if each.type.kind in BLOBS else each for each in operands]
 
 
 def coerced(emitter: Emitter, expression: Expression, target: SqlType) -> Fragment:
