@@ -235,6 +235,7 @@ class Condition(Enum):
     UNKNOWN_ALTER_ALGORITHM = (1800, "HY000", "Unknown ALGORITHM '{}'")
     UNKNOWN_ALTER_LOCK = (1801, "HY000", "Unknown LOCK type '{}'")
     WRONG_INDEX_NAME = (1280, "42000", "Incorrect index name '{}'")
+    COMPRESSED_DATA_CORRUPT = (1259, "HY000", "ZLIB: Input data corrupted")
     UNKNOWN_LOCALE = (1649, "HY000", "Unknown locale: '{}'")
     ILLEGAL_VALUE = (1367, "22007", "Illegal {} '{}' value found during parsing")
     DUPLICATE_MEMBER = (1291, "HY000", "Column '{}' has duplicated value '{}' in {}")

@@ -26,16 +26,14 @@ from controller.sql.waiting import waiting
 from controller.sql.zone import aligned, called, dated, localised
 from dataflow import schema
 from dataflow.collation import canonical
-from dataflow.collation.coercion import collation_of
-from dataflow.collation.names import charset_of
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Expression, Literal
 from dataflow.functions import call, is_function
-from dataflow.functions.casts import as_texts, cast, collate
+from dataflow.functions.casts import as_texts, cast, collated, in_one_collation
 from dataflow.functions.date_parts import fraction_digits
 from dataflow.functions.registry import check_single
 from dataflow.functions.waiting import WAITING_FUNCTIONS
-from dataflow.types import BIGINT, BLOBS, NULL, TEXTS, SqlType, text
+from dataflow.types import BIGINT, NULL, SqlType, text
 from dataflow.types import Kind as TypeKind
 
 __all__ = ["Parameters", "Translator"]
@@ -222,10 +220,7 @@ class Translator:
     def visit_escape(self, node: Any, hint: SqlType | None) -> Expression:
         pattern = node.this
         operator = ("not " if pattern.args.get("negate") else "") + BINARY[type(pattern)]
-        sign = self.translate(node.expression)
-        if isinstance(sign, Literal) and isinstance(sign.value, str) and len(sign.value) > 1:
-            raise InvalidStatement(Condition.WRONG_ARGUMENTS, "ESCAPE")
-        return call(operator, *self._alike([pattern.this, pattern.expression]), sign)
+        return call(operator, *self._alike([pattern.this, pattern.expression]), self.translate(node.expression))
 
     def visit_between(self, node: Any, hint: SqlType | None) -> Expression:
         operands = self._alike([node.this, node.args["low"], node.args["high"]])
@@ -236,7 +231,7 @@ class Translator:
             raise Unsupported("subqueries")
         if not node.expressions:
             raise syntax_error(")", 0)
-        operands = self._alike([node.this, *each_alone(node.expressions)])
+        operands = in_one_collation(self._alike([node.this, *each_alone(node.expressions)]))
         if self.dated(operands) != operands:  # each compares in its own way
             first, *others = operands
             return call("or", *(call("=", *self.dated([first, each])) for each in others), Literal(0, BIGINT))
@@ -267,12 +262,7 @@ class Translator:
             return False
 
     def visit_collate(self, node: Any, hint: SqlType | None) -> Expression:
-        name = canonical(node.expression.name)
-        inner = self.translate(node.this)
-        charset = charset_of(collation_of(inner) if inner.type.kind in TEXTS or inner.type.kind in BLOBS else self.settings.collation)
-        if charset_of(name) is not charset and inner.type.kind is not TypeKind.NULL and not isinstance(node.this, exp.Placeholder):
-            raise InvalidStatement(Condition.COLLATION_CHARSET_MISMATCH, name, charset.name)
-        return collate(inner, name)
+        return collated(self.translate(node.this), canonical(node.expression.name), self.settings.collation)
 
     def visit_case(self, node: Any, hint: SqlType | None) -> Expression:
         branches = node.args["ifs"]

@@ -13,11 +13,11 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from dataflow import documents, numerals, temporal
-from dataflow.collation.coercion import EXPLICIT, coercibility
+from dataflow.collation.coercion import EXPLICIT, coercibility, collation_of
 from dataflow.collation.names import CHARSETS, Charset, canonical, charset_of
 from dataflow.conversion import Domain, conversion, is_digits
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.expression import Call, Expression, Literal
+from dataflow.expression import Call, Expression, Literal, Parameter
 from dataflow.functions.registry import Arguments, Fragment, call, special
 from dataflow.inference import domain_of
 from dataflow.notices import say
@@ -45,6 +45,27 @@ def as_texts(operands: list[Expression]) -> list[Expression]:
         return operands
     target = text(None, explicit[0])
     return [cast(each, target) if each.type.kind in BLOBS else each for each in operands]
+
+
+def collated(expression: Expression, name: str, connection: str) -> Expression:
+    """COLLATE of a statement; error 1253 if the text has another character set."""
+    kind = expression.type.kind
+    charset = charset_of(collation_of(expression) if kind in TEXTS or kind in BLOBS else connection)
+    if charset_of(name) is not charset and kind is not Kind.NULL and not isinstance(expression, Parameter):
+        raise InvalidStatement(Condition.COLLATION_CHARSET_MISMATCH, name, charset.name)
+    return collate(expression, name)
+
+
+def in_one_collation(operands: list[Expression]) -> list[Expression]:
+    """The operands of IN: all are compared in the collation that one of the items names."""
+    value, *items = operands
+    named = {each.type.collation for each in items if each.type.kind in TEXTS and coercibility(each) == EXPLICIT}
+    if len(named) != 1 or value.type.kind not in TEXTS or coercibility(value) == EXPLICIT:
+        return operands
+    (name,) = named
+    if name is None or charset_of(name) is not charset_of(value.type.collation):
+        return operands
+    return [collate(value, name), *items]
 
 
 def coerced(emitter: Emitter, expression: Expression, target: SqlType) -> Fragment:

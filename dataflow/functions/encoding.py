@@ -105,8 +105,11 @@ def to_base64(value: bytes) -> str:
 
 @function("from_base64", arguments=(Domain.BYTES,), result=_long_binary)
 def from_base64(value: bytes) -> bytes | None:
+    letters = value.translate(None, b" \t\r\n\v\f")
+    if len(letters) % 4:
+        return None
     try:
-        return base64.b64decode(value.translate(None, b" \t\r\n\v\f"), validate=True)
+        return base64.b64decode(letters, validate=True)
     except binascii.Error:
         return None
 

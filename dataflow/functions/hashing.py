@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import zlib
 
+from dataflow.errors import Condition
 from dataflow.functions.registry import Domain, function
+from dataflow.notices import say
 from dataflow.types import BIGINT, BLOB, Kind, SqlType, text
 
 
@@ -50,13 +52,22 @@ def uncompress(value: bytes) -> bytes | None:
     if not value:
         return b""
     length = _uncompressed_size(value)
+    reader = zlib.decompressobj()
     try:
-        plain = zlib.decompressobj().decompress(value[4:], length + 1)
+        plain = reader.decompress(value[4:], length + 1)
     except zlib.error:
-        return None
-    return plain if len(value) > 4 and len(plain) <= length else None
+        plain = b""
+    if reader.eof and len(plain) <= length:
+        return plain
+    say(Condition.COMPRESSED_DATA_CORRUPT)
+    return None
 
 
 @function("uncompressed_length", arguments=(Domain.BYTES,), result=BIGINT)
-def uncompressed_length(value: bytes) -> int:
-    return _uncompressed_size(value) if len(value) > 4 else 0
+def uncompressed_length(value: bytes) -> int | None:
+    if not value:
+        return 0
+    if len(value) > 4:
+        return _uncompressed_size(value)
+    say(Condition.COMPRESSED_DATA_CORRUPT)
+    return None

@@ -205,8 +205,26 @@ def format_number(value: Number | None, digits: int | None, locale: str | None =
     rounded = exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, Context(prec=400)) if exact.is_finite() else Decimal(0)
     if not rounded:
         rounded = rounded.copy_abs()
-    point, separator = _LOCALES.get((locale or "en_US").lower(), (".", ","))
+    name = (locale or "en_US").lower()
+    point, separator = _LOCALES.get(name, (".", ","))
+    if name in _LAKHS:
+        return _in_lakhs(f"{rounded:f}")
     return f"{rounded:,f}".translate({ord("."): point, ord(","): separator})
+
+
+_LAKHS = frozenset({"en_in", "ta_in", "te_in"})
+
+
+def _in_lakhs(digits: str) -> str:
+    """1,23,45,678.9: three digits, then two at a time."""
+    whole, point, rest = digits.partition(".")
+    sign, whole = ("-", whole[1:]) if whole[0] == "-" else ("", whole)
+    groups = [whole[-3:]]
+    whole = whole[:-3]
+    while whole:
+        groups.insert(0, whole[-2:])
+        whole = whole[:-2]
+    return sign + ",".join(groups) + point + rest
 
 
 _NAMES = {

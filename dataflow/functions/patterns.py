@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from dataflow.collation.coercion import merged_collation
 from dataflow.collation.keys import character_key
 from dataflow.conversion import Domain
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Call, Literal
 from dataflow.functions.registry import Arguments, Fragment, special
 from dataflow.regular_expressions import compiled
@@ -166,6 +167,9 @@ def like_prefix(pattern: str, escape: str = "\\") -> str:
 
 def _like_type(arguments: Arguments) -> SqlType:
     merged_collation(arguments[:2], "like")
+    escape = arguments[2].value if len(arguments) > 2 and isinstance(arguments[2], Literal) else None
+    if isinstance(escape, str) and len(escape) > 1:
+        raise InvalidStatement(Condition.WRONG_ARGUMENTS, "ESCAPE")
     return BOOLEAN
 
 
