@@ -73,7 +73,7 @@ class TypeDeclaration:
 
 def column_collation(charset: str | None, name: str | None, default: str) -> str:
     """The collation that CHARACTER SET and COLLATE clauses ask for."""
-    if name is not None:
+    if name is not None and name.upper() != "DEFAULT":
         found = canonical(name)
         if charset is not None and collation(found).charset != charset_name(charset):
             raise InvalidStatement(Condition.COLLATION_CHARSET_MISMATCH, name, charset)
