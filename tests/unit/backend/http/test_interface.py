@@ -347,7 +347,7 @@ def test_bytes_that_are_no_utf_8_are_answered_too(tmp_path: Path) -> None:
         sale = {"rows": [{"price": {"base64": "AP8="}}]}
         message = await api.fails("POST", "/v1/databases/shop/tables/sales/rows", sale, status=400, code=1366)
         assert "\\xff" in message
-        query = {"statements": [{"sql": "SELECT CONCAT(CAST(X'ff41' AS CHAR), 'a'), 'ä\\n'"}]}
+        query = {"statements": [{"sql": "SELECT CONCAT(X'ff41', 'a'), 'ä\\n'"}]}
         found = await api.ask("POST", "/v1/databases/shop/transactions", query)
         assert found["results"][0]["rows"] == [[{"base64": b64encode(b"\xffAa").decode()}, "ä\n"]]
         for path in ("tables/sales/row?key=%22%ff%22", "views/sales?key=%ff", "views/sales?by=%ff&key=1"):
@@ -364,7 +364,7 @@ def test_numbers_of_any_size_are_answered(tmp_path: Path) -> None:
 
         assert await shown("18446744073709551616") == "18446744073709551616"
         assert await shown("1" * 100 + ".5") == float("1" * 100)
-        assert await shown("0." + "1" * 100) == "0." + "1" * 65
+        assert await shown("0." + "1" * 100) == "0." + "1" * 30
         for path, body in {
             "transactions": b'{"statements": [{"sql": "SELECT ?", "parameters": [1e400]}]}',
             "lookup": b'{"query": "SELECT * FROM sales WHERE price = ?", "keys": [-1e400]}',
