@@ -63,9 +63,17 @@ def _own_codec(name: str) -> codecs.CodecInfo | None:
     places: dict[int, int] = {}
     for byte, character in enumerate(table):
         places.setdefault(ord(character), byte)
+
+    class Decoder(codecs.IncrementalDecoder):
+        """For files, which come in pieces: a byte is a character."""
+
+        def decode(self, data: Any, final: bool = False) -> str:
+            return codecs.charmap_decode(data, self.errors, table)[0]
+
     return codecs.CodecInfo(
         lambda text, errors="strict": codecs.charmap_encode(text, errors, places),
         lambda data, errors="strict": codecs.charmap_decode(data, errors, table),
+        incrementaldecoder=Decoder,
         name=name,
     )
 
