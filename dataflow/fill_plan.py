@@ -16,9 +16,9 @@ from dataflow.arrangement import Arrangement
 from dataflow.delta import Bag, Change, merged, negated
 from dataflow.exchange import Boxes, Leg, Place, Prefix, Shards
 from dataflow.graph import Graph
-from dataflow.key_tracing import column_at, start_of
+from dataflow.key_tracing import input_column, start_of
 from dataflow.lookup_code import each_row, fetch
-from dataflow.node import Aggregate, Base, Columns, Join, LeftJoin, Node, SemiJoin, Union, source_column
+from dataflow.node import Aggregate, Base, Columns, Join, LeftJoin, SemiJoin, Union
 from dataflow.operator import Operator, below
 from dataflow.path_code import At, Finish, JoinPath, MatchPath, Track
 from dataflow.source import Function, Key, Source, key_function
@@ -29,19 +29,6 @@ Parts = dict[str, SqlType]
 """Names of variables that hold parts of a key, which a path carries along."""
 Collect = Callable[[list[Prefix]], None]
 """Takes flat rows, on the shard of their key."""
-
-
-def input_column(node: Node, number: int, column: int) -> int | None:
-    """The column of input `number` that has what is looked up in `column`."""
-    match node:
-        case Join():
-            return column_at(node, number, column)
-        case LeftJoin():
-            return source_column(node.outputs, column)
-        case Aggregate():
-            return node.group[column]
-        case _:
-            return column
 
 
 def key_columns(operator: Operator, arrangement: Arrangement) -> Columns:

@@ -66,3 +66,16 @@ def start_of(node: Join, columns: Columns) -> tuple[int, Columns]:
 def lookup_columns(node: Node, columns: Columns) -> Columns:
     """By which of `columns` an index of `node` is kept: the traced ones, or all of a full one."""
     return traced(node, columns) or columns
+
+
+def input_column(node: Node, number: int, column: int) -> int | None:
+    """The column of input `number` that has what is looked up in `column`."""
+    match node:
+        case Join():
+            return column_at(node, number, column)
+        case LeftJoin():
+            return source_column(node.outputs, column)
+        case Aggregate():
+            return node.group[column]
+        case _:
+            return column

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dataflow.graph import Graph
-from dataflow.key_tracing import column_at
-from dataflow.node import Aggregate, Base, Columns, Join, LeftJoin, SemiJoin, source_column
+from dataflow.key_tracing import input_column
+from dataflow.node import Base, Columns, LeftJoin, SemiJoin
 from dataflow.operator import Operator
 from dataflow.pipeline import lookups_of
 from dataflow.source import Key
@@ -34,7 +34,7 @@ def prefetch(graph: Graph, operator: Operator, columns: Columns, keys: Sequence[
         graph.prefetch(node, columns, keys)
         return
     for number, inner in start_lookups(node, columns):
-        given = [_origin(operator, number, column) for column in columns]
+        given = [input_column(operator.node, number, column) for column in columns]
         prefetch(graph, operator.inputs[number], inner, _projected(given, inner, keys))
         if isinstance(node, LeftJoin | SemiJoin):
             right = next(each for side, each in lookups_of(node) if side == 1)
@@ -42,20 +42,6 @@ def prefetch(graph: Graph, operator: Operator, columns: Columns, keys: Sequence[
             if all(left_of[column] in given for column in right):
                 wanted = tuple(left_of[column] for column in right)
                 prefetch(graph, operator.inputs[1], right, _projected(given, wanted, keys))
-
-
-def _origin(operator: Operator, number: int, column: int) -> int | None:
-    """The column of input `number` that has what is looked up in `column`."""
-    node = operator.node
-    match node:
-        case Join():
-            return column_at(node, number, column)
-        case LeftJoin():
-            return source_column(node.outputs, column)
-        case Aggregate():
-            return node.group[column]
-        case _:
-            return column
 
 
 def _projected(columns: Sequence[int | None], wanted: Columns, keys: Sequence[Key]) -> list[Key]:

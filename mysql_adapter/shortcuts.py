@@ -216,8 +216,8 @@ class Context:
                 return None
             self._shortcuts.make_room()
             self._statements[statement] = None
-        text, codes, is_prepared = statement
-        made = self._writes[name] = write_shortcut(session, text, codes, sql, is_prepared)
+        plan = self._plan(statement, session, sql)
+        made = self._writes[name] = None if plan is None else write_shortcut(session, plan)
         return made
 
     def end(self) -> None:
@@ -228,21 +228,25 @@ class Context:
         self._lists.clear()
 
     def _made(self, statement: Statement, session: Session, sql: str) -> Shortcut | None:
-        environment = session.environment
-        text, codes, binary = statement
-        catalog, database = environment.catalog(), session.database
-        try:
-            if binary:
-                plan: Plan = environment.plans.plan_prepared(text, catalog, database, self.settings, codes)
-            else:
-                plan, _ = environment.plans.plan_text(sql, catalog, database, self.settings)
-            check_plan(session, plan, sql)
-        except MillraceError:
-            return None
-        query = environment.database.instant(plan)
+        plan = self._plan(statement, session, sql)
+        query = None if plan is None else session.environment.database.instant(plan)
         if query is None:
             return None
         return Shortcut(self._shortcuts, self, query, session.format(query.columns), statement)
+
+    def _plan(self, statement: Statement, session: Session, sql: str) -> Plan | None:
+        """The plan of a statement that the session may execute."""
+        plans, catalog = session.environment.plans, session.environment.catalog()
+        text, codes, is_prepared = statement
+        try:
+            if is_prepared:
+                plan: Plan = plans.plan_prepared(text, catalog, session.database, self.settings, codes)
+            else:
+                plan, _ = plans.plan_text(sql, catalog, session.database, self.settings)
+            check_plan(session, plan, sql)
+        except MillraceError:
+            return None
+        return plan
 
 
 class Shortcuts:

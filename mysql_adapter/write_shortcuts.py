@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING
 
 from backend.execution.point_write import CHANGED, UNMATCHED
 from backend.point_writes import PointWrite, Written
-from controller.privileges import check_plan
 from controller.sql.plan import Insert, Plan, Update
-from dataflow.errors import MillraceError
 from mysql_adapter.framing import frame
 from mysql_adapter.packets import ok
 
@@ -48,17 +46,7 @@ class WriteShortcut:
         return frame(ok(session.status, affected=session.row_count, info=info), 1)
 
 
-def write_shortcut(session: Session, text: str, codes: tuple[str, ...], sql: str, is_prepared: bool) -> WriteShortcut | None:
-    """That of a statement, if the worker can run it and the session may have it run."""
-    environment = session.environment
-    catalog, database = environment.catalog(), session.database
-    try:
-        if is_prepared:
-            plan: Plan = environment.plans.plan_prepared(text, catalog, database, session.settings, codes)
-        else:
-            plan, _ = environment.plans.plan_text(sql, catalog, database, session.settings)
-        check_plan(session, plan, sql)
-    except MillraceError:
-        return None
-    write = environment.database.point_write(plan, session.modes)
+def write_shortcut(session: Session, plan: Plan) -> WriteShortcut | None:
+    """That of a statement which the session may execute, if the worker can run it."""
+    write = session.environment.database.point_write(plan, session.modes)
     return None if write is None else WriteShortcut(write, plan)

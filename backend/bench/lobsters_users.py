@@ -6,7 +6,6 @@ The processes are the application's own (`apps.lobsters.load`), the same for eve
 from __future__ import annotations
 
 import contextlib
-import json
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import psutil
 
+from backend.bench.load_processes import answer_of, end, tell
 from backend.bench.load_search import LoadPoint, quantile
 from backend.bench.mariadb import connect
 from backend.bench.servers import Server
@@ -53,19 +53,19 @@ class Users:
             subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(options.processes)
         ]
         for process in self._processes:
-            _answer(process)
+            answer_of(process)
 
     def measure(self, rate: float, warm_s: float, measure_s: float) -> PageLoad:
         share = rate / len(self._processes)
         for process in self._processes:
             self._seed += 1  # every load has other requests
-            _tell(process, {"rate": share, "warm_s": warm_s, "measure_s": measure_s, "seed": self._seed})
+            tell(process, {"rate": share, "warm_s": warm_s, "measure_s": measure_s, "seed": self._seed})
         for process in self._processes:
-            _answer(process)
+            answer_of(process)
         cpu_before, counts_before = self._server.cpu_s(), self._counts()
         for process in self._processes:
-            _tell(process, {"start": time.monotonic() + START_S})
-        answers = [_answer(process) for process in self._processes]
+            tell(process, {"start": time.monotonic() + START_S})
+        answers = [answer_of(process) for process in self._processes]
         cpu_s, counts = self._server.cpu_s() - cpu_before, self._counts()
         served = max(sum(each["pages"] for each in answers), 1)
         pages, statements = _added(answers, "sojourns"), _added(answers, "statements")
@@ -102,11 +102,7 @@ class Users:
         }
 
     def close(self) -> None:
-        for process in self._processes:
-            assert process.stdin is not None
-            process.stdin.close()
-        for process in self._processes:
-            process.wait()
+        end(self._processes)
 
 
 def memory_mb(server: Server) -> float:
@@ -129,18 +125,3 @@ def _added(answers: list[dict[str, Any]], what: str) -> dict[str, Any]:
 def _summary(histogram: Any) -> list[float]:
     counted = histogram.tolist()
     return [sum(counted), *(round(quantile(counted, EDGES_S, fraction) * 1000, 3) for fraction in (0.5, 0.95, 0.99))]
-
-
-def _tell(process: subprocess.Popen[str], what: dict[str, Any]) -> None:
-    assert process.stdin is not None
-    process.stdin.write(json.dumps(what) + "\n")
-    process.stdin.flush()
-
-
-def _answer(process: subprocess.Popen[str]) -> dict[str, Any]:
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    if not line:
-        raise RuntimeError("a load process has failed; its message is above")
-    found: dict[str, Any] = json.loads(line)
-    return found

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from backend.bench.load_processes import answer_of, end, tell
 from backend.bench.load_search import LoadPoint, quantile
 
 SOJOURN_EDGES_S = np.geomspace(1e-5, 10.0, 241).tolist()
@@ -43,12 +44,12 @@ class Crowd:
                 subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             )
         for process in self._processes:
-            _answer(process)
+            answer_of(process)
 
     def do(self, what: str) -> None:
         """Something that one of them does for all."""
-        _tell(self._processes[0], {"do": what})
-        _answer(self._processes[0])
+        tell(self._processes[0], {"do": what})
+        answer_of(self._processes[0])
 
     def measure(
         self, rate: float, votes_share: float, warm_s: float, measure_s: float, cpu_s: Callable[[], float]
@@ -58,11 +59,11 @@ class Crowd:
         start = time.monotonic() + START_S + DRAW_S * max(rates) * (warm_s + measure_s)
         cpu_before = cpu_s()
         for number, (process, share) in enumerate(zip(self._processes, rates)):
-            _tell(
+            tell(
                 process,
                 {"do": "load", "rate": share, "start": start, "warm_s": warm_s, "measure_s": measure_s, "seed": number},
             )
-        answers = [_answer(process) for process in self._processes]
+        answers = [answer_of(process) for process in self._processes]
         requests = max(sum(each["requests"] for each in answers), 1)
         histograms = [np.sum([each["histogram"] for each in some], axis=0) for some in _apart(answers, self._readers)]
         # Of reads and votes together, 5 % of votes could wait for ever and nobody would notice.
@@ -77,28 +78,9 @@ class Crowd:
         )
 
     def close(self) -> None:
-        for process in self._processes:
-            assert process.stdin is not None
-            process.stdin.close()
-        for process in self._processes:
-            process.wait()
+        end(self._processes)
 
 
 def _apart(answers: list[dict[str, Any]], readers: int) -> list[list[dict[str, Any]]]:
     """What those who read answer, and those who vote; whoever there is none of is left out."""
     return [some for some in (answers[:readers], answers[readers:]) if sum(each["offered"] for each in some)]
-
-
-def _tell(process: subprocess.Popen[str], what: dict[str, Any]) -> None:
-    assert process.stdin is not None
-    process.stdin.write(json.dumps(what) + "\n")
-    process.stdin.flush()
-
-
-def _answer(process: subprocess.Popen[str]) -> dict[str, Any]:
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    if not line:
-        raise RuntimeError("a load process has failed; its message is above")
-    found: dict[str, Any] = json.loads(line)
-    return found
