@@ -110,11 +110,12 @@ def _field_pattern(format: Format) -> re.Pattern[str]:
     escape = re.escape(format.escape)
     escaped = f"|{escape}." if escape else ""
     firsts = re.escape(format.line_end[0] + format.field_end[0])
-    plain = f"(?P<plain>(?:[^{escape}{firsts}]++{escaped}|(?!{end})[{firsts}])*+)"
+    # Atomic groups, as Python before 3.11.5 repeats groups possessively with mistakes (gh-106052).
+    plain = f"(?P<plain>(?>(?:[^{escape}{firsts}]+{escaped}|(?!{end})[{firsts}])*))"
     pattern = plain
     if format.enclosure:
         quote = re.escape(format.enclosure)
-        enclosed = f"(?:[^{quote}{escape}]++{escaped}|{quote}{quote}|{quote}(?!{end}))*+"
+        enclosed = f"(?>(?:[^{quote}{escape}]+{escaped}|{quote}{quote}|{quote}(?!{end}))*)"
         pattern = f"(?:{quote}(?P<enclosed>{enclosed}){quote}(?={end})|(?!{quote}){plain})"
     else:
         pattern += "(?P<enclosed>(?!))?"

@@ -20,7 +20,7 @@ from dataflow.errors import Condition, InvalidStatement
 __all__ = ["GRAMMAR_MODES", "is_comma", "parameter_count", "parse", "parse_expression", "parse_view", "several", "syntax_error"]
 
 _LONG_LIST = re.compile(
-    r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`|\bIN\s*\(\s*(\?(?:\s*,\s*\?){31,}+)\s*\)""",
+    r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`|\bIN\s*\(\s*(\?(?>(?:\s*,\s*\?){31,}))\s*\)""",
     re.IGNORECASE | re.DOTALL,
 )
 

@@ -100,12 +100,13 @@ class _Skeleton:
 
 
 _ROW = rf"\((?:[^()]|\([^(){MARK}]*\))*\)"
-_ROWS = re.compile(rf"\bVALUES?\s*({_ROW})(\s*,\s*\1)*+(?!\s*,)", re.IGNORECASE)
+# Atomic groups, as Python before 3.11.5 repeats groups possessively with mistakes (gh-106052).
+_ROWS = re.compile(rf"\bVALUES?\s*({_ROW})(?>(\s*,\s*\1)*)(?!\s*,)", re.IGNORECASE)
 
 
 _VALUES = re.compile(r"[^'\"(]*(?:\([^'\"()]*\)\s*)?\bVALUES?\s*(?=\()", re.IGNORECASE)
 """What comes before the rows, at most one list of columns."""
-_LONG_LISTS = re.compile(rf"\bIN\s*\(\s*({MARK}(?:\s*,\s*{MARK}){{{LONG_LIST_MIN - 1},}}+)\s*\)", re.IGNORECASE)
+_LONG_LISTS = re.compile(rf"\bIN\s*\(\s*({MARK}(?>(?:\s*,\s*{MARK}){{{LONG_LIST_MIN - 1},}}))\s*\)", re.IGNORECASE)
 
 
 class TemplateReader:

@@ -11,6 +11,7 @@ from tests.tidy.repository import PACKAGES, ROOT, python_files, relative, text_f
 LINES_MAX = 400
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
 MACHINE_PATH = re.compile(r"(?<![\w.])/(?:root|home/\w+|Users/\w+|work)/")
+POSSESSIVE_GROUP = re.compile(r"\)(?:[*+?]|\{+[\w {}-]*,[\w {}-]*\}+)\+")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -46,6 +47,17 @@ def test_no_file_knows_the_machine_it_was_written_on() -> None:
         if MACHINE_PATH.search(line) and path != Path(__file__)
     ]
     assert not found
+
+
+def test_no_pattern_repeats_a_group_possessively() -> None:
+    """Python before 3.11.5 matches too little with it (gh-106052); an atomic group does the same."""
+    possessive = [
+        f"{relative(path)}:{node.lineno}"
+        for path in python_files(*PACKAGES)
+        for node in ast.walk(tree_of(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "re.compile" and POSSESSIVE_GROUP.search(ast.unparse(node))
+    ]
+    assert not possessive
 
 
 def test_no_test_sleeps() -> None:
