@@ -76,8 +76,9 @@ def status_of(hosted_views: Mapping[bytes, HostedView], fills: Sequence[FillStat
 def _node_status(operator: Operator, views: int) -> NodeStatus:
     users = dict.fromkeys(consumer.label for consumer, _ in operator.consumers)
     return NodeStatus(
-        operator.label, does(operator), tuple(each.label for each in operator.inputs), tuple(users), views
-    )
+        operator.label, does(operator), tuple(each.label for each in operator.inputs), tuple(users), views,
+        operator.rows_in, operator.seconds,
+    )  # fmt: skip
 
 
 def _arrangements(operator: Operator) -> list[Arrangement]:
@@ -108,5 +109,5 @@ def _view_status(name: bytes, hosted: HostedView, meter: Meter) -> ViewStatus:
     return ViewStatus(
         name, definition, tuple(sorted(hosted.tables)), view.key, view.reason, len(arrangement.index), rows,
         meter.bytes_of(arrangement), hosted.hits, hosted.misses, hosted.evictions,
-        hosted.names, hosted.since,
+        hosted.names, hosted.since, node=view.operator.label,
     )  # fmt: skip

@@ -1,9 +1,8 @@
 """The maintained views of one worker: the dataflow engine over the shard's base tables.
 
-Views are known by a name that whoever asks for them makes from their definition, so the same
-query from any adapter is the same view. They come when first asked for, live in memory
-only, and go when a table below them changes its definition or a restart empties the worker:
-whoever misses one sends its definition again.
+Views are known by a name that whoever asks for them makes from their definition, so the same query from any adapter is the
+same view. They come when first asked for, live in memory only, and go when a table below them changes its definition or a
+restart empties the worker: whoever misses one sends its definition again.
 
 The engine is always at the epoch of `source`: an epoch's changes and the state that contains
 them are handed over together, after the epoch is durable and before its writers hear of it.
@@ -14,6 +13,7 @@ from __future__ import annotations
 import logging
 import math
 import sys
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -95,7 +95,7 @@ class ViewHost:
         self._publisher.close()
         self._use = TableUse(self._store, is_all=True)
         self._source = self._use.source
-        self._engine = Engine(self._source, partial=PARTIAL)
+        self._engine = Engine(self._source, partial=PARTIAL, clock=time.perf_counter)
         self.views: dict[bytes, HostedView] = {}
         self._leaving: dict[bytes, HostedView | Fill] = {}
         """Views that start anew after the epoch that is followed."""

@@ -23,6 +23,8 @@ class ViewStatus:
     names: tuple[str, ...] = ()
     since: float = 0.0
     is_set_aside: bool = False
+    node: str = ""
+    """The node whose rows it has; empty for what is set aside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +59,18 @@ class FillStatus:
 
 @dataclass(frozen=True, slots=True)
 class NodeStatus:
-    """An operator of the program; `users` are those that it feeds, `views` how many views it gives their rows."""
+    """An operator of the program; `users` are those that it feeds, `views` how many views it gives their rows.
+
+    So many changed `rows` have come to it, and it has taken so many `seconds` with them; with several shards that is not counted.
+    """
 
     node: str
     operation: str
     inputs: tuple[str, ...]
     users: tuple[str, ...]
     views: int
+    rows: int = 0
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

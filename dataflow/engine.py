@@ -77,9 +77,11 @@ class View:
 
 
 class Engine:
-    def __init__(self, source: BaseSource, distributed: bool = False, partial: bool = True) -> None:
-        """Without `partial`, every view is full: what it is good for is seen by leaving it out."""
-        self.graph = Graph(source, distributed)
+    def __init__(
+        self, source: BaseSource, distributed: bool = False, partial: bool = True, clock: Callable[[], float] | None = None
+    ) -> None:
+        """Without `partial`, every view is full: what it is good for is seen by leaving it out. `clock` tells how long operators take."""
+        self.graph = Graph(source, distributed, clock)
         self._partial = partial
         self.views: dict[int, View] = {}
         self.epoch = 0

@@ -27,10 +27,18 @@ from dataflow.topk_code import topk_loader, topk_update
 from dataflow.types import Row
 from dataflow.upquery import BaseSource, Upqueries, needed_stores
 
+TIMED_EVERY = 16
+"""One step in so many is timed."""
+
+Call = tuple[Operator, list[tuple[Function, int, tuple[Operator, ...]]]]
+"""An operator and, for each of its inputs: the update function, the input's number, and the operators that the function covers."""
+
 
 class Graph:
-    def __init__(self, source: BaseSource, distributed: bool = False) -> None:
+    def __init__(self, source: BaseSource, distributed: bool = False, clock: Callable[[], float] | None = None) -> None:
+        """With a `clock`, operators know how long they take; with several shards, nothing is counted."""
         self.source = source
+        self._clock = clock
         self.distributed = distributed
         self.unloaded: list[tuple[Operator, Arrangement]] = []
         """Full arrangements that wait for their rows, see `dataflow.loading`."""
@@ -300,20 +308,22 @@ class Graph:
                     waiting.append(consumer)
         fused = {each.number for each in reached.values() if _is_fused(each, reached)}
         if len(reached) == 3 and fused and not base.stores and not self.recorded:
-            return self.update(next(each for each in reached.values() if each.number in fused), FUSED)
-        calls: list[tuple[Operator, list[tuple[Function, int]]]] = []
+            [group] = [each for each in reached.values() if each.number in fused]
+            [consumer] = [each for each in reached.values() if each is not group and each is not base]
+            return _step(base, None, [(consumer, [(self.update(group, FUSED), base.number, (group, consumer))])], frozenset(), self._clock)
+        calls: list[Call] = []
         for operator in sorted(reached.values(), key=lambda each: (each.level, each.number)):
             if operator.number in fused or operator is base:
                 continue
-            inputs = []
+            inputs: list[tuple[Function, int, tuple[Operator, ...]]] = []
             for number, each in enumerate(operator.inputs):
                 if each.number in fused:
-                    inputs.append((self.update(each, FUSED), each.inputs[0].number))
+                    inputs.append((self.update(each, FUSED), each.inputs[0].number, (each, operator)))
                 elif each.number in reached:
-                    inputs.append((self.update(operator, number), each.number))
+                    inputs.append((self.update(operator, number), each.number, (operator,)))
             calls.append((operator, inputs))
         recorded = frozenset(owner.number for owner, _ in self.recorded.values())
-        return _step(base, self.update(base, 0) if base.stores else None, calls, recorded)
+        return _step(base, self.update(base, 0) if base.stores else None, calls, recorded, self._clock)
 
     def end_step(self, epoch: int) -> None:
         for owner, arrangement in self.recorded.values():
@@ -327,33 +337,42 @@ def _unlimited(rows: int) -> None:
 
 
 def _step(
-    base: Operator,
-    store: Function | None,
-    calls: list[tuple[Operator, list[tuple[Function, int]]]],
-    recorded: frozenset[int],
+    base: Operator, store: Function | None, calls: list[Call], recorded: frozenset[int], clock: Callable[[], float] | None
 ) -> Function:
     """Run every update function on what its input gave out, in order.
 
     Operators in `recorded` keep their delta until the step ends, to tell what was before it.
     """
+    turn = 0
 
     def step(delta: Delta) -> None:
+        nonlocal turn
+        turn += 1
+        timed = None if turn % TIMED_EVERY else clock
+        before = 0.0 if timed is None else timed()
         if store is not None:
             store(delta)
+        base.rows_in += len(delta)
         if base.number in recorded:
             base.delta = delta
         deltas = {base.number: delta}
         for operator, inputs in calls:
             out: Delta = []
-            for update, number in inputs:
+            for update, number, covered in inputs:
                 given = deltas.get(number)
                 if given:
+                    for each in covered:
+                        each.rows_in += len(given)
                     made = update(given)
                     out = [*out, *made] if out else made
             if out:
                 deltas[operator.number] = out
                 if operator.number in recorded:
                     operator.delta = out
+            if timed is not None:
+                now = timed()
+                operator.seconds += (now - before) * TIMED_EVERY
+                before = now
 
     return step
 

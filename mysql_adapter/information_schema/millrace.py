@@ -31,6 +31,7 @@ DATABASE = "millrace"
     evictions ubigint
     named_views longtext?
     since datetime
+    node 64
 """, DATABASE)
 async def views(session: Session) -> list[Row]:
     tables = session.environment.catalog().tables
@@ -43,6 +44,7 @@ async def views(session: Session) -> list[Row]:
                 "set aside" if view.is_set_aside else "full" if view.reason else "partial",
                 view.reason or None, view.keys, view.rows, view.size_bytes, view.hits, view.misses, view.evictions,
                 ", ".join(view.names) or None, from_datetime(datetime.fromtimestamp(view.since, UTC).replace(microsecond=0)),
+                view.node,
             ))  # fmt: skip
     return rows
 
@@ -77,10 +79,12 @@ async def arrangements(session: Session) -> list[Row]:
     inputs longtext
     users longtext
     views ubigint
+    rows_in ubigint
+    seconds double
 """, DATABASE)
 async def nodes(session: Session) -> list[Row]:
     return [
-        (shard, each.node, each.operation, ", ".join(each.inputs), ", ".join(each.users), each.views)
+        (shard, each.node, each.operation, ", ".join(each.inputs), ", ".join(each.users), each.views, each.rows, each.seconds)
         for shard, hosted in await session.environment.database.view_status()
         for each in hosted.nodes
     ]

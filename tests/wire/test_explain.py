@@ -165,4 +165,11 @@ def test_views_and_arrangements_are_tables(run: Run) -> None:
     assert users
     ends = run("SELECT SUM(views) FROM millrace.nodes")
     assert ends == run("SELECT COUNT(*) FROM millrace.views")
+    places = "SELECT COUNT(*) FROM millrace.views v JOIN millrace.nodes n ON n.shard = v.shard AND n.node = v.node"
+    assert run(places) == run("SELECT COUNT(*) FROM millrace.views")
+    rows = "SELECT rows_in FROM millrace.nodes WHERE operation LIKE 'table %votes'"
+    [(before,)] = run(rows)
+    run("INSERT INTO votes VALUES (100, 1), (101, 2)")
+    assert run(rows) == [(before + 2,)]
+    run("DELETE FROM votes WHERE id >= 100")
     assert ("millrace",) not in run("SHOW DATABASES")
