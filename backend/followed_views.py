@@ -8,10 +8,11 @@ the epoch at once when it is over.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 from backend.garbage import Garbage
 from backend.hosted_view import HostedView
-from backend.hung_views import HungViews
+from backend.hung_views import HungViews, running
 from backend.messages import AddView
 from backend.shared_memory.segment import SegmentNames
 from backend.table_use import TableChanges
@@ -42,6 +43,7 @@ class FollowedViews:
         self.is_busy = False
         """Whether they follow an epoch in the thread."""
         self._waiting: list[Callable[[], None]] = []
+        self._limited: Callable[[int], AbstractContextManager[None]] = lambda rows: nullcontext()
 
     def close(self) -> None:
         self._run.close()
@@ -66,7 +68,8 @@ class FollowedViews:
     def watch(self, hung: HungViews) -> None:
         """Leave the names of views that hang for a successor, and set aside those that a predecessor has left."""
         self._host.hung = hung.names
-        hung.watch(lambda: self._host.views)
+        hung.watch(lambda frame: running(frame, self._host.views))
+        self._limited = hung.limited
 
     @property
     def idle_s(self) -> float:
@@ -98,7 +101,8 @@ class FollowedViews:
 
     def _follow(self, changes: TableChanges) -> None:
         assert changes.large is not None
-        with self._garbage.many_rows(len(changes.large[0].values)):
+        rows = len(changes.large[0].values)
+        with self._garbage.many_rows(rows), self._limited(rows):
             self._host.follow(changes)
 
     def _followed(

@@ -99,15 +99,19 @@ def _arrangement_status(operator: Operator, arrangement: Arrangement, meter: Met
     )
 
 
+def definition_of(view: View) -> str:
+    """What the view does, for people."""
+    return " <- ".join(each.does for each in reversed(explain(view)))
+
+
 def _view_status(name: bytes, hosted: HostedView, meter: Meter) -> ViewStatus:
     view, arrangement = hosted.view, hosted.view.arrangement
     sample = list(islice(arrangement.index.values(), ROWS_SAMPLE_KEYS))
     rows = sum(sum(arrangement.bag(value).values()) for value in sample)
     if sample:
         rows = rows * len(arrangement.index) // len(sample)
-    definition = " <- ".join(each.does for each in reversed(explain(view)))
     return ViewStatus(
-        name, definition, tuple(sorted(hosted.tables)), view.key, view.reason, len(arrangement.index), rows,
+        name, definition_of(view), tuple(sorted(hosted.tables)), view.key, view.reason, len(arrangement.index), rows,
         meter.bytes_of(arrangement), hosted.hits, hosted.misses, hosted.evictions,
         hosted.names, hosted.since, node=view.operator.label,
     )  # fmt: skip

@@ -1,9 +1,10 @@
-"""Views that hold up a worker's event loop: their names are left on file for the worker's successor.
+"""Views that hold up a worker: their names are left on file for the worker's successor.
 
 The watchdog ends a worker whose event loop stands still. Its successor would host the same views and stand still again. So a
 thread looks at what the loop runs once one turn has taken `HELD_S`, and writes down which views that code belongs to; a worker
-that goes on takes its note back. The successor sets the views in the file aside (`backend.set_aside`). The file stays:
-who has mended the cause removes it.
+that goes on takes its note back. Where views follow a large transaction in a thread, the loop goes on, but every writer
+waits: if that takes much longer than it can, the worker names the views and ends itself. The successor sets the views in
+the file aside (`backend.set_aside`). The file stays: who has mended the cause removes it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import sys
 import threading
 import time
@@ -23,22 +25,26 @@ from backend.set_aside import code_users
 
 HELD_S = 5.0
 LOOK_S = 1.0
+FOLLOWED_ROW_S = 0.0005
+"""A hundred times as long as a view takes to follow a change of one row."""
 NAMES_MAX = 1_000
 
 log = logging.getLogger(__name__)
 
 
 class HungViews:
-    """`names`: those that a predecessor has left."""
+    """`names`: those that a predecessor has left. Threads may take `patience_s` longer than they should; for ever, if 0."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, patience_s: float = 0.0) -> None:
         self._path = path
+        self._patience_s = patience_s
+        self._limit: tuple[int, float] | None = None
         self.names = _read(path)
         self._noted: frozenset[bytes] = frozenset()
         self._turn_at = time.monotonic()
 
-    def watch(self, views: Callable[[], Mapping[bytes, HostedView]]) -> None:
-        """Watch the running event loop from a thread that ends with the process."""
+    def watch(self, running: Callable[[FrameType], frozenset[bytes]]) -> None:
+        """Watch the running event loop from a thread that ends with the process. `running` are the views whose code runs."""
         loop, watched = asyncio.get_running_loop(), threading.get_ident()
 
         def turn() -> None:
@@ -50,18 +56,32 @@ class HungViews:
         def look() -> None:
             while True:
                 time.sleep(LOOK_S)
-                frame = sys._current_frames().get(watched)
-                if frame is not None and time.monotonic() - self._turn_at > HELD_S and not self._noted:
-                    self.note(running(frame, views()))
+                frames, now, limit = sys._current_frames(), time.monotonic(), self._limit
+                if limit is not None and now > limit[1] and limit[0] in frames:
+                    self.note(running(frames[limit[0]]))
+                    log.critical("the views do not get to the end of a large transaction; the worker ends")
+                    os._exit(1)
+                if watched in frames and now - self._turn_at > HELD_S and not self._noted:
+                    self.note(running(frames[watched]))
 
         turn()
         threading.Thread(target=look, name="hung views", daemon=True).start()
+
+    @contextlib.contextmanager
+    def limited(self, rows: int) -> Iterator[None]:
+        """So many changed rows are followed in the calling thread, or the process ends."""
+        if self._patience_s:
+            self._limit = (threading.get_ident(), time.monotonic() + self._patience_s + rows * FOLLOWED_ROW_S)
+        try:
+            yield
+        finally:
+            self._limit = None
 
     def note(self, names: frozenset[bytes]) -> None:
         """The views that seem to hang now, besides those of before."""
         self._noted = names
         if names:
-            log.warning("the event loop stands still in view(s) %s", ", ".join(sorted(name.hex() for name in names)))
+            log.warning("the worker stands still in view(s) %s", ", ".join(sorted(name.hex() for name in names)))
         with contextlib.suppress(OSError):  # a full disk: the successor then tries them again
             self._path.write_text("".join(f"{name.hex()}\n" for name in sorted(self.names | names)[:NAMES_MAX]))
 
@@ -77,6 +97,11 @@ def running(frame: FrameType, views: Mapping[bytes, HostedView]) -> frozenset[by
         if isinstance(name, bytes) and each.f_globals.get("__name__") == "backend.view_host":
             return frozenset({name})
     return frozenset()
+
+
+def is_within(frame: FrameType, module: str) -> bool:
+    """Whether `frame`, or one further out, is of the module."""
+    return any(each.f_globals.get("__name__") == module for each in _outwards(frame))
 
 
 def _outwards(frame: FrameType | None) -> Iterator[FrameType]:

@@ -1,8 +1,8 @@
 """Views that cannot be maintained: which are to blame when an epoch cannot be followed, and what is told of them.
 
 A view that fails takes nobody else with it: it is set aside, its query is evaluated from then on, and `millrace.views` says why.
-It stays aside until a definition of what it reads changes, or the worker starts again. `backend.hung_views` remembers
-those that did not fail but never ended.
+It stays aside until a definition of what it reads changes, or the worker starts again; of several workers it is shard 0 that
+sets views aside for all, and names them. `backend.hung_views` remembers those that did not fail but never ended.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from itertools import islice
 from types import TracebackType
 
 from backend.hosted_view import HostedView
+from backend.messages import AddView
 from backend.view_filling import OutOfMemory
 from backend.view_messages import ViewStatus
+from controller.catalog import decode_table
 from dataflow.engine import Engine
+from dataflow.epoch_messages import ViewsFailed
 from dataflow.errors import MillraceError
 from dataflow.loading import Budget, OverBudget
 from dataflow.operator import below
@@ -27,6 +30,8 @@ TRIED_KEYS_MAX = 1_000
 TRIED_ROWS_MAX = 20_000
 """What is computed of a view to see whether it is to blame."""
 REASON_LENGTH_MAX = 500
+FAILURES_MAX = 3
+"""Of several workers: how often a view is tried that may be to blame, but perhaps is not."""
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +63,38 @@ class SetAside:
             name, self.definition, tuple(sorted(self.versions)), self.key, self.reason, 0, 0, 0, 0, 0, 0,
             self.names, self.since, is_set_aside=True,
         )  # fmt: skip
+
+
+class BlamedViews:
+    """On shard 0 of several: views whose maintenance has failed somewhere, and those of them that are set aside."""
+
+    def __init__(self) -> None:
+        self._failures: dict[bytes, int] = {}
+        self._reasons: dict[bytes, str] = {}
+        self._aside: dict[bytes, SetAside] = {}
+
+    def blame(self, name: bytes, failed: ViewsFailed) -> bool:
+        """Whether the view is set aside from now on."""
+        self._failures[name] = FAILURES_MAX if failed.is_certain else self._failures.get(name, 0) + 1
+        if self._failures[name] >= FAILURES_MAX:
+            self._reasons[name] = failed.reason
+        return name in self._reasons
+
+    def refuses(self, view: AddView, definition: str = "") -> bool:
+        """Whether the view is set aside; from now on `status` tells of it."""
+        reason = self._reasons.get(view.view)
+        if reason is not None and view.view not in self._aside:
+            log.warning("view %s %s is set aside on all shards: %s", view.view.hex(), view.names, reason)
+            versions = {table.id: table.version for table in map(decode_table, view.tables)}
+            self._aside[view.view] = SetAside(view.key, versions, reason, view.names, frozenset(view.named), definition)
+        return reason is not None
+
+    def tables_changed(self, versions: Mapping[int, int]) -> None:
+        for name in [name for name, each in self._aside.items() if not each.is_current(versions)]:
+            del self._aside[name], self._reasons[name], self._failures[name]
+
+    def status(self) -> list[ViewStatus]:
+        return [each.status(name) for name, each in self._aside.items()]
 
 
 def reason_of(error: BaseException) -> str:

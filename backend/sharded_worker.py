@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from backend.hung_views import HungViews
 from backend.messages import AddView, AskViews, SetTables
 from backend.sharded_view_messages import BundleSent, LookupAt, ViewsUsed
 from backend.shared_memory.segment import SegmentNames
@@ -23,7 +24,7 @@ from persistence.shard_store import ShardStore
 
 
 class ShardedWorker(Worker):
-    """Implements `backend.view_shard.Outside`."""
+    """Implements `backend.view_outside.Outside`."""
 
     def __init__(
         self, shard: int, shard_count: int, store: ShardStore, memory_bytes: int, names: SegmentNames | None = None
@@ -44,6 +45,10 @@ class ShardedWorker(Worker):
         self._shard_views.close()
         super().close()
 
+    def watch(self, hung: HungViews) -> None:
+        self._shard_views.hung = hung.names
+        hung.watch(self._shard_views.running)
+
     # --- what the views want
 
     def send_bundle(self, to: int, payload: bytes) -> None:
@@ -57,9 +62,9 @@ class ShardedWorker(Worker):
     def want_epoch(self) -> None:
         self._run(self.epochs.want_epoch())
 
-    def views_failed(self, generation: int, suspects: tuple[bytes, ...]) -> None:
-        failed: list[ShardEffect] = [Report(ViewsFailed(self.shard, generation, suspects))]
-        self._run(failed)
+    def views_failed(self, failed: ViewsFailed) -> None:
+        effects: list[ShardEffect] = [Report(failed)]
+        self._run(effects)
 
     def views_used(self, views: list[bytes]) -> None:
         if self.coordinator is not None:
@@ -117,6 +122,7 @@ class ShardedWorker(Worker):
         if tables.catalog_version <= max(self.catalog_version, 0 if held is None else held.catalog_version):
             return self._tables_in_force
         self._versions = tables.versions
+        self._shard_views.blamed.tables_changed(tables.versions)
         if not self._shard_views.has_stale(tables.versions):
             self._tables_held = None
             return super().learn_tables(tables)
@@ -154,7 +160,7 @@ class ShardedWorker(Worker):
 
     def _from_shard(self, peer: Peer, request: int, message: Any) -> None:
         if isinstance(message, ViewsFailed):
-            self._shard_views.blame(message.suspects)
+            self._shard_views.blame(message)
         super()._from_shard(peer, request, message)
 
     def _carry_out(self, effect: ShardEffect | Send) -> None:
@@ -166,8 +172,8 @@ class ShardedWorker(Worker):
             case PersistEpoch():
                 self._shard_views.collect(effect)
                 super()._carry_out(effect)
-            case Report(ViewsFailed(suspects=suspects)) if self.coordinator is not None:
-                self._shard_views.blame(suspects)
+            case Report(ViewsFailed() as failed) if self.coordinator is not None:
+                self._shard_views.blame(failed)
                 super()._carry_out(effect)
             case Send(self.shard, EpochLanded()):
                 self._shard_views.landed(self._versions)

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 import msgspec
 
-from backend.hosted_view import HostedView, status_of
+from backend.hosted_view import HostedView, definition_of, status_of
 from backend.set_aside import HeldUp, SetAside, reason_of, severity, to_blame
 from backend.shared_memory.publication import Edited, Publisher
 from backend.shared_memory.segment import SegmentNames
@@ -37,7 +37,6 @@ from dataflow.clock import MemoryReport
 from dataflow.delta import Delta
 from dataflow.engine import Engine, View
 from dataflow.epoch_effects import PersistEpoch
-from dataflow.explanation import explain
 from dataflow.large_writes import LargeWrites
 from dataflow.loading import Budget, OverBudget
 from dataflow.node import Columns, Node, tables_of
@@ -352,7 +351,7 @@ class ViewHost:
         blamed = to_blame(error, views, self._source, changed)
         log.log(severity(error), "the views begin anew: %d of %d could not follow", len(blamed), len(views), exc_info=error)
         broken, source = self._engine, self._source
-        definitions = {name: " <- ".join(each.does for each in reversed(explain(views[name].view))) for name in blamed}
+        definitions = {name: definition_of(views[name].view) for name in blamed}
         self._start_anew()
         for name, hosted in views.items():
             view = hosted.definition

@@ -5,21 +5,23 @@ waits is answered. Views come and go by transitions, which all shards make in th
 shard 0 takes the requests and hands them to the coordinator.
 
 A view is refused where it cannot be computed, and while a shard is missing; who asks then
-evaluates the query. When something in the views fails, all of them are forgotten, and those
-that may be to blame are not tried for ever.
+evaluates the query. When something in the views fails, all of them are forgotten and begin anew, except
+who is to blame: that is set aside by shard 0 (`backend.set_aside`).
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from types import FrameType
 
 import msgspec
 
-from backend.hosted_view import HostedView, status_of
+from backend.hosted_view import HostedView, definition_of, status_of
+from backend.hung_views import is_within
 from backend.messages import AddView, Done, Message, UnknownView
+from backend.set_aside import BlamedViews, HeldUp, reason_of, severity
 from backend.sharded_view_messages import FoundAt, LookupAt, RemoveView, decode_bundle, encode_bundle
 from backend.shared_memory.epoch_words import EpochWords
 from backend.shared_memory.publication import Publisher
@@ -28,15 +30,17 @@ from backend.table_use import TableUse
 from backend.transport import FRAME_BYTES_MAX, Peer
 from backend.view_definition import keys_decoder
 from backend.view_messages import HostedViews
+from backend.view_outside import Outside
 from backend.view_range import Range, RangeDecoder
 from backend.view_use import ViewUse
 from controller.catalog import decode_node, decode_table
-from dataflow import shard_messages
+from dataflow import shard_messages, shard_worker
 from dataflow.arrangement import Hit
 from dataflow.clock import MemoryReport
 from dataflow.delta import Delta
 from dataflow.engine import View
 from dataflow.epoch_effects import ApplyEpoch, PersistEpoch, PreparedEpoch
+from dataflow.epoch_messages import ViewsFailed
 from dataflow.node import tables_of
 from dataflow.shard_messages import (
     EpochApplied,
@@ -45,13 +49,13 @@ from dataflow.shard_messages import (
     Send,
     UpqueryAnswered,
     UpqueryRefused,
+    ViewName,
 )
 from dataflow.shard_views import Applied, Failed, Reading, ShardViews, ViewEffect
 from dataflow.source import Key
 from dataflow.types import Row
 from persistence.shard_store import ShardStore
 
-FAILURES_MAX = 3
 ROUNDS_REMEMBERED = 10
 """As in `view_host`."""
 
@@ -61,32 +65,13 @@ _decode_transition = msgspec.msgpack.Decoder(tuple[str, bytes]).decode
 _decode_view = msgspec.msgpack.Decoder(AddView).decode
 
 
-class Outside(Protocol):
-    """What the worker does for its views."""
-
-    def send_bundle(self, to: int, payload: bytes) -> None: ...
-
-    def views_applied(self) -> None: ...
-
-    def want_epoch(self) -> None: ...
-
-    def views_failed(self, generation: int, suspects: tuple[bytes, ...]) -> None: ...
-
-    def views_used(self, views: list[bytes]) -> None: ...
-
-    def change_views(self, transition: bytes) -> bool:
-        """On shard 0: have all shards make a transition; False while one is missing."""
-        ...
-
-
 @dataclass(slots=True)
 class _Hosted:
+    message: AddView
     tables: dict[int, int]
     named: dict[int, int]
     keys: msgspec.msgpack.Decoder[list[Row]]
     ranges: RangeDecoder
-    names: tuple[str, ...]
-    since: float
     hits: int = 0
     misses: int = 0
 
@@ -113,6 +98,7 @@ class ViewShard:
         names: SegmentNames | None = None,
     ) -> None:
         """With `names`, views are shared with other processes of this machine."""
+        self._shard = shard
         self._publisher = Publisher(names)
         self._words = EpochWords(names) if names is not None and is_possible() else None
         self._shown_epoch = 0
@@ -126,8 +112,9 @@ class ViewShard:
         self._changes: tuple[int, dict[int, Delta]] = (0, {})
         self._asking: dict[int, _Asking] = {}
         self._requests = 0
-        self._adding: dict[bytes, tuple[dict[int, int], list[tuple[Peer, int]]]] = {}
-        self._failures: dict[bytes, int] = {}
+        self._adding: dict[bytes, tuple[AddView, dict[int, int], list[tuple[Peer, int]]]] = {}
+        self.blamed = BlamedViews()
+        self.hung: frozenset[bytes] = frozenset()  # see `backend.hung_views`
         self.memory = MemoryReport(0, 0, 0, False)
         self.use = ViewUse()
         self._rounds = 0
@@ -170,6 +157,9 @@ class ViewShard:
         transitions = tuple([self._transition(each) for each in effect.transitions]) if current else ()
         if current and any(_is_stale(hosted.tables | hosted.named, versions) for hosted in self._hosted.values()):
             self._carry_out(self._views.fail(RuntimeError("a table has changed while a view of it was on its way")))
+        hung = tuple([each.view for each in transitions if isinstance(each, shard_messages.AddView) and each.view in self.hung])
+        if hung:
+            self._carry_out(self._views.fail(HeldUp(), hung, is_certain=True))
         own = changes if epoch == effect.epoch else {}
         self._carry_out(self._views.apply(effect.epoch, effect.generation, own, transitions))
 
@@ -192,7 +182,7 @@ class ViewShard:
         keys = keys_decoder(tuple([node.types[column] for column in message.key]))
         ranges = RangeDecoder([node.types[column] for column in message.order])
         named = dict.fromkeys(message.named, 0)
-        self._hosted[message.view] = _Hosted(used, named, keys, ranges, message.names, message.since)
+        self._hosted[message.view] = _Hosted(message, used, named, keys, ranges)
         log.info("view %s, %d views", message.view.hex(), len(self._hosted))
         return shard_messages.AddView(message.view, node, message.key, message.order)
 
@@ -209,7 +199,7 @@ class ViewShard:
         self._use.end_all()
         self._carry_out(self._views.start(generation))
         adding, self._adding = self._adding, {}
-        for _, waiting in adding.values():
+        for *_, waiting in adding.values():
             _answer(waiting, UnknownView())
 
     def receive(self, payload: bytes) -> None:
@@ -233,9 +223,16 @@ class ViewShard:
                     asking.peer.send(UnknownView(), asking.request)
                 case MemoryLimited(report):
                     self.memory = report
-                case Failed(generation, error, suspects):
-                    log.error("views cannot be kept: %s", error, exc_info=error)
-                    self._outside.views_failed(generation, tuple(map(bytes, suspects)))
+                case Failed(generation, error, suspects, is_certain):
+                    log.log(severity(error), "views cannot be kept: %s", error, exc_info=error)
+                    self._failed(generation, suspects, reason_of(error), is_certain)
+
+    def _failed(self, generation: int, suspects: tuple[ViewName, ...], reason: str, is_certain: bool) -> None:
+        self._outside.views_failed(ViewsFailed(self._shard, generation, tuple(map(bytes, suspects)), reason, is_certain))
+
+    def running(self, frame: FrameType) -> frozenset[bytes]:
+        """The views whose code is running, if `frame` is where the event loop is; from any thread."""
+        return frozenset(map(bytes, self._views.worker.blamed)) if is_within(frame, shard_worker.__name__) else frozenset()
 
     def _answer(self, asking: _Asking, epoch: int, rows: tuple[tuple[Row, ...], ...]) -> None:
         payloads = [_encode(each) for each in rows]
@@ -263,8 +260,9 @@ class ViewShard:
         if len(payload) < FRAME_BYTES_MAX - 1024:
             self._outside.send_bundle(to, payload)
         else:
-            log.error("views need %d bytes of one shard at once, which is too much", len(payload))
-            self._outside.views_failed(bundle.generation, tuple(map(bytes, self._views.worker.suspects)))
+            reason = f"views need {len(payload)} bytes of one shard at once, which is too much"
+            log.error(reason)
+            self._failed(bundle.generation, self._views.worker.blamed, reason, is_certain=False)
 
     def _applied(self) -> None:
         for gone in self._leaving:
@@ -276,7 +274,7 @@ class ViewShard:
         """On shard 0: all shards are at the epoch, so whoever asked for a view in it can look there."""
         added = [name for name in self._adding if name in self._hosted]
         for name in added:
-            _answer(self._adding.pop(name)[1], Done())
+            _answer(self._adding.pop(name)[-1], Done())
         if added:
             self.remove_stale(versions)
 
@@ -288,13 +286,13 @@ class ViewShard:
         if message.view in self._hosted:
             peer.send(Done(), request)
         elif message.view in self._adding:
-            self._adding[message.view][1].append((peer, request))
-        elif _is_stale(tables, versions) or (message.order and not message.key) or self._failures.get(message.view, 0) >= FAILURES_MAX:
+            self._adding[message.view][-1].append((peer, request))
+        elif _is_stale(tables, versions) or (message.order and not message.key) or self.blamed.refuses(message):
             peer.send(UnknownView(), request)
         else:
-            self._adding[message.view] = (tables, [(peer, request)])
+            self._adding[message.view] = (message, tables, [(peer, request)])
             if not self._outside.change_views(_encode((AddView.__name__, _encode(message)))):
-                _answer(self._adding.pop(message.view)[1], UnknownView())
+                _answer(self._adding.pop(message.view)[-1], UnknownView())
 
     def remove_stale(self, versions: Mapping[int, int]) -> bool:
         """Have the views over changed tables go; whether there are any, still."""
@@ -306,13 +304,18 @@ class ViewShard:
     def has_stale(self, versions: Mapping[int, int]) -> bool:
         """Whether views over changed tables are there, or about to be."""
         return any(_is_stale(hosted.tables | hosted.named, versions) for hosted in self._hosted.values()) or any(
-            _is_stale(tables, versions) for tables, _ in self._adding.values()
+            _is_stale(tables, versions) for _, tables, _ in self._adding.values()
         )
 
-    def blame(self, suspects: tuple[bytes, ...]) -> None:
-        """Something failed in these views, or in some: remember that."""
-        for name in suspects or (*self._hosted, *self._adding):
-            self._failures[name] = self._failures.get(name, 0) + 1
+    def blame(self, failed: ViewsFailed) -> None:
+        """Set aside who is to blame. If that is not known, nobody is."""
+        for name in failed.suspects:
+            if self.blamed.blame(name, failed):
+                if name in self._hosted:
+                    view = self._views.views.get(name)
+                    self.blamed.refuses(self._hosted[name].message, "" if view is None else definition_of(view))
+                elif name in self._adding:
+                    self.blamed.refuses(self._adding[name][0])
 
     # --- reading
 
@@ -346,7 +349,7 @@ class ViewShard:
 
     def retire(self, idle_s: float) -> None:
         """On shard 0: views that no shard has used for so long go, unless they read named ones."""
-        for name in self.use.idle([name for name, hosted in self._hosted.items() if not hosted.names], idle_s):
+        for name in self.use.idle([name for name, hosted in self._hosted.items() if not hosted.message.names], idle_s):
             log.info("view %s retires", name.hex())
             self._outside.change_views(_encode((RemoveView.__name__, name)))
 
@@ -381,9 +384,10 @@ class ViewShard:
             if view is not None:
                 shown[name] = HostedView(
                     view, frozenset(hosted.tables), hosted.keys, hosted.ranges, hosted.hits, hosted.misses,
-                    names=hosted.names, since=hosted.since,
+                    names=hosted.message.names, since=hosted.message.since,
                 )  # fmt: skip
-        return status_of(shown)
+        found = status_of(shown)
+        return replace(found, views=[*found.views, *self.blamed.status()])
 
 
 def _is_stale(tables: Mapping[int, int], versions: Mapping[int, int]) -> bool:

@@ -19,6 +19,7 @@ from backend.disk import Disk
 from backend.epoch_questions import EpochQuestions
 from backend.followed_views import FollowedViews
 from backend.garbage import Garbage
+from backend.hung_views import HungViews
 from backend.large_commits import LargeCommits
 from backend.lock_messages import BreakWait, EndLocks, LockRows, OwnerWaits, RowLocked
 from backend.lone_epochs import OpeningAlarm, alone_of
@@ -153,6 +154,9 @@ class Worker:
         self.views.close()
         self._disk.close()
         self.store.close()
+
+    def watch(self, hung: HungViews) -> None:
+        self.views.watch(hung)
 
     # --- the connection to the coordinator, for shards that are not its own ---------------------
 

@@ -89,7 +89,7 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     )
     worker.views.keep_idle(deployment.idle_view_s)
     worker.views.keep_small(ROWS_MAX)
-    worker.views.watch(HungViews(folder.parent / f"{shard}.hung-views"))
+    worker.watch(HungViews(folder.parent / f"{shard}.hung-views", deployment.watchdog_s))
     server, port = await worker.serve(own_address(deployment.internal_host), deployment.secret_bytes)
     registry = Registry(deployment.zookeeper, deployment.root, deployment.secret_bytes)
     await asyncio.to_thread(registry.start, 60.0)

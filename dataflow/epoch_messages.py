@@ -244,12 +244,14 @@ class EpochClosed:
 class ViewsFailed:
     """The views of this generation cannot be kept any more: something could not be computed.
 
-    `suspects` are those that may be to blame, if that is known.
+    `suspects` are those that may be to blame, if that is known; with `is_certain`, those that are.
     """
 
     shard: int
     generation: int
-    suspects: tuple[bytes, ...] = ()
+    suspects: tuple[bytes, ...]
+    reason: str
+    is_certain: bool = False
 
 
 # --- the coordinator to shards --------------------------------------------------------------

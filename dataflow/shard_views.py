@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from dataflow.delta import Delta, rows_of
 from dataflow.engine import View
+from dataflow.loading import OverBudget
 from dataflow.shard_messages import (
     BeginEpoch,
     Bundle,
@@ -52,6 +53,8 @@ class Failed:
     error: Exception
     suspects: tuple[ViewName, ...] = ()
     """The views that may be to blame; if none, it was a change that could not be computed."""
+    is_certain: bool = False
+    """Whether it was the code of these views that failed."""
 
 
 ViewEffect = Effect | Applied | Failed
@@ -143,12 +146,12 @@ class ShardViews:
                 found.append(tuple(rows_of(arrangement.bag(value))) if read is None else read(place))
         return [UpqueryAnswered(request, self.epoch, tuple(found))]
 
-    def fail(self, error: Exception, blamed: tuple[ViewName, ...] | None = None) -> list[ViewEffect]:
+    def fail(self, error: Exception, blamed: tuple[ViewName, ...] = (), is_certain: bool = False) -> list[ViewEffect]:
         """These views cannot be kept; they stay where they are until the coordinator has all begin anew."""
         if self._failed:
             return []
         self._failed = True
-        return [Failed(self.generation, error, self.worker.suspects if blamed is None else blamed)]
+        return [Failed(self.generation, error, blamed, is_certain)]
 
     def _handle(self, message: ToWorker) -> list[ViewEffect]:
         if self._failed:
@@ -158,7 +161,9 @@ class ShardViews:
             handled = self.worker.handle(message)
         except Exception as error:
             # The other shards wait for this one, until the coordinator has all of them begin anew.
-            return self.fail(error, self.worker.blamed)
+            # More rows than can be had at once may be fewer the next time.
+            is_certain = self.worker.is_culprit_known and not isinstance(error, OverBudget)
+            return self.fail(error, self.worker.blamed, is_certain)
         for effect in handled:
             if isinstance(effect, UpqueryAnswered) and effect.request in self._filling:
                 self._waiting.append(self._filling.pop(effect.request))

@@ -96,6 +96,10 @@ class ShardWorker:
         return (*self._asked_views, *self._added_views)
 
     @property
+    def is_culprit_known(self) -> bool:
+        return self.programs.culprit is not None
+
+    @property
     def blamed(self) -> tuple[ViewName, ...]:
         """After something was raised: the views that the code which raised it belongs to."""
         culprit = self.programs.culprit

@@ -145,7 +145,7 @@ def test_views_are_right_again_after_a_worker_was_killed(server: MillraceServer)
         voters.check()
 
 
-def test_a_view_that_cannot_be_computed_takes_no_other_with_it(server: MillraceServer) -> None:
+def test_a_view_that_cannot_be_computed_is_set_aside_and_named_and_takes_no_other_with_it(server: MillraceServer) -> None:
     """A product out of range is an error of the query that asks for it, never of who writes the row."""
     with server.connect("d") as connection, connection.cursor() as cursor:
         cursor.execute("CREATE TABLE factors (id INT PRIMARY KEY, a BIGINT, b BIGINT)")
@@ -168,10 +168,17 @@ def test_a_view_that_cannot_be_computed_takes_no_other_with_it(server: MillraceS
                 with pytest.raises(pymysql.err.MySQLError) as raised:
                     failing()
                 assert raised.value.args[0] == 1690
+        cursor.execute("SELECT DISTINCT tables, reason LIKE '%out of range%' FROM millrace.views WHERE state = 'set aside'")
+        assert cursor.fetchall() == (("d.factors", 1),)
         cursor.execute("UPDATE factors SET b = 1 WHERE id = 3")
         for _ in range(5):
             assert (product(3), total()) == (9 * 10**18, 26 + 9 * 10**18)
-    Voters(server).check()
+        Voters(server).check()
+        cursor.execute("SELECT COUNT(*) >= 2 FROM millrace.views WHERE tables LIKE '%votes%' AND state <> 'set aside'")
+        assert cursor.fetchall() == ((1,),)
+        cursor.execute("ALTER TABLE factors ADD COLUMN c INT")
+        cursor.execute("SELECT * FROM millrace.views WHERE state = 'set aside'")
+        assert not cursor.fetchall()
 
 
 def test_views_follow_changes_of_their_tables(server: MillraceServer) -> None:

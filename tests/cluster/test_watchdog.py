@@ -131,31 +131,45 @@ def test_health_is_bad_while_a_worker_ends_again_and_again(server: MillraceServe
 
 
 @pytest.mark.slow
-def test_a_view_that_holds_up_its_worker_is_set_aside_and_named(tmp_path: Path) -> None:
-    """Each row of it takes a fifth of a second when it changes, and one statement changes 2,000 of them."""
+@pytest.mark.parametrize(("workers", "rows"), [(1, 2_000), (1, 6_000), (2, 2_000), (2, 6_000)])
+def test_a_view_that_holds_up_its_worker_is_set_aside_and_named(tmp_path: Path, workers: int, rows: int) -> None:
+    """Each row of it takes a fifth of a second when it changes, and one statement changes all of them.
+
+    The views of one worker follow 6,000 rows in a thread.
+    """
     hashed = "SELECT MAX(SHA2(REPEAT('x', times), 512)) FROM heavy WHERE kind = 1"
-    light = "SELECT COUNT(*) FROM heavy WHERE kind = 1"
-    server = MillraceServer(tmp_path / "data", "--controllers=1", "--watchdog-s=10")
+    light = "SELECT MAX(v) FROM light WHERE kind = 1"
+    server = MillraceServer(tmp_path / "data", "--controllers=1", "--watchdog-s=10", f"--workers={workers}")
     try:
         with server.connect(read_timeout=300) as connection, connection.cursor() as cursor:
             cursor.execute("CREATE DATABASE d")
             cursor.execute("USE d")
             cursor.execute("CREATE TABLE heavy (id INT PRIMARY KEY, kind INT, times INT, KEY (kind))")
-            cursor.execute("INSERT INTO heavy VALUES " + ", ".join(f"({number}, 1, 1)" for number in range(2_000)))
-            while len(states(cursor).get("partial", ())) < 2:
+            cursor.execute("CREATE TABLE light (id INT PRIMARY KEY, kind INT, v INT, KEY (kind))")
+            cursor.execute("INSERT INTO light VALUES (1, 1, 1)")
+            for start in range(0, rows, 2_000):
+                cursor.execute("INSERT INTO heavy VALUES " + ", ".join(f"({start + each}, 1, 1)" for each in range(2_000)))
+            while cursor.execute("SELECT name FROM millrace.views WHERE key_count > 0") < 2:
                 for query in (hashed, light):
                     cursor.execute(query)
-            worker = processes(server)["worker-0"]
-            cursor.execute("UPDATE heavy SET times = 60000000")
-            assert cursor.rowcount == 2_000
-            assert processes(server)["worker-0"] != worker
+            before = set(processes(server).values())
+            cursor.execute("UPDATE heavy SET times = 60000000 + id")
+            assert cursor.rowcount == rows
+            assert len(before - set(processes(server).values())) == 1, "the worker that stood still was replaced"
             until_ready(server)
-            until(lambda: "set aside" in states(cursor))
+
+            def is_named() -> bool:
+                cursor.execute(light)
+                return "set aside" in states(cursor)
+
+            until(is_named)
             [reason] = states(cursor)["set aside"]
             assert "the worker stood still while it ran this view's code" in reason
-            cursor.execute("INSERT INTO heavy VALUES (2000, 1, 60000000)")  # nobody is held up any more
+            cursor.execute("UPDATE heavy SET times = 1 WHERE id > 0")
+            cursor.execute("INSERT INTO heavy VALUES (6000, 1, 60000000)")  # nobody is held up any more
+            cursor.execute("UPDATE light SET v = 2")
             cursor.execute(light)
-            assert cursor.fetchone() == (2_001,)
+            assert cursor.fetchone() == (2,)
             until(lambda: "partial" in states(cursor))
     finally:
         server.kill()

@@ -1,7 +1,8 @@
-"""A view that never ends is found by what the event loop's thread runs, and set aside by the next worker."""
+"""A view that never ends is found by what its thread runs, and set aside by the next worker, or by shard 0 of several."""
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -10,10 +11,13 @@ import msgspec
 import pytest
 
 from backend.hung_views import HungViews, running
+from backend.messages import AddView
 from backend.view_host import ViewHost
+from backend.view_shard import ViewShard
 from controller.catalog import encode_node, encode_table
 from dataflow.conversion import Domain
-from dataflow.epoch_effects import PersistEpoch
+from dataflow.epoch_effects import ApplyEpoch, PersistEpoch
+from dataflow.epoch_messages import ViewsFailed
 from dataflow.expression import Column
 from dataflow.functions import call
 from dataflow.functions.registry import function
@@ -79,3 +83,96 @@ def test_a_view_that_never_ends_is_named_and_set_aside_by_the_next_worker(tmp_pa
     assert not HungViews(tmp_path / "hung").names
     host.close()
     successor.close()
+
+
+class Shards:
+    """The views of two shards, and what happens to the epochs that they bring about; one shard is its own `Outside`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.failed: list[ViewsFailed] = []
+        self.sent: list[tuple[int, bytes]] = []
+        self.transitions: tuple[bytes, ...] = ()
+        self.stores = [ShardStore(folder / str(shard), "os") for shard in range(2)]
+        self.shards = [ViewShard(shard, 2, store, 1 << 30, self) for shard, store in enumerate(self.stores)]
+
+    def send_bundle(self, to: int, payload: bytes) -> None:
+        self.sent.append((to, payload))
+
+    def views_applied(self) -> None: ...
+
+    def want_epoch(self) -> None: ...
+
+    def views_failed(self, failed: ViewsFailed) -> None:
+        self.failed.append(failed)
+        self.shards[0].blame(failed)
+
+    def views_used(self, views: list[bytes]) -> None: ...
+
+    def change_views(self, transition: bytes) -> bool:
+        self.transitions += (transition,)
+        return True
+
+    def run_epoch(self, epoch: int, *rows: tuple[int, int]) -> None:
+        transitions, self.transitions = self.transitions, ()
+        for shard, store in zip(self.shards, self.stores, strict=True):
+            writes = dict(TableWriter(TABLE).stored_rows(list(rows))) if shard is self.shards[1] else {}
+            persisted = PersistEpoch(epoch, writes, [], {}, None, True)
+            shard.collect(persisted)
+            store.persist_epoch(persisted)
+            shard.apply(ApplyEpoch(epoch, 0, transitions), VERSIONS)
+        while self.sent:
+            to, payload = self.sent.pop(0)
+            self.shards[to].receive(payload)
+
+
+def test_of_several_workers_a_view_that_never_ends_is_named_and_set_aside_for_all(tmp_path: Path) -> None:
+    entered.clear()
+    released.clear()
+    base = Base(TABLE.id, (BIGINT, BIGINT), (0,))
+    slow = Join((base,), outputs=(Column(0, BIGINT), call("endless for 13", Column(1, BIGINT))))
+    views = [AddView(name, encode_node(node), (), [encode_table(TABLE)], names=(name.decode(),)) for name, node in ((b"rows", base), (b"slow", slow))]
+    shards = Shards(tmp_path / "before")
+    for view in views:
+        shards.shards[0].add(None, 0, view, VERSIONS)  # type: ignore[arg-type]
+    shards.run_epoch(1, (1, 1))
+    worker = threading.Thread(target=lambda: shards.run_epoch(2, (2, ENDLESS)))
+    worker.start()
+    assert entered.wait(30) and worker.ident is not None
+    frame = sys._current_frames()[worker.ident]
+    found = [each.running(frame) for each in shards.shards]
+    released.set()
+    worker.join()
+    assert frozenset({b"slow"}) in found and frozenset({b"rows"}) not in found
+    assert not shards.failed
+
+    after = Shards(tmp_path / "after")
+    after.shards[1].hung = frozenset({b"slow"})
+    for view in views:
+        after.shards[0].add(None, 0, view, VERSIONS)  # type: ignore[arg-type]
+    after.run_epoch(1, (1, 1))
+    [failed] = after.failed
+    assert (failed.shard, failed.suspects, failed.is_certain) == (1, (b"slow",), True)
+    [aside] = [each for each in after.shards[0].status().views if each.is_set_aside]
+    assert aside.name == b"slow" and aside.names == ("slow",) and "stood still" in aside.reason
+    for each in (*shards.shards, *after.shards):
+        each.close()
+
+
+def test_a_large_transaction_that_is_never_followed_to_its_end_ends_the_worker(tmp_path: Path) -> None:
+    """The event loop goes on meanwhile."""
+    program = f"""
+import asyncio, pathlib, time
+from backend.hung_views import HungViews
+
+async def main():
+    hung = HungViews(pathlib.Path({str(tmp_path / "hung")!r}), patience_s=0.1)
+    hung.watch(lambda frame: frozenset([frame.f_code.co_name.encode()]))
+    def follow():
+        with hung.limited(10):
+            time.sleep(60)
+    await asyncio.to_thread(follow)
+
+asyncio.run(main())
+"""
+    assert subprocess.run([sys.executable, "-c", program], timeout=30).returncode == 1
+    assert HungViews(tmp_path / "hung").names == {b"follow"}
