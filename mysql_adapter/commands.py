@@ -67,10 +67,12 @@ class Commands:
         handler = _HANDLERS.get(command)
         started = time.monotonic()
         session.command_count += 1
+        session.counted, failed = None, True
         try:
             if handler is None:
                 raise InvalidStatement(Condition.UNKNOWN_COMMAND)
             await handler(self, payload)
+            failed = False
         except MillraceError as error:
             if command not in _UNANSWERED:
                 self.report(error)
@@ -83,7 +85,11 @@ class Commands:
             log.exception("command %d of connection %d failed: %s", command, self._connection.id, self._text_of(payload))
             self.report(MillraceError(Condition.UNKNOWN_ERROR, f"internal error: {type(error).__name__}"))
         seconds = time.monotonic() - started
-        if seconds >= session.long_query_s:
+        if session.counted is not None:
+            session.counted.run(seconds, failed)
+        elif command == COM.COM_QUERY:
+            session.environment.statements.run_other(session.statement, seconds, failed)
+        if seconds >= session.noticed_s:
             query_log.took(session, self._text_of(payload), seconds)
         return True
 

@@ -63,6 +63,10 @@ class Database(Protocol):
         """What `execute` would do."""
         ...
 
+    def view_names(self, plan: Plan) -> list[bytes]:
+        """The views that have been asked for, for such a plan."""
+        ...
+
     def instant(self, plan: Plan) -> InstantQuery | None:
         """How to answer `plan` without executing it, where that is possible at times."""
         ...

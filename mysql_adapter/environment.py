@@ -34,6 +34,7 @@ from mysql_adapter.neighbours import answer
 from mysql_adapter.query_log import VARIABLES as LOG_VARIABLES
 from mysql_adapter.query_log import QueryLog
 from mysql_adapter.shortcuts import Shortcuts
+from mysql_adapter.statement_counts import StatementCounts
 from mysql_adapter.variables import Variables
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Environment:
         self.shortcuts = Shortcuts(database)
         self.query_log = QueryLog(self.globals, self.shortcuts)
         self.watch = LoopWatch()
+        self.statements = StatementCounts()
         self.services = services or LocalServices()
         self.connections: dict[int, Connection] = {}
         self.started = time.time()

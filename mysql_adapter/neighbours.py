@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from backend.statement_counts import SLOW, STATEMENTS, TOTALS
 from backend.tls import BadCertificate
 from controller.system_variables import VARIABLES, Shape
 from dataflow.errors import Condition, InvalidStatement, MillraceError
@@ -91,6 +92,9 @@ _ANSWERS: dict[str, Any] = {
     "counts": _counts,
     "kill": _kill,
     "set_global": _set_global,
+    STATEMENTS: lambda environment: environment.statements.statements(environment.database),
+    TOTALS: lambda environment: environment.statements.totals(),
+    SLOW: lambda environment: list(environment.query_log.slow),
     "reload_tls": _reload_tls,
 }
 

@@ -48,9 +48,10 @@ async def run_planned(session: Session, sql: str, stream: bool = False, unborn: 
         check_plan(session, plan, sql)
         if stream and isinstance(plan.statement, Query):
             session.connection.limit_time(time_limit_s(session, sql))
+        session.counted = session.environment.statements.of(plan, sql, session, values)
         return await execute_plan(session, plan, values, stream)
 
-    return await session.environment.attempt(attempt)
+    return _counted(session, await session.environment.attempt(attempt))
 
 
 async def run_prepared(
@@ -65,9 +66,17 @@ async def run_prepared(
         check_plan(session, plan, sql)
         if stream and isinstance(plan.statement, Query):
             session.connection.limit_time(time_limit_s(session, sql))
-        return await execute_plan(session, plan, [value for value, _ in values], stream)
+        plain = [value for value, _ in values]
+        session.counted = environment.statements.of(plan, sql, session, plain, is_prepared=True)
+        return await execute_plan(session, plan, plain, stream)
 
-    return await environment.attempt(attempt)
+    return _counted(session, await environment.attempt(attempt))
+
+
+def _counted(session: Session, answer: Answer) -> Answer:
+    if session.counted is not None and not isinstance(answer, Done):
+        session.counted.answered(answer)
+    return answer
 
 
 async def plan_prepared(session: Session, sql: str, values: Sequence[Typed] | None = None) -> Plan:

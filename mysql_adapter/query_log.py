@@ -13,6 +13,7 @@ import fcntl
 import logging
 import os
 import time
+from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING
 from mysql_mimic.types import Commands as COM
 
 from backend.process_log import first_place, without_secrets
+from backend.statement_counts import SlowStatement
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.types import Value
 
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from mysql_adapter.variables import Variables
 
 VARIABLES = frozenset({"general_log", "slow_query_log", "general_log_file", "slow_query_log_file", "log_output"})
+SLOW_S = 0.1
+"""Statements that take so long are remembered; SLOW_MAX of them."""
+SLOW_MAX = 200
 FILE_BYTES_MAX = 100_000_000
 _HEADER = "{}, Version: {} ({}). started with:\nTcp port: {}  Unix socket: {}\nTime                 Id Command    Argument\n"
 _COMMANDS = {
@@ -52,6 +57,8 @@ class QueryLog:
         self._slow: _LogFile | None = None
         self.is_on = False
         self.slow_count = 0
+        self.slow: deque[SlowStatement] = deque(maxlen=SLOW_MAX)
+        """What has taken SLOW_S or longer, the latest last."""
 
     def write_to(self, folder: Path) -> None:
         self._folder = folder
@@ -92,7 +99,12 @@ class QueryLog:
             self._write_general(session, _COMMANDS.get(COM(command), "Query") if command in list(COM) else "Error", text)
 
     def took(self, session: Session, text: str, seconds: float) -> None:
-        """A command has taken longer than long_query_time."""
+        """A command has taken longer than long_query_time, or SLOW_S."""
+        if seconds >= SLOW_S and text:
+            place = session.account.user, session.host_name, session.database or "", session.connection.id
+            self.slow.append(SlowStatement(time.time(), *place, seconds, without_secrets(text)))
+        if seconds < session.long_query_s:
+            return
         self.slow_count += 1
         if self._slow is None or not text:
             return

@@ -35,7 +35,9 @@ from mysql_adapter.facts import fixed_seconds, packed_time
 from mysql_adapter.neighbours import tell_catalog
 from mysql_adapter.planned import run_planned
 from mysql_adapter.prepared import Prepared
+from mysql_adapter.query_log import SLOW_S
 from mysql_adapter.select_limit import select_limit
+from mysql_adapter.statement_counts import CountedStatement
 from mysql_adapter.statements.accounts import check_password
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.select_into import may_select_into, select_into
@@ -66,6 +68,8 @@ class Session:
         self.select_count = 0
         self.statement = ""
         self.statement_started = time.time()
+        self.counted: CountedStatement | None = None
+        """The statement that is being executed, if it has a plan."""
         self.transaction: Transaction | None = None
         self._read_only = False
         self.prepared: dict[int, Prepared] = {}
@@ -140,6 +144,7 @@ class Session:
             self.results_collation_id, self.results_codec = found.default_collation_id, found.codec
         patience = get("innodb_lock_wait_timeout")
         self.long_query_s = float(str(get("long_query_time")))
+        self.noticed_s = min(self.long_query_s, SLOW_S)
         self.lock_timeout_s = float(patience) if isinstance(patience, int) else TIMEOUT_S
         timeout = get("wait_timeout")
         self.idle_timeout_s = float(timeout) if isinstance(timeout, int) else 28800.0

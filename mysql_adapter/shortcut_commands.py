@@ -8,13 +8,9 @@ If what is missing can be asked for, LATER is returned and the stream is given t
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable
-from functools import lru_cache, partial
-from time import time
+from functools import partial
+from time import perf_counter, time
 from typing import TYPE_CHECKING, Literal
-
-from mysql_mimic.types import ColumnType
 
 from backend.execution.instant import Found
 from controller.sql.number_runs import number_list
@@ -26,9 +22,11 @@ from mysql_adapter import packets
 from mysql_adapter.answers import Answer
 from mysql_adapter.framing import frame
 from mysql_adapter.packets import FOUND_ROWS, Reader
-from mysql_adapter.parameters import INTEGERS, TEXTS, WireType, read_parameters, type_code
+from mysql_adapter.parameter_decoder import Decode, decoder_of
+from mysql_adapter.parameters import read_parameters, type_code
 from mysql_adapter.prepared import Prepared
 from mysql_adapter.shortcuts import Context, Parameters, Shortcut, Shortcuts
+from mysql_adapter.statement_counts import TIMED_EVERY, CountedStatement
 from mysql_adapter.statement_limits import time_limit_s
 from mysql_adapter.stream import LATER, Later, PacketStream
 from mysql_adapter.write_shortcuts import WriteShortcut
@@ -41,7 +39,6 @@ COUNT_AVAILABLE = 8
 """A flag of EXECUTE: the number of parameters is sent even if it is 0."""
 FLAGS_AT, PARAMETERS_AT = 9, 14
 """Places in an EXECUTE packet, counted from its length."""
-BIGINT_MAX = (1 << 63) - 1
 TEXT_READ_BYTES_MAX = 4 << 10
 """Longer statements without a list are not read as they arrive: others would wait."""
 LIST_READ_BYTES_MAX = 64 << 10
@@ -51,9 +48,6 @@ LIST_TEXT_BYTES_MIN = 256
 """Shorter ones have no list of numbers that is worth a look at all of them at once."""
 NO_ATTRIBUTES = b"\0\1"
 WRITES = frozenset({b"INSERT", b"UPDATE", b"DELETE"})
-
-Decode = Callable[[bytes, int], Parameters | None]
-"""(packet, where its values begin) to the values, None for unusual ones."""
 
 
 class PreparedShortcut:
@@ -138,15 +132,19 @@ class ShortcutCommands:
     def _found(
         self, shortcut: Shortcut | WriteShortcut, parameters: Parameters, sql: str | bytes
     ) -> Answer | Literal[Later.LATER] | None:
+        counted = shortcut.counted
         if isinstance(shortcut, WriteShortcut):
-            asked = _Asked(sql)
+            asked = _Asked(sql, counted)
             if not self._may_write or not shortcut.ask(parameters, partial(self._written, asked, shortcut)):
                 return None
         else:
-            found = shortcut.answer(parameters)
-            if found is not None or not self._may_ask:
+            found = shortcut.answer(parameters) if counted.hits % TIMED_EVERY else _timed(shortcut, parameters)
+            if found is not None:
+                counted.hits += 1
                 return found
-            asked = _Asked(sql)
+            if not self._may_ask:
+                return None
+            asked = _Asked(sql, counted)
             if not shortcut.ask(parameters, partial(self._arrived, asked, shortcut, parameters)):
                 return None
         self._asked = asked
@@ -165,6 +163,7 @@ class ShortcutCommands:
                 answer = shortcut.arrived(found, parameters)
             except Exception:
                 answer = None  # as in `answer`
+        asked.counted.asked += answer is not None
         self._answer_later(asked, None if answer is None else self._answered(answer))
 
     def _written(self, asked: _Asked, shortcut: WriteShortcut, result: int | MillraceError) -> None:
@@ -190,8 +189,10 @@ class ShortcutCommands:
     def _answer_later(self, asked: _Asked, answer: bytes | None) -> None:
         session = self._session
         seconds = time() - session.statement_started
-        if answer is not None and seconds >= session.long_query_s:
-            session.environment.query_log.took(session, asked.text, seconds)
+        if answer is not None:
+            asked.counted.run(seconds)
+            if seconds >= session.noticed_s:
+                session.environment.query_log.took(session, asked.text, seconds)
         self._stream.answer_later(answer)
 
     # Text
@@ -202,7 +203,9 @@ class ShortcutCommands:
         if listed is not None:
             shortcut = context.list_shortcut(listed[0], listed[2], len(listed[1]))
             if shortcut is not None:
-                return shortcut.answer_list(listed[1])
+                answer = shortcut.answer_list(listed[1])
+                shortcut.counted.hits += answer is not None
+                return answer
         cache = self._shortcuts.texts
         name = (context, text)
         known: tuple[Shortcut | WriteShortcut, Parameters] | None = cache.young.get(name) or cache.get(name)
@@ -333,58 +336,20 @@ class ShortcutCommands:
 class _Asked:
     """A command that is answered when what it wants has come."""
 
-    __slots__ = ("_sql",)
+    __slots__ = ("_sql", "counted")
 
-    def __init__(self, sql: str | bytes) -> None:
+    def __init__(self, sql: str | bytes, counted: CountedStatement) -> None:
         self._sql = sql
+        self.counted = counted
 
     @property
     def text(self) -> str:
         return self._sql if isinstance(self._sql, str) else self._sql.decode(errors="replace")
 
 
-_LETTERS = {1: "b", 2: "h", 4: "i", 8: "q"}
-
-
-@lru_cache(maxsize=1000)
-def decoder_of(wire_types: tuple[WireType, ...], codec: str) -> tuple[Decode, tuple[str, ...]] | None:
-    """How values of these types are read, and the codes of their types; None if one is unusual."""
-    letters: list[str] = []
-    for number, unsigned in wire_types:
-        if number in INTEGERS:
-            letter = _LETTERS[INTEGERS[ColumnType(number)][0]]
-            letters.append(letter.upper() if unsigned else letter)
-        elif number == ColumnType.DOUBLE:
-            letters.append("d")
-        elif number in TEXTS:
-            letters.append("s")
-        else:
-            return None
-    codes = tuple(["s8" if each == "s" else "f" if each == "d" else "i" for each in letters])
-    if "s" not in letters and "Q" not in letters:
-        return struct.Struct("<" + "".join(letters)).unpack_from, codes
-    return _decoder(letters, codec), codes
-
-
-def _decoder(letters: list[str], codec: str) -> Decode:
-    structs = [None if letter == "s" else struct.Struct(f"<{letter}") for letter in letters]
-
-    def decode(data: bytes, start: int) -> Parameters | None:
-        values: list[int | float | str] = []
-        for each in structs:
-            if each is None:
-                length = data[start]
-                stop = start + 1 + length
-                if length > 250 or stop > len(data):
-                    return None
-                values.append(data[start + 1 : stop].decode(codec))
-                start = stop
-            else:
-                value = each.unpack_from(data, start)[0]
-                if value > BIGINT_MAX:
-                    return None
-                values.append(value)
-                start += each.size
-        return tuple(values)
-
-    return decode
+def _timed(shortcut: Shortcut, parameters: Parameters) -> Answer | None:
+    started = perf_counter()
+    found = shortcut.answer(parameters)
+    if found is not None:
+        shortcut.counted.took(perf_counter() - started, TIMED_EVERY)
+    return found

@@ -34,6 +34,7 @@ from dataflow.types import Value
 from mysql_adapter import packets
 from mysql_adapter.answers import Answer, ResultFormat, RowPackets
 from mysql_adapter.bounded_cache import BoundedCache
+from mysql_adapter.statement_counts import CountedStatement
 from mysql_adapter.write_shortcuts import WriteShortcut, write_shortcut
 
 if TYPE_CHECKING:
@@ -67,13 +68,14 @@ Statement = tuple[str, tuple[str, ...], bool]
 class Shortcut:
     __slots__ = (
         "_assemble", "_batch", "_count", "_encode", "_entries", "_find", "_form", "_is_computed", "_is_kept", "_packets", "_places",
-        "_query", "_rows", "_shortcuts", "answer", "takes_list",
+        "_query", "_rows", "_shortcuts", "answer", "counted", "takes_list",
     )  # fmt: skip
 
     def __init__(
-        self, shortcuts: Shortcuts, context: Context, query: InstantQuery, format: ResultFormat, statement: Statement
+        self, shortcuts: Shortcuts, context: Context, query: InstantQuery, format: ResultFormat, statement: Statement, counted: CountedStatement
     ) -> None:
         _, codes, binary = statement
+        self.counted = counted
         self._shortcuts = shortcuts
         self._query = query
         self._find = query.found
@@ -217,7 +219,7 @@ class Context:
             self._shortcuts.make_room()
             self._statements[statement] = None
         plan = self._plan(statement, session, sql)
-        made = self._writes[name] = None if plan is None else write_shortcut(session, plan)
+        made = self._writes[name] = None if plan is None else write_shortcut(session, plan, sql, statement[2])
         return made
 
     def end(self) -> None:
@@ -232,7 +234,9 @@ class Context:
         query = None if plan is None else session.environment.database.instant(plan)
         if query is None:
             return None
-        return Shortcut(self._shortcuts, self, query, session.format(query.columns), statement)
+        assert plan is not None
+        counted = session.environment.statements.of(plan, sql, session, is_prepared=statement[2])
+        return Shortcut(self._shortcuts, self, query, session.format(query.columns), statement, counted)
 
     def _plan(self, statement: Statement, session: Session, sql: str) -> Plan | None:
         """The plan of a statement that the session may execute."""

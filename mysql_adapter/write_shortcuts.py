@@ -9,6 +9,7 @@ from backend.point_writes import PointWrite, Written
 from controller.sql.plan import Insert, Plan, Update
 from mysql_adapter.framing import frame
 from mysql_adapter.packets import ok
+from mysql_adapter.statement_counts import CountedStatement
 
 if TYPE_CHECKING:
     from mysql_adapter.session import Session
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
 class WriteShortcut:
     """One planned statement, which the account of its context may execute."""
 
-    __slots__ = ("_is_insert", "_is_update", "_write", "takes")
+    __slots__ = ("_is_insert", "_is_update", "_write", "counted", "takes")
 
-    def __init__(self, write: PointWrite, plan: Plan) -> None:
+    def __init__(self, write: PointWrite, plan: Plan, counted: CountedStatement) -> None:
         self._write = write
+        self.counted = counted
         self.takes = write.takes
         self._is_insert = isinstance(plan.statement, Insert)
         self._is_update = isinstance(plan.statement, Update)
@@ -46,7 +48,9 @@ class WriteShortcut:
         return frame(ok(session.status, affected=session.row_count, info=info), 1)
 
 
-def write_shortcut(session: Session, plan: Plan) -> WriteShortcut | None:
+def write_shortcut(session: Session, plan: Plan, sql: str, is_prepared: bool) -> WriteShortcut | None:
     """That of a statement which the session may execute, if the worker can run it."""
     write = session.environment.database.point_write(plan, session.modes)
-    return None if write is None else WriteShortcut(write, plan)
+    if write is None:
+        return None
+    return WriteShortcut(write, plan, session.environment.statements.of(plan, sql, session, is_prepared=is_prepared))

@@ -120,6 +120,11 @@ class Database:
         known = compiled if isinstance(compiled, CompiledQuery) else None
         return explain(plan, parameters, self.store.shard_count, known)
 
+    def view_names(self, plan: Plan) -> list[bytes]:
+        """The views that have been asked for, for such a plan."""
+        compiled = self._compile(plan)
+        return compiled.views.names() if isinstance(compiled, CompiledQuery) and compiled.views is not None else []
+
     def instant(self, plan: Plan) -> InstantQuery | None:
         """How to answer `plan` without executing it, where that is possible at times."""
         compiled = None if plan.facts else self._compile(plan)

@@ -36,6 +36,8 @@ class Execution:
     assume_absent: bool = False
     report: Report = field(default_factory=Report)
     memory: Mapping[int, Sequence[Row]] = field(default_factory=dict)
+    from_view: bool = False
+    """Whether a view has answered it."""
     _epoch: int | None = None
 
     async def epoch(self) -> int:

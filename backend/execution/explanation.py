@@ -46,11 +46,12 @@ class ExplainedTable:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """`view` is the maintained view that answers the query, if one may."""
+    """`view` is the maintained view that answers the query, if one may; else `refusal` is why a SELECT has none."""
 
     step: ExplainedStep
     tables: tuple[ExplainedTable, ...]
     view: ViewDefinition | None = None
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ def _select(compiled: CompiledQuery, parameters: Parameters, where: _Cluster) ->
         return replace(viewed, tables=(replace(use, extra=_joined(use.extra, viewed.tables[0].extra)),))
     step = _ended(step, one, [f"{one.table.name}.{column.name}" for column in one.table.columns], parameters)
     reason = obstacle(one) or "read from the base table directly"
-    return Explained(ExplainedStep(f"Evaluated on each read: {reason}", (step,)), (use,))
+    return Explained(ExplainedStep(f"Evaluated on each read: {reason}", (step,)), (use,), refusal=reason)
 
 
 def _ended(step: ExplainedStep, select: Query, names: Names, parameters: Parameters) -> ExplainedStep:
@@ -236,7 +237,7 @@ def _query(compiled: CompiledQuery, parameters: Parameters, where: _Cluster) -> 
         step = ExplainedStep(f"Window: {window.function.function}", (step,))
     step = _ended(step, query, [*names, *("window" for _ in query.windows)], parameters)
     uses = tuple(_use(base, columns, tables, extra) for base, columns in _uses(query.node, frozenset(compiled.key_columns or choices)))
-    return Explained(step, uses, definition)
+    return Explained(step, uses, definition, "" if definition is not None else refusal)
 
 
 def _placed(node: Node, key: tuple[int, ...]) -> tuple[Placement, str]:

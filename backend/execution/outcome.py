@@ -26,12 +26,13 @@ def warnings_of(heard: Iterable[Said]) -> list[Warning]:
 
 @dataclass(frozen=True, slots=True)
 class ResultSet:
-    """`found_rows` is what FOUND_ROWS() becomes; None: the number of rows."""
+    """`found_rows` is what FOUND_ROWS() becomes; None: the number of rows. `from_view`: a maintained view has answered."""
 
     columns: tuple[OutputColumn, ...]
     rows: list[Row]
     warnings: tuple[Warning, ...] = ()
     found_rows: int | None = None
+    from_view: bool = False
 
 
 @dataclass(slots=True)

@@ -128,7 +128,8 @@ class CompiledQuery:
             if found is None:
                 return await self._scanned(self._scan, execution, may_stream)
             rows, count = self._finish.finished(found, execution.parameters)
-        return ResultSet(self.columns, rows, execution.warnings(), None if self.query.limit is None else count)
+        found_rows = None if self.query.limit is None else count
+        return ResultSet(self.columns, rows, execution.warnings(), found_rows, execution.from_view)
 
     async def _viewed(self, run: Run) -> list[Row] | None:
         """The rows from a view, unless the last result was so large that it is better not kept."""
@@ -140,6 +141,7 @@ class CompiledQuery:
         found = await self.views.rows(run, self.wanted(run.parameters) if self.key_columns else None)
         if found is not None and len(found) > SCANNED_ROWS_MAX:
             self._scans_only = SCANS_AFTER_LARGE
+        run.execution.from_view = found is not None
         return found
 
     async def _scanned(self, scan: _Scan, execution: Execution, may_stream: bool) -> ResultSet | RowStream:
@@ -167,6 +169,7 @@ class CompiledQuery:
         if self.views is not None:
             rows = await self.views.rows(run, keys)
             if rows is not None:
+                run.execution.from_view = True
                 return rows
         if "_reader" not in self.__dict__:  # it is made when it is first needed, which takes long for long lists
             aside(PARAMETER_LENGTH * len(run.parameters), lambda: deeply(lambda: self._reader))

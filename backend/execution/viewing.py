@@ -225,6 +225,10 @@ class QueryViews:
         node = self._node(parameters, end)
         return ViewDefinition(node, self._key_columns, self._query.tables, self._order(end), self._views), node, ""
 
+    def names(self) -> list[bytes]:
+        """Those of the views that have been asked for."""
+        return [each.definition.name for each in self._bindings.values() if each.definition is not None]
+
     def known(self, parameters: tuple[Value, ...]) -> ViewDefinition | None:
         """The view for these parameters, if they have been seen often enough before."""
         constants = self._constants(parameters)
