@@ -143,7 +143,7 @@ async def _execute_plan(session: Session, plan: Plan, values: Sequence[Value], s
         session.user_variables.update(each.changed)
         if isinstance(number, int):
             session.last_insert_id = number
-            if isinstance(answer, Done):
+            if isinstance(answer, Done) and answer.generated_id is None:  # a generated number comes before that of LAST_INSERT_ID(n)
                 answer = replace(answer, last_insert_id=number, generated_id=number)
     return answer
 

@@ -386,5 +386,6 @@ class _Run:
         info = ""
         if self.row_count > 1 or self.compiled.select is not None:
             info = f"Records: {self.row_count}  Duplicates: {self.duplicates}  Warnings: {execution.warning_count}"
-        last = self.generated_id or (self.last_id if self.affected else 0)
+        updates = self.compiled.select is not None and self.compiled.insert.on_duplicate is OnDuplicate.UPDATE  # MySQL says none then
+        last = self.generated_id or (self.last_id if self.affected and not updates else 0)
         return Done(self.affected, self.matched, last, self.generated_id, info, execution.warnings())

@@ -18,6 +18,7 @@ from controller.sql.output import default_name
 from controller.sql.parse import parse_view
 from controller.sql.scope import FIELD_LIST
 from dataflow.errors import Condition, InvalidStatement
+from dataflow.schema import Table
 
 _PLAIN = frozenset({"expressions", "from_", "where", "order", "operation_modifiers", "kind"})
 """What the SELECT of such a view may have."""
@@ -88,6 +89,22 @@ def is_updatable(view: View, catalog: Catalog) -> bool:
         return _written(view, catalog, []) is not None
     except InvalidStatement:
         return False  # what it was made of is gone
+
+
+def loaded_table(catalog: Catalog, database: str, name: str) -> tuple[Table, dict[str, str]]:
+    """What LOAD DATA writes to: the table of that name, or that of the view, and its columns by their names in the view."""
+    view = catalog.views.get((database, name))
+    if view is None or catalog.find_table(database, name) is not None:
+        table = catalog.table(database, name)
+        return table, {column.name: column.name for column in table.columns if not column.invisible}
+    found = _written(view, catalog, [])
+    if found is None:
+        tree = parse_view(view.select)
+        if isinstance(tree, exp.Select) and tree.args.get("joins"):
+            raise InvalidStatement(Condition.WRONG_USAGE, "Multi-table VIEW", "LOAD")
+    if found is None or not _is_insertable(found):
+        raise InvalidStatement(Condition.NON_UPDATABLE_TABLE, name, "LOAD")
+    return catalog.table(found.database, found.table), {each: str(column.name) for each, column in found.columns.items()}
 
 
 def _written(view: View, catalog: Catalog, views: list[View]) -> _Written | None:

@@ -220,4 +220,9 @@ def _characteristic(session: Session, scope: str, name: str, value: Value) -> Ch
 def _put(session: Session, scope: str, name: str, value: Value) -> Change:
     if scope == "global":
         return lambda: set_global(session, name, value)
-    return lambda: session.variables.put(name, value)
+
+    def change() -> None:
+        session.variables.put(name, value)
+        session.next_transaction.pop(name, None)
+
+    return change

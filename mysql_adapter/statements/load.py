@@ -15,8 +15,9 @@ from backend.execution.outcome import Done, Warning
 from backend.execution.pace import breathe, parts
 from controller.privileges import check_needs
 from controller.sql.lexer import TokenKind, tokens
-from controller.sql.plan import Plan
+from controller.sql.plan import Insert, Plan
 from controller.sql.references import Need
+from controller.sql.updatable_views import loaded_table
 from dataflow.errors import Condition, InvalidStatement, MillraceError, Unsupported
 from dataflow.schema import Table
 from dataflow.types import BLOBS, NUMBERS, STRINGS, Value
@@ -60,10 +61,9 @@ async def load_data(session: Session, cursor: TokenCursor) -> Done:
     stream = session.connection.stream
     if not session.environment.globals.get("local_infile") or not stream.capabilities & CAN.CLIENT_LOCAL_FILES:
         raise InvalidStatement(Condition.LOCAL_INFILE_DISABLED)
-    table = await session.environment.with_catalog(lambda catalog: catalog.table(load.database, load.table))
-    if not load.targets:
-        load.targets = [column.name for column in table.columns if not column.invisible]
-    loading = _Loading(session, load, table)
+    table, names = await session.environment.with_catalog(lambda catalog: loaded_table(catalog, load.database, load.table))
+    load.targets = load.targets or list(names)
+    loading = _Loading(session, load, table, names)
     loading.plan(len(load.targets))  # what is wrong with the statement is said before the file is asked for
     stream.send(b"\xfb" + load.file.encode(session.client_codec, "replace"))
     failure: MillraceError | None = None
@@ -85,11 +85,11 @@ async def load_data(session: Session, cursor: TokenCursor) -> Done:
 
 
 class _Loading:
-    def __init__(self, session: Session, load: Load, table: Table) -> None:
+    def __init__(self, session: Session, load: Load, table: Table, names: dict[str, str]) -> None:
         self.reader = FieldReader(load.format, load.codec)
         self._session = session
         self._load = load
-        self._table = table
+        self._columns = {each: column for each, own in names.items() for column in table.columns if column.name == own}
         self._plans: dict[int, tuple[Plan, list[int]]] = {}
         self._rows: list[Fields] = []
         self._width = -1
@@ -133,14 +133,14 @@ class _Loading:
         session = self._session
         catalog = session.environment.catalog()
         plan = session.environment.plans.plan_prepared(sql, catalog, session.database, settings_for(session, sql), tuple(codes))
-        if places:
+        if places and isinstance(plan.statement, Insert) and plan.statement.before is None:  # subqueries are evaluated for each row
             plan = replace(plan, batch=(0, len(places)))
         self._plans[width] = (plan, places)
         return plan, places
 
     def _zero(self, name: str) -> str | None:
         """What MySQL puts into a column whose field is missing; None to leave it out."""
-        column = next((each for each in self._table.columns if each.name.lower() == name.lower()), None)
+        column = next((column for each, column in self._columns.items() if each.lower() == name.lower()), None)
         if column is None or (column.nullable and column.default is None):
             return None
         kind = column.type.kind
@@ -196,7 +196,10 @@ class _Loading:
         modes = session.modes.ignoring()
         values: list[Value] = [_value(row[place]) for part in parts(rows) for row in part for place in places]
         facts = [fact(session, name) for name in plan.facts]
-        runs = [[*values, *facts]] if places else [facts] * len(rows)
+        if plan.batch is not None:
+            runs = [[*values, *facts]]
+        else:
+            runs = [[*values[at : at + len(places)], *facts] for at in range(0, len(places) * len(rows), len(places))] if places else [facts] * len(rows)
         for given in runs:
             done = await database.execute(plan, given, session.statement_transaction(), modes)
             assert isinstance(done, Done)
@@ -204,6 +207,9 @@ class _Loading:
             self._warning_count += len(done.warnings)
             self._warnings += [self._numbered(each) for each in done.warnings][: WARNINGS_MAX - len(self._warnings)]
         self._records += len(rows)
+        for target, field in zip(self._load.targets, rows[-1]):
+            if target.startswith("@"):
+                session.user_variables[target[1:].lower()] = _value(field)
 
     def _numbered(self, warning: Warning) -> Warning:
         """Rows are counted from the start of the file, not of the batch."""
