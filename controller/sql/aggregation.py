@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -21,6 +22,7 @@ from dataflow.types import (
     BLOBS,
     DOUBLE,
     JSON,
+    REALS,
     STRINGS,
     Kind,
     SqlType,
@@ -115,7 +117,10 @@ def aggregate_type(function: str, argument: SqlType) -> SqlType:
         case "sum" | "avg":
             digits = argument.length or 10 if argument.kind is Kind.DECIMAL else _INTEGER_DIGITS.get(argument.kind)
             if digits is None:
-                return DOUBLE
+                if argument.kind not in REALS or argument.scale < 0:
+                    return DOUBLE
+                scale = min(argument.scale + (planned().division_digits if function == "avg" else 0), 30)
+                return SqlType(Kind.DOUBLE, 17 + scale, scale)
             if function == "sum":
                 return decimal(min(digits + 22, 65), argument.scale)
             added = planned().division_digits
@@ -128,7 +133,9 @@ def aggregate_type(function: str, argument: SqlType) -> SqlType:
             return text(collation=argument.collation) if argument.collation else text()
         case "json_arrayagg" | "json_objectagg":
             return JSON
-        case "min" | "max" | "any_value":
+        case "min" | "max":
+            return replace(argument, zerofill=False)
+        case "any_value":
             return argument
         case _:
             return DOUBLE

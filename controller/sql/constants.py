@@ -10,7 +10,7 @@ from dataflow.conversion import is_digits
 from dataflow.expression import Expression, Literal
 from dataflow.functions import call
 from dataflow.numerals import written_decimal
-from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, Kind, SqlType, Value, decimal, text
+from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, NUMBERS, Kind, SqlType, Value, decimal, text
 
 
 def unit(name: str) -> Literal:
@@ -43,6 +43,11 @@ def digits_type(length: int | None = None) -> SqlType:
 def as_number(expression: Expression) -> Expression:
     """Where a number is wanted: bytes written as digits are one."""
     return call("digits number", expression) if is_digits(expression.type) else expression
+
+
+def as_stored(expression: Expression, type_: SqlType) -> Expression:
+    """What a column of `type_` gets: bytes written as digits are a number for numbers, too large if there are more than eight."""
+    return call("stored digits", expression) if type_.kind in NUMBERS and is_digits(expression.type) else expression
 
 
 def number(digits: str) -> Literal:

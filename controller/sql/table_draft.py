@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from controller.sql.column_values import column_of, missing_value
+from controller.sql.constants import as_stored
 from controller.sql.settings import Settings
 from controller.sql.stored_expressions import bind, columns_in, normalised
 from controller.sql.table_elements import (
@@ -388,7 +389,7 @@ class TableDraft:
                 column = replace(column, generated_sql=sql, generated=found)
             elif column.default_sql:
                 found = bind(column.default_sql, table, self.settings, "default value expression")
-                column = replace(column, default_expression=found)
+                column = replace(column, default_expression=as_stored(found, column.type))
             columns.append(column)
         checks = tuple(
             replace(check, expression=bind(check.sql, table, self.settings, f"check constraint {check.name} expression"))

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from controller.catalog import Catalog, View
 from controller.sql.clauses import limits, order_items, table_source
-from controller.sql.constants import as_number
+from controller.sql.constants import as_stored
 from controller.sql.directed import DirectedPlanner, is_default, is_directed
 from controller.sql.facts import TODAY
 from controller.sql.foreign_keys import related_tables
@@ -37,7 +37,7 @@ from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Expression, Literal
 from dataflow.functions import call
 from dataflow.schema import VIEW_CHECK, Check, Table
-from dataflow.types import NULL, NUMBERS, SqlType
+from dataflow.types import NULL, SqlType
 
 STRICT = frozenset({"STRICT_TRANS_TABLES", "STRICT_ALL_TABLES"})
 
@@ -184,7 +184,7 @@ class WritePlanner:
         if column.generated is not None:
             raise InvalidStatement(Condition.GENERATED_VALUE, column.name, table.name)
         found = translator.dated([translator.translate(node, column.type), Literal(None, column.type)])[0]
-        return as_number(found) if column.type.kind in NUMBERS else found
+        return as_stored(found, column.type)
 
     def _duplicate_scope(self, node: Any, source: Source, given: Any) -> Scope:
         """What ON DUPLICATE KEY UPDATE has in sight: the existing row, followed by the one that was to be inserted."""

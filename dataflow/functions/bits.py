@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from dataflow.conversion import Domain
 from dataflow.expression import Call
-from dataflow.functions.registry import Fragment, special
+from dataflow.functions.registry import Fragment, function, special
 from dataflow.numerals import UINT64_MAX
-from dataflow.types import BIGINT_UNSIGNED
+from dataflow.types import BIGINT_UNSIGNED, decimal
 
 if TYPE_CHECKING:
     from dataflow.compile import Emitter
@@ -39,3 +40,9 @@ def invert(emitter: Emitter, call: Call) -> Fragment:
 def digits_number(emitter: Emitter, call: Call) -> Fragment:
     """0xFF as a number, where its type has to say so."""
     return emitter.convert(call.arguments[0], Domain.INTEGER)
+
+
+@function("stored digits", arguments=(Domain.BYTES,), result=decimal(20, 0))
+def stored_digits(value: bytes) -> Decimal:
+    """0xFF as a number that is to be stored: more than eight bytes are too many for any column."""
+    return Decimal(int.from_bytes(value, "big") if len(value) <= 8 else 1 << 64)
