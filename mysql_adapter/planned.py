@@ -15,7 +15,7 @@ from backend.execution.pace import aside
 from controller.catalog import Catalog
 from controller.privileges import check_plan, check_text
 from controller.sql.parameter_types import code_of
-from controller.sql.plan import Plan, Query
+from controller.sql.plan import Insert, Plan, Query
 from controller.sql.planner import tables_of
 from controller.sql.settings import Settings
 from dataflow.errors import Condition, InvalidStatement, Unsupported
@@ -138,6 +138,8 @@ async def _execute_plan(session: Session, plan: Plan, values: Sequence[Value], s
             each.begin()
     execute = database.stream if stream else database.execute
     answer = await execute(plan, values, transaction, session.modes, memory, session.lock_timeout_s)
+    if isinstance(answer, Done) and isinstance(plan.statement, Insert) and plan.statement.is_silent:
+        answer = replace(answer, generated_id=None)
     for each in variables:
         number = each.changed.pop(LAST_INSERT_ID, None)
         session.user_variables.update(each.changed)

@@ -69,6 +69,7 @@ class Insert:
     `on_update`, outputs of `select` beyond `columns` follow those.
     `relations` are the tables whose foreign keys are to be enforced, the table itself among
     them; none if there are no foreign keys, or they are not to be checked.
+    `is_silent`: it writes through a view without the AUTO_INCREMENT column, so LAST_INSERT_ID() stays.
     """
 
     table: Table
@@ -80,6 +81,7 @@ class Insert:
     ignore: bool = False
     relations: tuple[Table, ...] = ()
     before: Query | None = None
+    is_silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

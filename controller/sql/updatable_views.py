@@ -62,6 +62,7 @@ def written_through(node: Any, catalog: Catalog, database: str | None, views: li
     base.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
     base.meta["checks"] = (view, found.checks)
     if inserting:
+        base.meta["seen"] = {value.name.lower() for value in found.columns.values() if isinstance(value, exp.Column)}
         given = node.this.expressions if isinstance(node.this, exp.Schema) else None
         names = [each.name for each in given] if given is not None else list(found.columns)
         columns = [exp.to_identifier(_base_column(found, each), quoted=True) for each in names]

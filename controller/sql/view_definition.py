@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from typing import Any
 
 from sqlglot import exp
 
@@ -14,7 +16,9 @@ from controller.sql.parameters import Parameters
 from controller.sql.parse import parse_view
 from controller.sql.plan import OutputColumn
 from controller.sql.query import plan_query
+from controller.sql.query.selects import COLUMNS
 from controller.sql.settings import Settings
+from controller.sql.stored_expressions import quoted
 from controller.sql.template import canonical_text
 from dataflow.errors import Condition, InvalidStatement
 
@@ -67,8 +71,7 @@ def define_view(cursor: Cursor, catalog: Catalog, database: str | None, settings
     if known is None and alter:
         raise InvalidStatement(Condition.UNKNOWN_TABLE, f"{owner}.{name}")
     view = View(owner, name, select, tuple(columns), database or "", settings.collation, definer, invoker, check)
-    _check(view, catalog, settings)
-    return CatalogChange(views_put=(view,))
+    return CatalogChange(views_put=(_checked(view, catalog, settings),))
 
 
 def with_definer(cursor: Cursor, definer: tuple[str, str]) -> tuple[str, tuple[str, str]]:
@@ -137,8 +140,9 @@ def view_columns(view: View, catalog: Catalog, settings: Settings) -> tuple[Outp
     return plan_query(everything, catalog, view.database, settings, Parameters([])).columns
 
 
-def _check(view: View, catalog: Catalog, settings: Settings) -> None:
-    """Plan the view's SELECT, and see that its columns have names of their own."""
+def _checked(view: View, catalog: Catalog, settings: Settings) -> View:
+    """Plan the view's SELECT, and see that its columns have names of their own. It then has a name for each of them, whatever
+    columns its tables get later."""
     tree = parse_view(view.select)
     if next(tree.find_all(exp.Placeholder), None) is not None:
         raise InvalidStatement(Condition.VIEW_PARAMETER)
@@ -155,6 +159,26 @@ def _check(view: View, catalog: Catalog, settings: Settings) -> None:
     for place, name in enumerate(names):
         if name.lower() in (other.lower() for other in names[:place]):
             raise InvalidStatement(Condition.DUPLICATE_COLUMN, name)
+    return replace(view, select=_without_stars(view.select, tree))
+
+
+def _without_stars(select: str, tree: Any) -> str:
+    """The text of a planned query with the columns that each `*` stands for. Those of EXISTS stand for nothing."""
+    stars: list[tuple[int, int, str]] = []
+    for item in (each for block in tree.find_all(exp.Select) if not _exists(block) for each in block.expressions):
+        if COLUMNS in item.meta:
+            star = item if isinstance(item, exp.Star) else item.this
+            parts = () if item is star else item.parts[:-1]
+            first = min([star.meta["start"], *(part.meta["start"] for part in parts)])
+            listed = ", ".join(".".join(map(quoted, each)) for each in item.meta[COLUMNS]())
+            stars.append((first, star.meta["end"] + 1, listed))
+    for first, end, listed in sorted(stars, reverse=True):
+        select = select[:first] + listed + select[end:]
+    return select
+
+
+def _exists(block: Any) -> bool:
+    return isinstance(block.parent, exp.Exists) or (isinstance(block.parent, exp.Subquery) and isinstance(block.parent.parent, exp.Exists))
 
 
 def _without_check_option(select: str) -> tuple[str, str]:

@@ -124,7 +124,9 @@ class WritePlanner:
             action = OnDuplicate.UPDATE
         else:
             action = OnDuplicate.IGNORE if ignore else OnDuplicate.ERROR
-        return Insert(table, columns, rows, action, on_update, select, ignore, self.relations(table), before)
+        seen = target.meta.get("seen")
+        is_silent = seen is not None and any(each.auto_increment and each.name.lower() not in seen for each in table.columns)
+        return Insert(table, columns, rows, action, on_update, select, ignore, self.relations(table), before, is_silent)
 
     def _of_today(self, select: Query, targets: list[SqlType]) -> Query:
         """Its TIMEs that are to be stored as dates are those times of today."""

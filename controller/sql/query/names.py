@@ -113,6 +113,14 @@ class Names:
                 return [Visible(each, each.column) for each in source.fields if not each.hidden]
         raise InvalidStatement(Condition.UNKNOWN_TABLE_DROP, table)
 
+    def written(self, found: Visible) -> tuple[str, ...]:
+        """How a query without `*` names one of its columns: with its table and, where two have that name, its database."""
+        if found.value != found.field.column:
+            return (found.field.name,)
+        source = next(each for each in self.sources if found.field in each.fields)
+        is_alone = sum(each.alias.lower() == source.alias.lower() for each in self.sources) == 1
+        return (source.alias, found.field.name) if is_alone else (source.database, source.alias, found.field.name)
+
     def fields(self) -> Iterator[Field]:
         for source in self.sources:
             yield from source.fields

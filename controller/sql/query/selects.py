@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -34,6 +35,9 @@ _UNSUPPORTED = {
     "connect": "CONNECT BY",
     "sample": "TABLESAMPLE",
 }
+
+COLUMNS = "columns"
+"""Where a planned `*` has what it stands for: a function without arguments that names the columns."""
 
 
 def positional(node: Any, outputs: list[Expression], clause: str) -> Expression | None:
@@ -114,7 +118,9 @@ class SelectResolver:
         for item in self._node.expressions:
             if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
                 table, database = ("", "") if isinstance(item, exp.Star) else (item.table, item.text("db"))
-                for each in self._names.star(table, database):
+                everything = self._names.star(table, database)
+                item.meta[COLUMNS] = partial(map, self._names.written, everything)
+                for each in everything:
                     self._add(block, each.value, each.field.name, each.field)
                     if self._aliases.setdefault(each.field.name.lower(), each.value) != each.value:
                         repeated.add(each.field.name.lower())

@@ -2,7 +2,7 @@
 
 A rule holds when all that it says does: `statement`, `message` (millrace's, or MariaDB's), `mariadb` and `millrace` (their answers as
 they are shown) are regular expressions that are searched for, `kinds` are names of `Kind`, `codes` are MariaDB's and millrace's error
-(0 is none).
+(0 is none), `places` are lines of files (`file:line`) for what is about a single statement.
 """
 
 from __future__ import annotations
@@ -27,16 +27,22 @@ class Rule:
     millrace: re.Pattern[str] | None
     kinds: frozenset[str]
     codes: frozenset[tuple[int, int]]
+    places: frozenset[str]
 
-    def holds(self, statement: str, kind: Kind, expected: Answer, found: Answer) -> bool:
+    def holds(self, place: str, statement: str, kind: Kind, expected: Answer, found: Answer) -> bool:
         return (
-            (self.statement is None or self.statement.search(statement) is not None)
+            (not self.places or place in self.places)
+            and (self.statement is None or self.statement.search(statement) is not None)
             and (self.message is None or self.message.search(f"{expected.message}\n{found.message}") is not None)
             and (not self.kinds or kind.value in self.kinds)
             and (not self.codes or (expected.code, found.code) in self.codes)
             and (self.mariadb is None or self.mariadb.search(str(expected)) is not None)
             and (self.millrace is None or self.millrace.search(str(found)) is not None)
         )
+
+
+def _pattern(rule: dict[str, str], name: str) -> re.Pattern[str] | None:
+    return re.compile(rule[name], re.IGNORECASE) if name in rule else None
 
 
 class Rules:
@@ -49,12 +55,15 @@ class Rules:
             Rule(
                 each["reason"],
                 re.compile(each["statement"], re.IGNORECASE | re.VERBOSE) if "statement" in each else None,
-                *(re.compile(each[name], re.IGNORECASE) if name in each else None for name in ("message", "mariadb", "millrace")),
+                _pattern(each, "message"),
+                _pattern(each, "mariadb"),
+                _pattern(each, "millrace"),
                 frozenset(each.get("kinds", ())),
                 frozenset((first, second) for first, second in each.get("codes", ())),
+                frozenset(each.get("places", "").split()),
             )
             for each in content["rules"]
         ]
 
-    def reason(self, statement: str, kind: Kind, expected: Answer, found: Answer) -> str:
-        return next((rule.reason for rule in self._rules if rule.holds(statement, kind, expected, found)), "")
+    def reason(self, place: str, statement: str, kind: Kind, expected: Answer, found: Answer) -> str:
+        return next((rule.reason for rule in self._rules if rule.holds(place, statement, kind, expected, found)), "")
