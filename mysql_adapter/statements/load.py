@@ -207,9 +207,9 @@ class _Loading:
             self._warning_count += len(done.warnings)
             self._warnings += [self._numbered(each) for each in done.warnings][: WARNINGS_MAX - len(self._warnings)]
         self._records += len(rows)
-        for target, field in zip(self._load.targets, rows[-1]):
+        for target, text in zip(self._load.targets, rows[-1]):
             if target.startswith("@"):
-                session.user_variables[target[1:].lower()] = _value(field)
+                session.user_variables[target[1:].lower()] = _value(text)
 
     def _numbered(self, warning: Warning) -> Warning:
         """Rows are counted from the start of the file, not of the batch."""
