@@ -232,6 +232,7 @@ class Condition(Enum):
     MULTI_UPDATE_KEY_CONFLICT = (1706, "HY000", "Primary key/partition key update is not allowed since the table is updated both as '{}' and '{}'.")
     ILLEGAL_REFERENCE = (1247, "42S22", "Reference '{}' not supported ({})")
     NONUNIQUE_TABLE = (1066, "42000", "Not unique table/alias: '{}'")
+    INVALID_YEAR_LENGTH = (1818, "HY000", "Supports only YEAR or YEAR(4) column.")
     UNKNOWN_ALTER_ALGORITHM = (1800, "HY000", "Unknown ALGORITHM '{}'")
     UNKNOWN_ALTER_LOCK = (1801, "HY000", "Unknown LOCK type '{}'")
     WRONG_INDEX_NAME = (1280, "42000", "Incorrect index name '{}'")

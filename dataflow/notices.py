@@ -60,7 +60,7 @@ def say(condition: Condition, *arguments: object) -> None:
     heard = _heard.get()
     if heard is None:
         return
-    if heard.strict and condition is not Condition.DIVISION_BY_ZERO:
+    if heard.strict and condition not in (Condition.DIVISION_BY_ZERO, Condition.UNKNOWN_ERROR):
         raise InvalidStatement(condition, *arguments)
     if len(heard) < HEARD_MAX:
         heard.append((condition, arguments))

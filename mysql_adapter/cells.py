@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from dataflow import temporal
+from dataflow.conversion import Domain, convert
 from dataflow.numerals import format_double, format_float
 from dataflow.types import TEMPORALS, Kind, SqlType, Value
 from mysql_adapter.packets import counted
@@ -26,6 +27,8 @@ def text_cell(type: SqlType, time_zone: str) -> Cell:
         case Kind.DECIMAL:
             return partial(_decimal, zerofill=(type.length or 10) + bool(type.scale) if type.zerofill else 0)
         case Kind.DOUBLE | Kind.FLOAT:
+            if type.zerofill:
+                return lambda value: convert(value, type, Domain.TEXT).encode()
             if type.scale >= 0:
                 return partial(_fixed, type.scale)
             return _float if type.kind is Kind.FLOAT else _double

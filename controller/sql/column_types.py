@@ -140,7 +140,8 @@ def read_type(cursor: Cursor, column: str, settings: Settings = DEFAULT_SETTINGS
             return TypeDeclaration(SqlType(Kind[word], scale=digits))
         case "YEAR":
             if cursor.accept("("):
-                cursor.integer()
+                if cursor.integer() != 4:
+                    raise InvalidStatement(Condition.INVALID_YEAR_LENGTH)
                 cursor.expect(")")
             _sign(cursor)
             return TypeDeclaration(SqlType(Kind.YEAR))

@@ -49,6 +49,11 @@ def is_literal(token: Token) -> bool:
     return token.kind is TokenKind.STRING or token.kind is TokenKind.NUMBER
 
 
+def has_own_collation(literal: str) -> bool:
+    """Whether a literal is _latin1'…' or alike: its character set is part of the statement."""
+    return literal[0] == "_" and literal[:7].lower() != "_binary"
+
+
 def parameters_of(tokens: Sequence[Token], literals: Sequence[int]) -> set[int]:
     """Those of `literals` (positions in `tokens`) that may become parameters."""
     wanted = set(literals)
@@ -107,8 +112,10 @@ def _stays(tokens: Sequence[Token], position: int, level: _Level) -> bool:
     after = _word(tokens, position + 1)
     if before in _STAYS_AFTER or after in _STAYS_BEFORE:
         return True
-    if token.text[0] == "_" and token.text[:7].lower() != "_binary":
-        return True  # it has a collation of its own
+    if has_own_collation(token.text):
+        return True
+    if before == "-" and token.kind is TokenKind.NUMBER and len(token.text) >= 19:
+        return True  # -9223372036854775809 is no integer
     if level.values_stay or (token.kind is TokenKind.NUMBER and level.numbers_stay):
         return True
     if level.clause in ("LIMIT", "OFFSET") and not token.text.isdigit():

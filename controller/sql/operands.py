@@ -8,12 +8,13 @@ from typing import Any
 from sqlglot import exp
 
 from controller.sql.constants import as_number
-from controller.sql.operators import CHOICES, OF_DATES
+from controller.sql.operators import CHOICES, OF_DATES, OF_STRINGS
 from controller.sql.parameters import Parameters
 from controller.sql.parse import parameter_count
 from dataflow import schema
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Expression, Literal
+from dataflow.functions.casts import as_texts
 from dataflow.functions.compared import as_compared
 from dataflow.types import DATETIME, JSON, NUMBERS, Kind, SqlType
 
@@ -35,11 +36,13 @@ def json_truth(node: Any, value: Expression) -> Expression:
 def fitting_arguments(
     name: str, nodes: Sequence[Any], values: list[Expression], dated: Callable[[list[Expression]], list[Expression]]
 ) -> list[Expression]:
-    """The arguments of a function: TRUE and FALSE in documents, a TIME where a date is wanted."""
+    """The arguments of a function: TRUE and FALSE in documents, a TIME where a date is wanted, binary literals beside texts."""
     if name.startswith("json_"):
         return [json_truth(node, value) for node, value in zip(nodes, values)]
     if name in CHOICES:
-        return dated(values)
+        values = dated(values)
+    if (first := OF_STRINGS.get(name)) is not None:
+        return [*values[:first], *as_texts(values[first:])]
     if name in OF_DATES and values:
         return [dated([values[0], Literal(None, DATETIME)])[0], *values[1:]]
     return values

@@ -51,6 +51,11 @@ OF_DATES = frozenset(
     to_days to_seconds unix_timestamp timestamp date_format convert_tz""".split()  # noqa: SIM905
 )
 """Functions of a date, for which a TIME is that time of the current day."""
+OF_STRINGS = dict.fromkeys(
+    """coalesce ifnull greatest least nullif concat concat_ws replace insert lpad rpad field find_in_set locate instr position
+    strcmp substring_index""".split(), 0  # noqa: SIM905
+) | {"if": 1, "elt": 1, "make_set": 1, "export_set": 1}  # fmt: skip
+"""Functions that join or compare strings, and which of their arguments is the first of those."""
 AGGREGATES = frozenset(
     """count sum avg min max group_concat bit_and bit_or bit_xor std stddev stddev_pop stddev_samp variance var_pop
     var_samp json_arrayagg json_objectagg any_value""".split()  # noqa: SIM905

@@ -33,7 +33,7 @@ from controller.sql.lexer import (
     tokens,
     without_comments,
 )
-from controller.sql.literals import parameters_of
+from controller.sql.literals import has_own_collation, parameters_of
 from controller.sql.number_runs import is_plain, number_rows
 from controller.sql.padding import padded, padded_length, padded_lists
 from controller.sql.parse import several, syntax_error
@@ -167,24 +167,25 @@ class TemplateReader:
         if MARK in sql:
             self._refuse_mark(pieces)
         skeleton = MARK.join(pieces[::2])
-        if inserting and fold:
+        own = [index for index, literal in enumerate(literals) if has_own_collation(literal)] if introduced else []
+        if inserting and fold and not own:
             rows = _ROWS.search(skeleton)
             if rows is not None and (width := rows[1].count(MARK)):
                 folded = self._read_rows(skeleton, literals, rows, width)
                 if folded is not None:
                     return folded
-        if len(literals) >= LONG_LIST_MIN:
+        if len(literals) >= LONG_LIST_MIN and not own:
             listed = self._read_lists(skeleton, literals)
             if listed is not None:
                 return listed
-        known = self._skeletons.get(skeleton) or self._learn(skeleton, literals, None)
+        apart = f"\t{own}" if own else ""  # 'a' may be a parameter where _latin1'a' is not
+        known = self._skeletons.get(apart + skeleton) or self._learn(skeleton, literals, None, apart)
         template = known.templates.get(tuple([literals[index] for index in known.kept]))
         if template is None:
             template = self._template(known, skeleton, literals)
         if known.parameters is not None:
             literals = [literals[index] for index in known.parameters]
-        backslash = self._backslash
-        values = literal_values(literals, backslash)
+        values = literal_values(literals, self._backslash)
         return Reading(template, padded(values, known.lists) if known.lists else values)
 
     def _refuse_mark(self, pieces: list[str]) -> None:
@@ -202,7 +203,7 @@ class TemplateReader:
         skeleton = skeleton[: rows.end(1)] + skeleton[rows.end() :]
         one_row = literals[: start + width] + literals[end:]
         key = "\n" + skeleton  # rows are never padded lists, so this is learnt apart
-        known = self._skeletons.get(key) or self._learn(skeleton, one_row, (start, width))
+        known = self._skeletons.get(key) or self._learn(skeleton, one_row, (start, width), "\n")
         if not known.foldable:
             return None
         template = known.templates.get(tuple([one_row[index] for index in known.kept]))
@@ -212,8 +213,7 @@ class TemplateReader:
             extra = end - start - width
             kept = {index if index < start else index + extra for index in known.kept}
             literals = [literal for index, literal in enumerate(literals) if index not in kept]
-        backslash = self._backslash
-        return Reading(template, literal_values(literals, backslash))
+        return Reading(template, literal_values(literals, self._backslash))
 
     def _read_lists(self, skeleton: str, literals: list[str]) -> Reading | None:
         """A statement with long IN lists: learnt as if each had one literal."""
@@ -260,7 +260,7 @@ class TemplateReader:
         return Reading(template, flat)
 
     def _learn(
-        self, skeleton: str, literals: Sequence[str], batch: tuple[int, int] | None, apart: str = "\n"
+        self, skeleton: str, literals: Sequence[str], batch: tuple[int, int] | None, apart: str = ""
     ) -> _Skeleton:
         """Look at the tokens once, and remember what they say about the literals."""
         found, positions = self._positions(skeleton, literals)
@@ -281,7 +281,7 @@ class TemplateReader:
         if self._length > self._length_max:
             self._skeletons.clear()
             self._length = len(skeleton)
-        self._skeletons[skeleton if batch is None and apart == "\n" else apart + skeleton] = known
+        self._skeletons[apart + skeleton] = known
         return known
 
     def _positions(self, skeleton: str, literals: Sequence[str]) -> tuple[list[Token], list[int | None]]:

@@ -190,11 +190,13 @@ class Translator:
             interval, date = (left, right) if isinstance(left, exp.Interval) else (right, left)
             return self._shifted("date_add" if operator == "+" else "date_sub", date, interval)
         if node.args.get("negate"):
-            return call(f"not {operator}", *self._alike([left, right]))
+            return call(f"not {operator}", *as_texts(self._alike([left, right])))
         if operator in COMPARISONS:
-            operands = aligned(self.dated(self._alike([left, right])), self.settings.time_zone)
+            operands = aligned(self.dated(as_texts(self._alike([left, right]))), self.settings.time_zone)
             return call(operator, *with_fitting_literals(operator, operands, (left, right)))
-        if operator in ("like", "regexp", "+", "-", "*", "/", "%", "div"):
+        if operator in ("like", "regexp"):
+            return call(operator, *as_texts(self._alike([left, right])))
+        if operator in ("+", "-", "*", "/", "%", "div"):
             if operator == "-" and "NO_UNSIGNED_SUBTRACTION" in self.settings.sql_mode:
                 operator = "signed -"
             return call(operator, *self._alike([left, right]))
@@ -215,15 +217,15 @@ class Translator:
         for index, node in enumerate(nodes):
             if index not in found:
                 found[index] = self.visit_placeholder(node, hint)
-        return as_texts([found[index] for index in range(len(nodes))])
+        return [found[index] for index in range(len(nodes))]
 
     def visit_escape(self, node: Any, hint: SqlType | None) -> Expression:
         pattern = node.this
         operator = ("not " if pattern.args.get("negate") else "") + BINARY[type(pattern)]
-        return call(operator, *self._alike([pattern.this, pattern.expression]), self.translate(node.expression))
+        return call(operator, *as_texts(self._alike([pattern.this, pattern.expression])), self.translate(node.expression))
 
     def visit_between(self, node: Any, hint: SqlType | None) -> Expression:
-        operands = self._alike([node.this, node.args["low"], node.args["high"]])
+        operands = as_texts(self._alike([node.this, node.args["low"], node.args["high"]]))
         return call("between", *aligned(as_list(self.dated(operands)), self.settings.time_zone))
 
     def visit_in(self, node: Any, hint: SqlType | None) -> Expression:
@@ -231,7 +233,7 @@ class Translator:
             raise Unsupported("subqueries")
         if not node.expressions:
             raise syntax_error(")", 0)
-        operands = in_one_collation(self._alike([node.this, *each_alone(node.expressions)]))
+        operands = in_one_collation(as_texts(self._alike([node.this, *each_alone(node.expressions)])))
         if self.dated(operands) != operands:  # each compares in its own way
             first, *others = operands
             return call("or", *(call("=", *self.dated([first, each])) for each in others), Literal(0, BIGINT))
@@ -270,7 +272,7 @@ class Translator:
         values = [self.translate(branch.args["true"], hint) for branch in branches]
         otherwise = node.args.get("default")
         values.append(Literal(None, NULL) if otherwise is None else self.translate(otherwise, hint))
-        *values, last = self.dated(values)
+        *values, last = as_texts(self.dated(values))
         return call("case", *chain.from_iterable(zip(conditions, values)), last)
 
     def _case_condition(self, operand: Any, value: Any) -> Expression:
@@ -383,7 +385,7 @@ class Translator:
 
     def visit_concat(self, node: Any, hint: SqlType | None) -> Expression:
         """Strings side by side, or several values of GROUP_CONCAT."""
-        return call("concat", *(self.translate(each) for each in node.expressions))
+        return call("concat", *as_texts([self.translate(each) for each in node.expressions]))
 
     def _aggregate(self, name: str, node: Any) -> Expression:
         raise InvalidStatement(Condition.INVALID_GROUP_FUNCTION)

@@ -21,7 +21,7 @@ from dataflow.expression import Call, Expression, Literal, columns_of
 from dataflow.functions import call
 from dataflow.functions.casts import cast
 from dataflow.functions.user_variables import ASSIGN, VARIABLE
-from dataflow.types import BIGINT, BIGINT_UNSIGNED, TEMPORALS, text
+from dataflow.types import BIGINT, BIGINT_UNSIGNED, BLOBS, TEMPORALS, text
 from dataflow.user_variables import LAST_INSERT_ID
 
 
@@ -30,7 +30,8 @@ def read(node: Any, parameters: Parameters, settings: Settings) -> Expression:
     name = node.this.name.lower()
     fact, kind = facts.user_variable(name, settings)
     if name not in parameters.assigned:
-        return parameters.fact(fact, kind)
+        known = parameters.fact(fact, kind)
+        return call("binary", known) if kind.kind in BLOBS else known  # no literal: its collation is that of a column
     return call(VARIABLE, _variables(parameters), Literal(name, text()), Literal(None, kind))
 
 

@@ -7,6 +7,7 @@ others of its character set; if neither is, the result has none, which an operat
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dataflow.collation.names import CHARSETS, UNICODE, collation
@@ -97,6 +98,14 @@ def merged_collation(arguments: tuple[Expression, ...], operation: str) -> str:
     except _Clash:
         raise _illegal_mix(claims, operation) from None
     return found.name
+
+
+def prevailing_collation(arguments: Sequence[Expression]) -> str | None:
+    """The collation that wins among strings; None if none does."""
+    try:
+        return _together([claim_of(each) for each in arguments]).name
+    except _Clash:
+        return None
 
 
 def _together(claims: list[Claim]) -> Claim:

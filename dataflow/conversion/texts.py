@@ -29,9 +29,9 @@ def to_text(source: SqlType) -> Convert | None:
                 return lambda value: f"{value:f}".zfill(width)
             return numerals.format_decimal
         case Kind.FLOAT:
-            return f"{{:.{scale}f}}".format if scale >= 0 else numerals.format_float
+            return _padded(source, 12, f"{{:.{scale}f}}".format if scale >= 0 else numerals.format_float)
         case Kind.DOUBLE:
-            return f"{{:.{scale}f}}".format if scale >= 0 else numerals.format_double
+            return _padded(source, 22, f"{{:.{scale}f}}".format if scale >= 0 else numerals.format_double)
         case Kind.BIT:
             size = ((source.length or 1) + 7) // 8
             return lambda value: value.to_bytes(size, "big").decode("utf-8", "surrogateescape")
@@ -47,6 +47,12 @@ def to_text(source: SqlType) -> Convert | None:
             return text_of
         case _:
             return None
+
+
+def _padded(source: SqlType, width: int, function: Callable[[Any], str]) -> Convert:
+    """ZEROFILL: as many zeros before a number as it takes."""
+    digits = source.length or width
+    return (lambda value: function(value).zfill(digits)) if source.zerofill else function
 
 
 def decode(value: bytes) -> str:

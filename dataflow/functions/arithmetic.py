@@ -310,12 +310,21 @@ def modulo(emitter: Emitter, call: Call) -> Fragment:
     return emitter.apply(function, _divisor(emitter, sides))
 
 
+def _constant(expression: Expression) -> int | None:
+    """The value of an integer that was written, with any number of signs."""
+    if isinstance(expression, Call) and expression.function == "negate":
+        inner = _constant(expression.arguments[0])
+        return None if inner is None else -inner
+    value = literal_value(expression)
+    return value if isinstance(value, int) else None
+
+
 def _negated_type(arguments: Arguments) -> SqlType:
     source = operand_type(arguments[0])
     if source.kind in INTEGERS:
-        value = literal_value(arguments[0])
-        if isinstance(value, int) and value > INT64_MAX + 1:
-            return decimal(integer_digits(source, value), 0)
+        value = _constant(arguments[0])
+        if value is not None and not -INT64_MAX <= value <= INT64_MAX + 1:
+            return decimal(integer_digits(source, abs(value)), 0)
         return BIGINT
     if source.kind is Kind.DECIMAL:
         return decimal(source.length or 10, source.scale)

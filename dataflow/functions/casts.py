@@ -13,9 +13,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from dataflow import documents, numerals, temporal
-from dataflow.collation.coercion import EXPLICIT, coercibility, collation_of
+from dataflow.collation.coercion import EXPLICIT, coercibility, collation_of, prevailing_collation
 from dataflow.collation.names import CHARSETS, Charset, canonical, charset_of
-from dataflow.conversion import Domain, conversion, is_digits
+from dataflow.conversion import Domain, conversion, convert, is_digits
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Expression, Literal, Parameter
 from dataflow.functions.registry import Arguments, Fragment, call, special
@@ -37,14 +37,21 @@ def collate(expression: Expression, collation: str) -> Call:
 
 
 def as_texts(operands: list[Expression]) -> list[Expression]:
-    """Operands that are compared: an explicit COLLATE makes a text of a binary string."""
-    if not any(each.type.kind in BLOBS for each in operands):
+    """Operands that are compared or joined: binary strings are texts beside an explicit COLLATE, and if they are literals,
+    beside a column's text."""
+    strings = [each for each in operands if each.type.kind in STRINGS or each.type.kind in BLOBS]
+    name = prevailing_collation(strings) if any(each.type.kind in BLOBS for each in strings) else None
+    if name is None or name == "binary":
         return operands
-    explicit = [each.type.collation for each in operands if each.type.kind in TEXTS and coercibility(each) == EXPLICIT]
-    if not explicit or explicit[0] is None:
-        return operands
-    target = text(None, explicit[0])
-    return [cast(each, target) if each.type.kind in BLOBS else each for each in operands]
+    explicit = any(coercibility(each) == EXPLICIT for each in strings)
+    target = text(None, name)
+    return [
+        each if each.type.kind not in BLOBS
+        else call("bytes as text", each, Literal(None, target)) if isinstance(each, Literal | Parameter)
+        else cast(each, target) if explicit
+        else each
+        for each in operands
+    ]  # fmt: skip
 
 
 def collated(expression: Expression, name: str, connection: str) -> Expression:
@@ -181,19 +188,33 @@ def _unknown_integer(value: Any) -> int:
     return round(value) if isinstance(value, float) else numerals.round_decimal(value) if isinstance(value, Decimal) else value
 
 
+def _reads_text(source: SqlType) -> bool:
+    return (source.kind in TEXTS or source.kind in BLOBS or source.kind is Kind.NULL) and not is_digits(source)
+
+
+def _lost(source: SqlType, value: Any) -> None:
+    """A number that 64 bits cannot hold was cut down to them."""
+    kind = "DECIMAL" if source.kind is Kind.DECIMAL else "INTEGER"
+    say(Condition.TRUNCATED_VALUE, kind, convert(value, source, Domain.TEXT)[: numerals.SHOWN_MAX])
+
+
 def _to_signed(source: SqlType) -> Callable[[Any], int] | None:
     if source.kind in INTEGERS and not (source.unsigned and source.kind is Kind.BIGINT):
         return None
     whole = _whole_number(source)
-    wraps = source.kind in INTEGERS or source.kind in STRINGS or source.kind in BLOBS or source.kind in (Kind.NULL, Kind.BIT)
+    reads_text = _reads_text(source)
+    wraps = reads_text or source.kind in INTEGERS or source.kind in STRINGS or source.kind in BLOBS or source.kind is Kind.BIT
 
     def signed(value: Any) -> int:
         number = whole(value)
-        if wraps and INT64_MAX < number <= UINT64_MAX:
+        if INT64_MIN <= number <= INT64_MAX:
+            return number
+        if wraps and 0 < number <= UINT64_MAX:
+            if reads_text:
+                say(Condition.UNKNOWN_ERROR, "Cast to signed converted positive out-of-range integer to its negative complement")
             return number - (1 << 64)
-        if wraps and number > UINT64_MAX:
-            return -1
-        return max(INT64_MIN, min(number, INT64_MAX))
+        _lost(source, value)
+        return INT64_MIN if number < 0 else -1 if wraps else INT64_MAX
 
     return signed
 
@@ -202,17 +223,20 @@ def _to_unsigned(source: SqlType) -> Callable[[Any], int] | None:
     if source.kind in INTEGERS and source.unsigned:
         return None
     whole = _whole_number(source)
+    reads_text = _reads_text(source)
+    least = 0 if source.kind is Kind.DECIMAL else INT64_MIN
 
     def unsigned(value: Any) -> int:
         number = whole(value)
-        if number < 0:
-            return max(number, INT64_MIN) + (1 << 64)
-        return min(number, UINT64_MAX)
+        if 0 <= number <= UINT64_MAX:
+            return number
+        if not least <= number < 0:
+            _lost(source, value)
+        elif reads_text:
+            say(Condition.UNKNOWN_ERROR, "Cast to unsigned converted negative integer to its positive complement")
+        return max(number, least) % (1 << 64) if number < 0 else UINT64_MAX
 
-    def clipped(value: Any) -> int:
-        return max(0, min(whole(value), UINT64_MAX))
-
-    return clipped if source.kind is Kind.DECIMAL else unsigned
+    return unsigned
 
 
 def _decimal_limiter(target: SqlType) -> Callable[[Decimal], Decimal]:
@@ -223,6 +247,9 @@ def _decimal_limiter(target: SqlType) -> Callable[[Decimal], Decimal]:
 
     def limited(value: Decimal) -> Decimal:
         found = numerals.settle(value, unit) if smallest <= value <= largest else value
+        if smallest <= found <= largest:
+            return found
+        say(Condition.OUT_OF_RANGE, f"cast({numerals.format_decimal(value)} as decimal({digits},{scale}))", 1)
         return max(smallest, min(found, largest))
 
     return limited
@@ -239,9 +266,16 @@ def _to_string(source: SqlType, target: SqlType) -> Callable[[Any], Any] | None:
     length = target.length
     if length is None:
         return function
-    if target.kind is Kind.BINARY:
-        return _then(function, lambda value: value[:length].ljust(length, b"\0"))
-    return _then(function, lambda value: value[:length])
+    pads = target.kind is Kind.BINARY
+
+    def shortened(value: Any) -> Any:
+        if len(value) > length:
+            shown = value.decode("utf-8", "surrogateescape") if binary else value
+            say(Condition.TRUNCATED_VALUE, f"{'BINARY' if binary else 'CHAR'}({length})", shown[: numerals.SHOWN_MAX])
+            return value[:length]
+        return value.ljust(length, b"\0") if pads else value
+
+    return _then(function, shortened)
 
 
 def _read(value: bytes, charset: Charset) -> str:
@@ -249,6 +283,20 @@ def _read(value: bytes, charset: Charset) -> str:
     if bad >= 0:
         say(Condition.INVALID_STRING, charset.name, value[bad:][:6].hex().upper())
     return text
+
+
+@special("bytes as text", least=2, most=2, result=lambda arguments: arguments[1].type)
+def bytes_as_text(emitter: Emitter, node: Call) -> Fragment:
+    """Bytes of a literal where a text is wanted; error 1300 if they are none of its character set."""
+    charset = charset_of(node.type.collation)
+
+    def read(value: bytes) -> str:
+        found, bad = charset.read(value)
+        if bad >= 0:
+            raise InvalidStatement(Condition.INVALID_STRING, charset.name, value[bad:][:6].hex().upper())
+        return found
+
+    return emitter.apply(read, [emitter.convert(node.arguments[0], Domain.BYTES)])
 
 
 @special("valid bytes", least=2, most=2, result=lambda arguments: arguments[0].type)

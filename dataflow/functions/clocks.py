@@ -21,6 +21,7 @@ from dataflow.functions.date_parts import (
 )
 from dataflow.functions.numeric import Number
 from dataflow.functions.registry import Domain, function
+from dataflow.result_limits import planned
 from dataflow.temporal import (
     HOUR,
     MINUTE,
@@ -79,7 +80,7 @@ def _moment_of(seconds: Number, digits: int) -> int | None:
 
 
 def _from_unix_type(arguments: Arguments) -> SqlType:
-    return text() if len(arguments) > 1 else datetime_type(seconds_digits(arguments[0]))
+    return text(collation=planned().collation) if len(arguments) > 1 else datetime_type(seconds_digits(arguments[0]))
 
 
 @function(

@@ -21,6 +21,7 @@ from dataflow.functions.numeric import Number
 from dataflow.functions.registry import Domain, Fragment, function, special
 from dataflow.notices import say
 from dataflow.numerals import SHOWN_MAX
+from dataflow.result_limits import planned
 from dataflow.temporal import (
     DAY,
     HOUR,
@@ -41,7 +42,7 @@ from dataflow.temporal import (
     to_microseconds,
     unpack,
 )
-from dataflow.types import BIGINT, DATE, DATES, INT, NUMBERS, Kind, SqlType, text
+from dataflow.types import BIGINT, DATE, DATES, INT, NUMBERS, STRINGS, Kind, SqlType, text
 
 if TYPE_CHECKING:
     from dataflow.compile import Emitter
@@ -68,7 +69,11 @@ DATE_UNITS = frozenset(("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "YEAR_MONTH")
 """A DATE stays a DATE when one of these is added."""
 
 _DATE_ONLY = re.compile(r"\s*(?:\d+[^\w\s]+\d+[^\w\s]+\d+|\d{8}|\d{6})\s*\Z")
-_TEXT_TYPE = text(29)
+
+
+def _text_type() -> SqlType:
+    """A moment as text, in the connection's collation."""
+    return text(29, planned().collation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +184,7 @@ def _sum_type(date: Expression, amount: Expression, unit: str) -> SqlType:
         case Kind.TIME if unit not in MONTHS and unit != "YEAR_MONTH":
             return time_type(digits)
         case _:
-            return _TEXT_TYPE
+            return _text_type()
 
 
 def _emit_sum(emitter: Emitter, date: Expression, amount: Expression, unit: str, sign: int) -> Fragment:
@@ -275,6 +280,11 @@ def _read_either(value: str) -> tuple[bool, int | None]:
     return False, read_time(value)[0]
 
 
+def _time_alone(value: str) -> int | None:
+    is_moment, read = _read_either(value)
+    return None if is_moment else read
+
+
 def _clipped(value: int) -> int:
     return max(-TIME_MAX, min(TIME_MAX, value))
 
@@ -294,7 +304,7 @@ def _add_time_type(arguments: Arguments) -> SqlType:
     digits = max(map(fraction_digits, arguments))
     if arguments[0].type.kind in DATES:
         return datetime_type(digits)
-    return time_type(digits) if arguments[0].type.kind is Kind.TIME else _TEXT_TYPE
+    return time_type(digits) if arguments[0].type.kind is Kind.TIME else _text_type()
 
 
 def _add_time(sign: int) -> Callable[[Emitter, Call], Fragment]:
@@ -311,7 +321,10 @@ def _add_time(sign: int) -> Callable[[Emitter, Call], Fragment]:
             add = lambda value, change: _add_time_to_text(value, sign * change)  # noqa: E731
         if node.arguments[1].type.kind in DATES:  # only a time can be added
             return emitter.literal(None)
-        change = emitter.convert(node.arguments[1], Domain.TIME)
+        if node.arguments[1].type.kind in STRINGS:
+            change = emitter.apply(_time_alone, [emitter.convert(node.arguments[1], Domain.TEXT)])
+        else:
+            change = emitter.convert(node.arguments[1], Domain.TIME)
         return emitter.apply(add, [emitter.convert(node.arguments[0], domain), change], nulls=False)
 
     return emit

@@ -191,3 +191,17 @@ insert into t values ('a'),('A'),('b'),('B');
 select a from t where a in ('a' collate utf8mb4_bin, 'b') order by hex(a);
 select a from t where a in ('A', 'B' collate utf8mb4_bin) order by hex(a);
 select a from t where a not in ('A', 'B' collate utf8mb4_bin) order by hex(a);
+-- bytes that were written beside a column's text are a text in its collation
+CREATE TABLE mixed (a VARCHAR(10), b VARCHAR(10) CHARACTER SET latin1, d VARCHAR(10) CHARACTER SET utf16, w VARBINARY(10));
+INSERT INTO mixed VALUES ('a', 'a', 'a', 'a');
+SELECT a = 0x41, b = 0x41, d = 0x0041, 0x41 = a, a IN (0x41), a BETWEEN 0x41 AND 0x42, a = _binary'A', a = BINARY 'A', w = 0x41 FROM mixed;
+SELECT CHARSET(CONCAT(a, 0x41)), CHARSET(CONCAT(b, 0x41)), CHARSET(COALESCE(d, 0x0041)), CHARSET(CONCAT('a', 0x41)), CHARSET(IF(1, a, 0x41)), CHARSET(CONCAT(w, 'a')) FROM mixed;
+SELECT a FROM mixed WHERE a = 0x41;
+SELECT a FROM mixed WHERE a = 0xFF;
+SELECT HEX(CONCAT(d, 0x00FF)), a + 0x41, LOCATE(0x41, a), STRCMP(a, 0x41), NULLIF(a, 0x41), LPAD(b, 3, 0x41) FROM mixed;
+SET @bytes = 0x41;
+SELECT a = @bytes FROM mixed;
+DROP TABLE mixed;
+SET NAMES latin1;
+SELECT CHARSET('2007-08-03' - INTERVAL 1 MINUTE), CHARSET(ADDTIME('10:01:01', '10:00:00')), CHARSET(CONCAT('', '2001-01-08' - INTERVAL 7 DAY)), CHARSET(FROM_UNIXTIME(1, '%h'));
+SET NAMES utf8mb4;

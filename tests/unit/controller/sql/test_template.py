@@ -98,6 +98,13 @@ def test_other_quoting_modes_give_the_same_canonical_text() -> None:
     assert list(reading.values) == ["\\"]
 
 
+def test_a_literal_with_a_character_set_stays_where_a_plain_one_was_a_parameter_before() -> None:
+    shared = TemplateReader()
+    assert shared.read("INSERT INTO t VALUES ('a')").template.text == "INSERT INTO t VALUES (?)"
+    assert shared.read("INSERT INTO t VALUES (_koi8r'\xc1')").template.text == "INSERT INTO t VALUES (_koi8r'\xc1')"
+    assert shared.read("INSERT INTO t VALUES ('b')").template.text == "INSERT INTO t VALUES (?)"
+
+
 def test_a_repeated_statement_is_read_quickly() -> None:
     """20 µs is the target; the bound leaves room for a busy machine."""
     sql = "SELECT `stories`.* FROM `stories` WHERE `stories`.`is_expired` = 0 AND `stories`.`id` IN (1, 2, 3) ORDER BY hotness LIMIT 51"
