@@ -107,13 +107,14 @@ class Cluster(Connections):
             return int((await self.ask(0, HoldEpoch())).epoch)
         for _ in range(EPOCH_TRIES_MAX - 1):
             try:
-                return await self._hold_on_all(await self.read_epoch())
+                return await self.hold_on_all(await self.read_epoch())
             except Retryable as error:
                 if error.condition is Condition.SHARD_UNREACHABLE:
                     raise  # it has been waited for
-        return await self._hold_on_all(await self.read_epoch())
+        return await self.hold_on_all(await self.read_epoch())
 
-    async def _hold_on_all(self, epoch: int) -> int:
+    async def hold_on_all(self, epoch: int) -> int:
+        """As `hold_epoch`, of one that is kept or was a moment ago."""
         requests = [self.ask(shard, HoldEpoch(epoch)) for shard in range(self._shard_count)]
         answers = await asyncio.gather(*requests, return_exceptions=True)
         for error in answers:

@@ -62,6 +62,14 @@ class Connections:
         for peer in self._peers.values():
             peer.close()
 
+    def peers(self) -> list[Peer]:
+        """The connections that there are."""
+        return list(self._peers.values())
+
+    async def peer(self, shard: int) -> Peer:
+        """The connection over which the shard is asked."""
+        return await self._peer(shard, asyncio.get_running_loop().time() + PATIENCE_S)
+
     async def _peer(self, shard: int, deadline: float) -> Peer:
         """A connection to the shard; waits for the shard to come (back) if need be."""
         peer = self._peers.get(shard)

@@ -18,6 +18,15 @@ from backend.lock_messages import (
     RowLocked,
 )
 from backend.miss_messages import FoundEach, LookupEach
+from backend.scan_messages import (
+    EndColumns,
+    ForgetEpoch,
+    KeepEpoch,
+    ScanColumns,
+    ScannedColumns,
+    SplitKeys,
+    SplitRange,
+)
 from backend.session_messages import AdapterAnswers, AdapterJoined, AskAdapters, LockAnswer, LockRequest
 from backend.sharded_view_messages import BundleSent, FoundAt, LookupAt, ViewsUsed
 from backend.statement_messages import AddStatement, RunStatements, UnknownStatement
@@ -339,6 +348,13 @@ Message = (
     | AddStatement
     | RunStatements
     | UnknownStatement
+    | KeepEpoch
+    | ForgetEpoch
+    | ScanColumns
+    | ScannedColumns
+    | EndColumns
+    | SplitRange
+    | SplitKeys
 )
 
 MESSAGES: tuple[type[Message], ...] = get_args(Message)

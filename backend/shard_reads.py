@@ -11,10 +11,14 @@ import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from backend.column_scans import ColumnScans
+from backend.kept_epochs import KeptEpochs
 from backend.messages import EndScan, Get, HoldEpoch, ReadableEpoch, ReleaseEpoch, Scan, Scanned, Values
+from backend.scan_messages import ForgetEpoch, KeepEpoch, SplitKeys, SplitRange
 from backend.transport import Peer
 from dataflow.errors import Condition, Retryable
 from persistence.shard_store import ShardStore
+from persistence.splitting import split_keys
 from persistence.view import Entry, Stored, View
 
 SCANS_PER_PEER_MAX = 1000
@@ -30,12 +34,18 @@ class ShardReads:
         self._scans: dict[int, tuple[Peer, Iterator[list[Entry]]]] = {}
         self._held: dict[tuple[Peer, int], tuple[View, int]] = {}
         self._next_scan = 1
+        self._kept = KeptEpochs()
+        self._columns = ColumnScans(self._view, self._kept.find)
         self.handlers: dict[type, Callable[[Peer, int, Any], None]] = {
             Get: self.get,
             Scan: self.scan,
             EndScan: self.end_scan,
             HoldEpoch: self.hold_epoch,
             ReleaseEpoch: self.release_epoch,
+            KeepEpoch: self.keep_epoch,
+            ForgetEpoch: self.forget_epoch,
+            SplitRange: self.split_range,
+            **self._columns.handlers,
         }
         self.count = 0
         self.shown: int | None = None
@@ -44,7 +54,15 @@ class ShardReads:
     def open_scans(self) -> int:
         return len(self._scans)
 
+    def close(self) -> None:
+        """Nothing is read any more when this returns."""
+        self._columns.close()
+        self._kept.close()
+        self._scans.clear()
+        self._held.clear()
+
     def peer_lost(self, peer: Peer) -> None:
+        self._columns.peer_lost(peer)
         self._scans = {number: scan for number, scan in self._scans.items() if scan[0] is not peer}
         self._held = {key: held for key, held in self._held.items() if key[0] is not peer}
 
@@ -92,6 +110,9 @@ class ShardReads:
             return held[0]
         if not epoch and self.shown is None:
             return self._store.view()
+        kept = self._kept.find(epoch)
+        if kept is not None:
+            return kept
         view = self._store.view_at(epoch or self.shown or 0)
         if view is None:
             raise Retryable(Condition.UNKNOWN_ERROR, f"epoch {epoch} is not kept any more")
@@ -111,3 +132,14 @@ class ShardReads:
         view, count = self._held.pop((peer, message.epoch), (None, 0))
         if view is not None and count > 1:
             self._held[peer, message.epoch] = view, count - 1
+
+    def keep_epoch(self, peer: Peer, request: int, message: KeepEpoch) -> None:
+        epoch = message.epoch or (self._store.epoch if self.shown is None else self.shown)
+        self._kept.keep(message.name, epoch, self._view(peer, message.epoch), message.seconds)
+        peer.send(ReadableEpoch(epoch), request)
+
+    def forget_epoch(self, peer: Peer, request: int, message: ForgetEpoch) -> None:
+        self._kept.forget(message.name)
+
+    def split_range(self, peer: Peer, request: int, message: SplitRange) -> None:
+        peer.send(SplitKeys(split_keys(self._store, message.start, message.stop, message.parts)), request)

@@ -43,6 +43,7 @@ from backend.messages import (
 )
 from backend.miss_messages import LookupEach
 from backend.row_lock_service import RowLockService
+from backend.scan_messages import KeepEpoch, ScanColumns
 from backend.session_messages import AdapterJoined, AskAdapters, LockRequest
 from backend.session_services import SessionServices
 from backend.shard_reads import ShardReads
@@ -71,7 +72,7 @@ from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.statement_stage import StatementStage
 from persistence.shard_store import ShardStore
 
-WAITING_FOR_CERTAINTY = (Get, Scan, HoldEpoch, Lookup, LookupEach, Inquire, LockRows)
+WAITING_FOR_CERTAINTY = (Get, Scan, ScanColumns, HoldEpoch, KeepEpoch, Lookup, LookupEach, Inquire, LockRows)
 FROM_COORDINATOR = get_args(ToShard)
 FROM_SHARDS = (*get_args(ToCoordinator), OwnerWaits)
 
@@ -152,6 +153,7 @@ class Worker:
     def close(self) -> None:
         """After the last epoch: the store is closed cleanly."""
         self.views.close()
+        self._reads.close()
         self._disk.close()
         self.store.close()
 

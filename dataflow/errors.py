@@ -92,6 +92,7 @@ class Condition(Enum):
     ROW_IS_REFERENCED = (1451, "23000", "Cannot delete or update a parent row: a foreign key constraint fails ({})")
     NO_REFERENCED_ROW = (1452, "23000", "Cannot add or update a child row: a foreign key constraint fails ({})")
     WRONG_ARGUMENT_COUNT = (1582, "42000", "Incorrect parameter count in the call to native function '{}'")
+    UNKNOWN_PROCEDURE = (1305, "42000", "PROCEDURE {} does not exist")
     UNKNOWN_FUNCTION = (1305, "42000", "FUNCTION {} does not exist")
     VALUE_OUT_OF_RANGE = (1690, "22003", "{} value is out of range in '{}'")
     TRUNCATE_REFERENCED = (1701, "42000", "Cannot truncate a table referenced in a foreign key constraint ({})")

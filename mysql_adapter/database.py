@@ -13,6 +13,7 @@ from backend.execution.instant import InstantQuery
 from backend.execution.outcome import Answer, Done, Outcome
 from backend.execution.transaction import Transaction
 from backend.point_writes import PointWrite
+from backend.store import Store
 from backend.view_messages import HostedViews
 from controller.account_changes import AccountStatement
 from controller.catalog import Catalog
@@ -24,6 +25,11 @@ from dataflow.types import Row, Value
 
 
 class Database(Protocol):
+    @property
+    def store(self) -> Store:
+        """Where the rows are."""
+        ...
+
     @property
     def catalog(self) -> Catalog:
         """The newest snapshot known here; `refresh_catalog` asks for a newer one."""

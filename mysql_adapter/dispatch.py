@@ -16,6 +16,7 @@ from mysql_adapter.statements import (
     describe,
     load,
     maintenance,
+    scans,
     transactions,
 )
 from mysql_adapter.statements.cursor import TokenCursor
@@ -63,7 +64,7 @@ _HANDLERS: dict[str, Handler] = {
     "TRUNCATE": definition.define,
     "RENAME": definition.define,
     "LOAD": load.load_data,
-    "CALL": administration.unsupported,
+    "CALL": scans.call,
     "HANDLER": administration.unsupported,
     "XA": administration.unsupported,
     "GRANT": accounts.change_accounts,

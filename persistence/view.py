@@ -24,6 +24,8 @@ VERSION_BYTES = 8
 FIRST_CHUNK_ROWS = 64
 CHUNK_ROWS_MAX = 1024
 CHUNK_BYTES_TARGET = 256 << 10
+VALUES_MAX = 8192
+VALUE_BYTES_TARGET = 2 << 20
 
 Stored = tuple[int, bytes]
 """(version, payload)"""
@@ -116,6 +118,26 @@ class View:
                 if ended:
                     return
                 rows_max = _next_chunk(rows_max, values)
+        finally:
+            iterator.close()
+
+    def values(self, start: bytes, stop: bytes) -> Iterator[list[bytes]]:
+        """As `payloads`, many at once and with their versions: for who reads outside of an event loop."""
+        iterator = self._iterator(start=start, stop=stop, include_key=False)
+        try:
+            while True:
+                values: list[bytes] = []
+                size = 0
+                while len(values) < VALUES_MAX and size < VALUE_BYTES_TARGET:
+                    with self._reading:
+                        piece = list(islice(iterator, CHUNK_ROWS_MAX if size < VALUE_BYTES_TARGET // 8 else FIRST_CHUNK_ROWS))
+                    if not piece:
+                        break
+                    values += piece
+                    size += sum(map(len, piece))
+                if not values:
+                    return
+                yield values
         finally:
             iterator.close()
 

@@ -89,7 +89,9 @@ class Transaction:
         locks: HeldLocks | None = None,
         locking: bool = False,
         repeatable: bool = False,
+        epoch: int | None = None,
     ) -> None:
+        """`epoch` is what a repeatable one sees; it has been held for it."""
         self.store = store
         self.repeatable = repeatable
         self.locks = locks or HeldLocks(store)
@@ -101,7 +103,7 @@ class Transaction:
         self._checks: dict[Address, int] = {}
         self._rows: dict[int, dict[Address, None]] = {}
         self._tables: dict[int, int] = {}
-        self._epoch: int | None = None
+        self._epoch = epoch
         self._puts: dict[int, list[Puts]] = {}
         self._undo: list[tuple[dict[Address, Any], Address, Any]] = []
         self._savepoints: list[tuple[str, int]] = []

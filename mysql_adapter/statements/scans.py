@@ -1,0 +1,204 @@
+"""CALL millrace.…: what reads much as of one epoch, as Arrow record batches, over an ordinary connection.
+
+| procedure                                  | answers                                                              |
+|--------------------------------------------|----------------------------------------------------------------------|
+| `keep_epoch(seconds)`                      | `epoch`, which can be read until so long after its last use, `lease` |
+| `keep_epoch_again(lease, epoch, seconds)`  | the same, after a worker's restart; an error if the epoch is gone    |
+| `forget_epoch(lease)`                      | nothing: the job is done                                             |
+| `describe_scan(query)`                     | `fields`: the Arrow schema of a SELECT, as an IPC message            |
+| `partition_scan(query, count)`             | `part`: its parts, each to be scanned by itself                      |
+| `scan(query, part, epoch)`                 | `batch`: the part's record batches, each as an IPC message           |
+
+A SELECT is planned and its privileges are checked as those of any other. Parts name the versions of the tables that they
+were made for: of a table that has changed since, nothing is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from backend.cluster import Cluster
+from backend.execution.column_scan import batches_of, column_scan, schema_of
+from backend.execution.outcome import Answer, Done, ResultSet, RowStream
+from backend.execution.pace import aside
+from backend.execution.transaction import Transaction
+from backend.scan_jobs import forget_epoch, keep_again, keep_epoch, parts_of, scan_columns
+from backend.scan_messages import ScanColumns
+from controller.catalog import Catalog
+from controller.privileges import check_plan, check_text
+from controller.sql.plan import OutputColumn, Plan, Query
+from controller.sql.planner import tables_of
+from dataflow.errors import Condition, InvalidStatement, Retryable, Unsupported
+from dataflow.types import BIGINT, BLOB, Row, Value, text
+from mysql_adapter.facts import fact
+from mysql_adapter.planned import evaluate_list
+from mysql_adapter.statements.cursor import TokenCursor
+
+if TYPE_CHECKING:
+    from mysql_adapter.session import Session
+
+PARTS_MAX = 10_000
+SEPARATOR = ":"
+
+Procedure = Callable[["Session", Cluster, Row], Awaitable[Answer]]
+
+
+async def call(session: Session, cursor: TokenCursor) -> Answer:
+    """CALL millrace.name(arguments)"""
+    cursor.expect("CALL")
+    schema = cursor.identifier()
+    if schema.lower() != "millrace" or not cursor.accept("."):
+        raise Unsupported("CALL " + schema)
+    name = cursor.identifier().lower()
+    cursor.expect("(")
+    arguments = "" if cursor.at(")") else cursor.expression(")")
+    cursor.expect(")")
+    cursor.expect_end()
+    found = _PROCEDURES.get(name)
+    if found is None:
+        raise InvalidStatement(Condition.UNKNOWN_PROCEDURE, f"millrace.{name}")
+    procedure, kinds = found
+    values = await evaluate_list(session, arguments) if arguments else ()
+    if len(values) != len(kinds) or not all(isinstance(value, kind) for value, kind in zip(values, kinds)):
+        raise InvalidStatement(Condition.WRONG_ARGUMENTS, f"millrace.{name}")
+    store = session.environment.database.store
+    if not isinstance(store, Cluster):
+        raise Unsupported("CALL where there is no cluster")
+    return await procedure(session, store, values)
+
+
+async def _keep_epoch(session: Session, cluster: Cluster, arguments: Row) -> ResultSet:
+    epoch, name = await keep_epoch(cluster, float(_integer(arguments[0])))
+    return ResultSet((OutputColumn("epoch", BIGINT), OutputColumn("lease", text(32))), [(epoch, name.hex())])
+
+
+async def _keep_again(session: Session, cluster: Cluster, arguments: Row) -> ResultSet:
+    lease, epoch, seconds = arguments
+    await keep_again(cluster, _lease(lease), _integer(epoch), float(_integer(seconds)))
+    return ResultSet((OutputColumn("epoch", BIGINT), OutputColumn("lease", text(32))), [(epoch, lease)])
+
+
+async def _forget_epoch(session: Session, cluster: Cluster, arguments: Row) -> Done:
+    await forget_epoch(cluster, _lease(arguments[0]))
+    return Done()
+
+
+async def _describe(session: Session, cluster: Cluster, arguments: Row) -> ResultSet:
+    query, _, _ = await _planned(session, str(arguments[0]))
+    return ResultSet((OutputColumn("fields", BLOB),), [(schema_of(query.columns).serialize().to_pybytes(),)])
+
+
+async def _partition(session: Session, cluster: Cluster, arguments: Row) -> ResultSet:
+    query, plan, values = await _planned(session, str(arguments[0]))
+    count = min(max(1, _integer(arguments[1])), PARTS_MAX)
+    scan = column_scan(query, values)
+    versions = _versions(plan, query)
+    if scan is None:
+        parts = [f"{versions}{SEPARATOR}"]
+    else:
+        found = await parts_of(cluster, scan.range, count)
+        parts = [SEPARATOR.join((versions, str(shard), start.hex(), stop.hex())) for shard, start, stop in found]
+    return ResultSet((OutputColumn("part", text(4096)),), [(part,) for part in parts])
+
+
+async def _scan(session: Session, cluster: Cluster, arguments: Row) -> RowStream:
+    sql, part, epoch = str(arguments[0]), str(arguments[1]), _integer(arguments[2])
+    query, plan, values = await _planned(session, sql)
+    versions, _, rest = part.partition(SEPARATOR)
+    if versions != _versions(plan, query):
+        raise InvalidStatement(Condition.TABLE_DEFINITION_CHANGED)
+    scan = column_scan(query, values)
+    if (scan is None) != (not rest) or epoch < 0:
+        raise InvalidStatement(Condition.WRONG_ARGUMENTS, "millrace.scan")
+    if scan is None:
+        batches = _evaluated(session, cluster, plan, values, epoch)
+    else:
+        shard, start, stop = _place(rest, cluster.shard_count)
+        batches = scan_columns(cluster, shard, ScanColumns(0, scan.node, scan.table, *scan.within(start, stop), epoch))
+    schema = schema_of(query.columns).serialize().to_pybytes()
+    return RowStream((OutputColumn("batch", BLOB),), _as_rows(schema, batches), tuple)
+
+
+async def _as_rows(schema: bytes, batches: AsyncGenerator[bytes, None]) -> AsyncGenerator[list[Row], None]:
+    try:
+        yield [(schema,)]
+        async for batch in batches:
+            yield [(batch,)]
+    finally:
+        await batches.aclose()
+
+
+async def _evaluated(
+    session: Session, cluster: Cluster, plan: Plan, values: Sequence[Value], epoch: int
+) -> AsyncGenerator[bytes, None]:
+    """The rows of a SELECT that is no scan, evaluated as of the epoch."""
+    environment = session.environment
+    memory = {each.id: await environment.virtual_rows(session, each) for each in tables_of(plan) if each.id < 0}
+    await cluster.hold_on_all(epoch)
+    transaction = Transaction(cluster, repeatable=True, epoch=epoch)
+    try:
+        answer = await environment.database.stream(plan, values, transaction, session.modes, memory)
+        async for batch in batches_of(answer):
+            yield batch
+    finally:
+        transaction.rollback()
+
+
+async def _planned(session: Session, sql: str) -> tuple[Query, Plan, list[Value]]:
+    """The plan of a SELECT that the session may run, and all that its expressions are evaluated with."""
+    plans, settings = session.environment.plans, session.settings
+
+    def planned(catalog: Catalog) -> tuple[Plan, Sequence[Value]]:
+        try:
+            plan, values = aside(len(sql), lambda: plans.plan_text(sql, catalog, session.database, settings))
+        except InvalidStatement:
+            check_text(session, sql)
+            raise
+        check_plan(session, plan, sql)
+        return plan, values
+
+    await session.environment.refresh()
+    plan, values = await session.environment.with_catalog(planned)
+    query = plan.statement
+    if not isinstance(query, Query) or plan.first or "waiting_calls" in plan.facts:
+        raise Unsupported("scans of anything but a SELECT")
+    return query, plan, [*values, *(fact(session, name) for name in plan.facts)]
+
+
+def _versions(plan: Plan, query: Query) -> str:
+    stored = [f"{each.id}.{each.version}" for each in tables_of(plan) if each.id >= 0]
+    return ",".join(sorted(stored + [f"v{each.id}" for each in query.views]))
+
+
+def _place(part: str, shard_count: int) -> tuple[int, bytes, bytes]:
+    try:
+        shard, start, stop = part.split(SEPARATOR)
+        found = int(shard), bytes.fromhex(start), bytes.fromhex(stop)
+    except ValueError:
+        raise InvalidStatement(Condition.WRONG_ARGUMENTS, "millrace.scan") from None
+    if found[0] not in range(shard_count):
+        raise Retryable(Condition.UNKNOWN_ERROR, f"there is no shard {shard}")
+    return found
+
+
+def _integer(value: Value) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+def _lease(value: Value) -> bytes:
+    try:
+        return bytes.fromhex(str(value))
+    except ValueError:
+        raise InvalidStatement(Condition.WRONG_ARGUMENTS, "millrace.forget_epoch") from None
+
+
+_PROCEDURES: dict[str, tuple[Procedure, tuple[type, ...]]] = {
+    "keep_epoch": (_keep_epoch, (int,)),
+    "keep_epoch_again": (_keep_again, (str, int, int)),
+    "forget_epoch": (_forget_epoch, (str,)),
+    "describe_scan": (_describe, (str,)),
+    "partition_scan": (_partition, (str, int)),
+    "scan": (_scan, (str, str, int)),
+}
