@@ -14,13 +14,15 @@ from typing import Any
 from backend.column_scans import ColumnScans
 from backend.kept_epochs import KeptEpochs
 from backend.messages import EndScan, Get, HoldEpoch, ReadableEpoch, ReleaseEpoch, Scan, Scanned, Values
-from backend.scan_messages import ForgetEpoch, KeepEpoch, SplitKeys, SplitRange
+from backend.scan_messages import ForgetEpoch, KeepEpoch, ScanColumns, SplitKeys, SplitRange
 from backend.transport import Peer
 from dataflow.errors import Condition, Retryable
 from persistence.shard_store import ShardStore
 from persistence.splitting import split_keys
 from persistence.view import Entry, Stored, View
 
+STATE_READS = (Get, Scan, ScanColumns, HoldEpoch, KeepEpoch)
+"""What reads the stored state, and so waits until it is certain."""
 SCANS_PER_PEER_MAX = 1000
 KEYS_AT_ONCE = 250
 """So many keys are read in a few milliseconds, if they are on disk."""

@@ -32,21 +32,17 @@ from backend.messages import (
     AskStatus,
     AskViews,
     Done,
-    Get,
-    HoldEpoch,
     Lookup,
     Message,
-    Scan,
     SetTables,
     Stop,
     UnknownView,
 )
 from backend.miss_messages import LookupEach
 from backend.row_lock_service import RowLockService
-from backend.scan_messages import KeepEpoch, ScanColumns
 from backend.session_messages import AdapterJoined, AskAdapters, LockRequest
 from backend.session_services import SessionServices
-from backend.shard_reads import ShardReads
+from backend.shard_reads import STATE_READS, ShardReads
 from backend.shared_memory.segment import SegmentNames
 from backend.statement_messages import AddStatement, RunStatements
 from backend.statement_service import StatementService
@@ -72,7 +68,7 @@ from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.statement_stage import StatementStage
 from persistence.shard_store import ShardStore
 
-WAITING_FOR_CERTAINTY = (Get, Scan, ScanColumns, HoldEpoch, KeepEpoch, Lookup, LookupEach, Inquire, LockRows)
+WAITING_FOR_CERTAINTY = (*STATE_READS, Lookup, LookupEach, Inquire, LockRows)
 FROM_COORDINATOR = get_args(ToShard)
 FROM_SHARDS = (*get_args(ToCoordinator), OwnerWaits)
 
