@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -55,10 +55,14 @@ class HostedView:
         return self.view.arrangement.evictions
 
 
-def status_of(hosted_views: Mapping[bytes, HostedView], fills: Sequence[FillStatus] = ()) -> HostedViews:
-    """The views and all that is kept for them, and what is being filled."""
+def status_of(
+    hosted_views: Mapping[bytes, HostedView],
+    fills: Sequence[FillStatus] = (),
+    groups: Callable[[View], tuple[Columns, int]] = lambda view: ((), 0),
+) -> HostedViews:
+    """The views and all that is kept for them, and what is being filled. `groups` says which columns have groups of keys in common."""
     meter = Meter()
-    views = [_view_status(name, hosted, meter) for name, hosted in hosted_views.items()]
+    views = [_view_status(name, hosted, meter, groups(hosted.view)) for name, hosted in hosted_views.items()]
     operators: dict[int, Operator] = {}
     waiting = [hosted.view.operator for hosted in hosted_views.values()]
     while waiting:
@@ -104,7 +108,7 @@ def definition_of(view: View) -> str:
     return " <- ".join(each.does for each in reversed(explain(view)))
 
 
-def _view_status(name: bytes, hosted: HostedView, meter: Meter) -> ViewStatus:
+def _view_status(name: bytes, hosted: HostedView, meter: Meter, groups: tuple[Columns, int]) -> ViewStatus:
     view, arrangement = hosted.view, hosted.view.arrangement
     sample = list(islice(arrangement.index.values(), ROWS_SAMPLE_KEYS))
     rows = sum(sum(arrangement.bag(value).values()) for value in sample)
@@ -113,5 +117,5 @@ def _view_status(name: bytes, hosted: HostedView, meter: Meter) -> ViewStatus:
     return ViewStatus(
         name, definition_of(view), tuple(sorted(hosted.tables)), view.key, view.reason, len(arrangement.index), rows,
         meter.bytes_of(arrangement), hosted.hits, hosted.misses, hosted.evictions,
-        hosted.names, hosted.since, node=view.operator.label,
+        hosted.names, hosted.since, False, view.operator.label, *groups,
     )  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from backend.hosted_view import HostedView
+from dataflow.key_tracing import table_columns
 from dataflow.node import Base, Columns, Node
 from persistence.table_source import TableSource
 
@@ -17,6 +18,16 @@ ROWS_MAX = 2_000
 BYTES_MAX = 1 << 20
 GROWTH_MAX = 4
 """A view may grow to so many times the limit before it is dropped."""
+BYTES_IN_MEMORY = 20
+"""What a stored byte may take in a view of all rows."""
+
+
+def is_too_large(view: tuple[Node, Columns, Columns], source: TableSource, table_bytes: int, room_bytes: int) -> bool:
+    """Whether there is no room for a view that has to keep all rows of its tables, which take so many bytes on disk."""
+    node, key, order = view
+    found = table_columns(node, tuple(sorted(set(key))))
+    unindexed = bool(key) and found is not None and not source.is_indexed(found[0].table, tuple(sorted(found[1])))
+    return (unindexed or bool(order and not key)) and table_bytes * BYTES_IN_MEMORY > room_bytes
 
 
 class SmallTables:

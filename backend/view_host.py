@@ -23,7 +23,7 @@ from backend.hosted_view import HostedView, definition_of, status_of
 from backend.set_aside import HeldUp, SetAside, reason_of, severity, to_blame
 from backend.shared_memory.publication import Edited, Publisher
 from backend.shared_memory.segment import SegmentNames
-from backend.small_tables import SmallTables
+from backend.small_tables import SmallTables, is_too_large
 from backend.table_use import TableChanges, TableUse
 from backend.view_definition import keys_decoder
 from backend.view_filling import PARTIAL, Fill, Fills, OutOfMemory, Runner, StillFilling
@@ -45,8 +45,6 @@ from dataflow.types import Row
 from persistence.shard_store import ShardStore
 from persistence.view import View as StoredView
 
-BYTES_IN_MEMORY = 20
-"""What a stored byte may take in an ordered view of all rows."""
 ROWS_AT_ONCE_MAX = 1_000
 """What needs more rows than this to be read is filled in the background."""
 
@@ -124,15 +122,16 @@ class ViewHost:
         definitions = [decode_table(table) for table in tables]
         if any(versions.get(table.id) != table.version for table in definitions) or not set(named) <= versions.keys():
             return False
-        if order and not key and stored_bytes(self._store, [table.id for table in definitions]) * BYTES_IN_MEMORY > self._memory_bytes:
-            return False
         if not self._use:
             self._source.advance(self._store.view())
         for table in definitions:
             self._source.learn(table)
-        self._origins[name] = (names, frozenset(named), since)
         node = decode_node(node_bytes)
         used = tables_of(node)
+        room_bytes = self._memory_bytes - self._engine.measure().full_bytes
+        if is_too_large((node, key, order), self._source, stored_bytes(self._store, used), room_bytes):
+            return False
+        self._origins[name] = (names, frozenset(named), since)
         if not self._make(name, (node, key, order), used, self._budget()):
             return False
         self._use.begin(used)
@@ -321,7 +320,7 @@ class ViewHost:
         # What is being filled may look at more.
         self._deltas = self._use.deltas(changes, (lambda table: None) if self._under_way() else seen, tables)
         self._engine.apply(changes.epoch, self._deltas)
-        self._edited = self._publisher.edit(self._engine)
+        self._edited = self._publisher.edit(self._engine, self._deltas)
 
     def end(self, changes: TableChanges, wait: Callable[[], None], error: Exception | None) -> int:
         """The third step: everything shows the epoch."""
@@ -395,5 +394,5 @@ class ViewHost:
 
     def status(self) -> HostedViews:
         """What is kept, with sizes measured on samples."""
-        found = status_of(self.views, [fill.status() for fill in self._under_way()])
+        found = status_of(self.views, [fill.status() for fill in self._under_way()], self._publisher.groups)
         return replace(found, views=[*found.views, *(each.status(name) for name, each in self._refused.items())])

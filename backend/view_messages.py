@@ -25,6 +25,9 @@ class ViewStatus:
     is_set_aside: bool = False
     node: str = ""
     """The node whose rows it has; empty for what is set aside."""
+    group_columns: tuple[int, ...] = ()
+    """That so many `groups` of keys are alike in: which of their keys have rows is known of all."""
+    groups: int = 0
 
 
 @dataclass(frozen=True, slots=True)

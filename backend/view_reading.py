@@ -8,6 +8,7 @@ import msgspec
 
 from backend.hosted_view import HostedView
 from backend.shared_memory.publication import Publisher
+from backend.shared_memory.reader import NO_ROWS
 from backend.view_definition import Array, is_packed, together, unpacked
 from backend.view_range import EncodedRange, Range
 from dataflow.arrangement import Hit
@@ -76,6 +77,20 @@ class ViewReading:
         self, engine: Engine, name: bytes, hosted: HostedView, wanted: list[Row], patient: bool = True
     ) -> tuple[list[bytes], str] | None:
         """The rows of these keys, which are from now on in shared memory, if the view is."""
+        empty, file = self._publisher.without_rows(hosted.view, wanted)
+        if not empty:
+            return self._fill_and_show(engine, name, hosted, wanted, patient)
+        rest = [key for place, key in enumerate(wanted) if place not in empty]
+        found = self._fill_and_show(engine, name, hosted, rest, patient) if rest else ([], file)
+        if found is None:
+            return None
+        hosted.hits += len(empty)
+        others = iter(found[0])
+        return [NO_ROWS if place in empty else next(others) for place in range(len(wanted))], found[1]
+
+    def _fill_and_show(
+        self, engine: Engine, name: bytes, hosted: HostedView, wanted: list[Row], patient: bool
+    ) -> tuple[list[bytes], str] | None:
         filled = self._fill(name, hosted, wanted, patient)
         if filled is None:
             return None

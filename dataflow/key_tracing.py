@@ -63,6 +63,18 @@ def start_of(node: Join, columns: Columns) -> tuple[int, Columns]:
     return best
 
 
+def table_columns(node: Node, columns: Columns) -> tuple[Base, Columns] | None:
+    """The table whose rows the node's rows are, or parts of them, and its columns that these are; None if there is none."""
+    match node:
+        case Base():
+            return node, columns
+        case Join(inputs=(Base() as base,)):
+            found = [position for column in columns if (position := source_column(node.outputs, column)) is not None]
+            return (base, tuple(found)) if len(found) == len(columns) else None
+        case _:
+            return None
+
+
 def lookup_columns(node: Node, columns: Columns) -> Columns:
     """By which of `columns` an index of `node` is kept: the traced ones, or all of a full one."""
     return traced(node, columns) or columns

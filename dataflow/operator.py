@@ -19,7 +19,7 @@ from dataflow.delta import Bag, Delta
 from dataflow.join_shape import is_unique
 from dataflow.key_tracing import traced
 from dataflow.node import Aggregate, Base, Columns, TopK
-from dataflow.placement import NO_KEY, Placement, is_stateful
+from dataflow.placement import NO_INDEX, NO_KEY, Placement, is_stateful
 from dataflow.source import Function, Key, key_function, text_key
 
 BagReader = Callable[[Key], Bag]
@@ -100,7 +100,7 @@ class Operator:
         if not traced(self.node, columns):
             reason = self.placement.reason or NO_KEY
         elif isinstance(self.node, Base) and not self.is_indexed(columns):
-            reason = "the table has no index on these columns"
+            reason = NO_INDEX
         elif self.is_stateful and not self.is_partial:
             reason = self.placement.reason
         # A row without columns looks like no row.

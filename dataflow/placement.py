@@ -35,6 +35,7 @@ JOIN_INPUTS_MAX = 16
 NO_KEY = "it is read without a key"
 COMPUTED_KEY = "its key is computed, not traced to a base table"
 NOT_PARTIAL = "partial state is switched off"
+NO_INDEX = "the table has no index on these columns"
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ class TableSource:
         self._is_all = is_all
         self._tables: dict[int, Table] = {}
         self._writers: dict[int, TableWriter] = {}
-        self._paths: dict[tuple[int, Columns], _Path | None] = {}
+        self._paths: dict[tuple[int, Columns, int | None], _Path | None] = {}
 
     @property
     def state(self) -> View:
@@ -173,6 +173,46 @@ class TableSource:
                 found[place] = chain(rows, chain.from_iterable(chunks)) if more else rows
         return found
 
+    def members(self, table: int, columns: Columns, key: Any, column: int, members_max: int) -> list[int] | None:
+        """The different integers that `column` has in the rows with this key in `columns`; None if there are too many rows.
+
+        Where the index goes on with the column no row is read.
+        """
+        further = self._path(table, columns, column)
+        path = further or self._path(table, columns)
+        assert path is not None, f"table {table} has no index on columns {columns}"
+        try:
+            encoded = path.key((key,) if len(columns) == 1 else key)
+        except ImpossibleKey:
+            return []
+        chunks: Iterator[list[Any]]
+        if further is not None:
+            chunks = self._following(path, encoded)
+        else:
+            chunks = ([row[column] for row in chunk] for chunk in self._chunks(self._writers[table], path, encoded))
+        members: dict[Any, None] = {}
+        left = members_max
+        for chunk in chunks:
+            left -= len(chunk)
+            if left < 0:
+                return None
+            members.update(dict.fromkeys(chunk))
+        members.pop(None, None)
+        return list(members)
+
+    def _following(self, path: _Path, encoded: bytes) -> Iterator[list[int]]:
+        """The integers in the part of an index that comes after these, but for NULL."""
+        for prefix in path.prefixes:
+            start = prefix + encoded
+            place, bound = len(start) + 1, len(start) + 9
+            for chunk in self.state.scan(start, after_prefix(start)):
+                # A part is 01 (negative) or 02, and the number modulo 2⁶⁴.
+                yield [
+                    int.from_bytes(key[place:bound], "big") - (key[place - 1] == 1) * (1 << 64)
+                    for key, _, _ in chunk
+                    if key[place - 1]
+                ]
+
     def _encoded(self, path: _Path, keys: Sequence[Any], single: bool) -> list[tuple[bytes, int]]:
         """(key as it is stored, its place) in the order in which they are stored, which is quicker to read."""
         result = []
@@ -193,18 +233,21 @@ class TableSource:
             for chunk in view.payloads(start, after_prefix(start), resolve):
                 yield [decode(stored) for stored in chunk]
 
-    def _path(self, table_id: int, columns: Columns) -> _Path | None:
-        at = (table_id, columns)
+    def _path(self, table_id: int, columns: Columns, then: int | None = None) -> _Path | None:
+        at = (table_id, columns, then)
         if at not in self._paths:
-            self._paths[at] = self._find_path(self._tables[table_id], columns)
+            self._paths[at] = self._find_path(self._tables[table_id], columns, then)
         return self._paths[at]
 
-    def _find_path(self, table: Table, columns: Columns) -> _Path | None:
+    def _find_path(self, table: Table, columns: Columns, then: int | None) -> _Path | None:
+        """By an index that begins with these columns; if `then` is given, and goes on with this one, ascending."""
         positions = {column.id: position for position, column in enumerate(table.columns)}
         if not columns:
             return None
         for index in (table.primary_key, *table.indexes):
-            leading = index.parts[: len(columns)]
+            leading, following = index.parts[: len(columns)], index.parts[len(columns) : len(columns) + 1]
+            if then is not None and not any(positions[part.column_id] == then and not part.descending for part in following):
+                continue
             kinds = {table.columns[positions[part.column_id]].type.kind for part in leading}
             exact = all(part.prefix is None for part in leading) and not kinds & INEXACT_KINDS
             # A unique entry is on the shard of its own key, its row may be on another.

@@ -20,7 +20,7 @@ from dataflow.errors import MillraceError
 from dataflow.expression import Expression
 from dataflow.key_tracing import traced
 from dataflow.node import Aggregate, Base, Join, LeftJoin, Node, SemiJoin, TopK, Union, inputs_of
-from dataflow.placement import COMPUTED_KEY, NO_KEY, Placement, is_stateful, place
+from dataflow.placement import COMPUTED_KEY, NO_INDEX, NO_KEY, Placement, is_stateful, place
 from dataflow.schema import Index, Table, declared_keys, has_row_id, is_clustered
 from dataflow.types import Value
 
@@ -46,12 +46,16 @@ class ExplainedTable:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """`view` is the maintained view that answers the query, if one may; else `refusal` is why a SELECT has none."""
+    """`view` is the maintained view that answers the query, if one may; else `refusal` is why a SELECT has none.
+
+    `columns` are what the columns of the query's node are called.
+    """
 
     step: ExplainedStep
     tables: tuple[ExplainedTable, ...]
     view: ViewDefinition | None = None
     refusal: str = ""
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +220,7 @@ def _query(compiled: CompiledQuery, parameters: Parameters, where: _Cluster) -> 
     if definition is not None:
         try:
             placement, reason = _placed(node, key)
+            reason = NO_INDEX if compiled.decision.way == "column" else reason
         except MillraceError as error:
             definition, refusal = None, str(error)
     if definition is not None and placement is not None:
@@ -237,7 +242,7 @@ def _query(compiled: CompiledQuery, parameters: Parameters, where: _Cluster) -> 
         step = ExplainedStep(f"Window: {window.function.function}", (step,))
     step = _ended(step, query, [*names, *("window" for _ in query.windows)], parameters)
     uses = tuple(_use(base, columns, tables, extra) for base, columns in _uses(query.node, frozenset(compiled.key_columns or choices)))
-    return Explained(step, uses, definition, "" if definition is not None else refusal)
+    return Explained(step, uses, definition, "" if definition is not None else refusal, tuple(names))
 
 
 def _placed(node: Node, key: tuple[int, ...]) -> tuple[Placement, str]:

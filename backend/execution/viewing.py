@@ -50,7 +50,7 @@ ORDERED_ROWS_MAX = 200_000
 """As many rows of a result without a key may be kept where only parts of it are read."""
 KEYLESS_SECONDS_MAX = 3.0
 REFUSED_USES = 5
-"""A view without a key that the worker has no room for, or not yet, is not asked for again so many times."""
+"""A view that the worker has no room for, or not yet, is not asked for again so many times, where it saves reading the table."""
 
 _encode_keys = msgspec.msgpack.Encoder().encode
 
@@ -147,7 +147,7 @@ class QueryViews:
         while True:
             found = await transaction.store.lookup_view(definition, _encode_keys(wanted), part)
             if found is None:
-                self._refused = REFUSED_USES if definition.order else 0
+                self._refused = REFUSED_USES if definition.order or self._is_scan else 0
                 return None
             more = self.more(definition, found, part, run.parameters)
             if more is None:
@@ -241,10 +241,10 @@ class QueryViews:
     def _constants(self, parameters: tuple[Value, ...]) -> tuple[Any, ...] | None:
         """What tells the view for these parameters from others; None if there is to be none."""
         end = self._end(parameters)
+        if self._refused:
+            self._refused -= 1
+            return None
         if not self._key_columns:
-            if self._refused:
-                self._refused -= 1
-                return None
             too_many = end is None and self._rows_seen > self._rows_max
             if too_many or self._seconds_taken > KEYLESS_SECONDS_MAX:
                 return None

@@ -18,6 +18,8 @@ import numpy as np
 
 from backend.shared_memory.amendment import amender
 from backend.shared_memory.entry import EntryLayout
+from backend.shared_memory.key_group import is_group
+from backend.shared_memory.key_groups import GroupSource, KeyGroups
 from backend.shared_memory.ordered_publication import OrderedPublication
 from backend.shared_memory.probing import Array
 from backend.shared_memory.reader import SharedViewReader
@@ -25,7 +27,9 @@ from backend.shared_memory.segment import SegmentNames, is_possible
 from backend.shared_memory.shared_key import KeyNaming
 from backend.shared_memory.writer import SharedViewWriter
 from dataflow.arrangement import Hit
+from dataflow.delta import Delta
 from dataflow.engine import Engine, View
+from dataflow.node import Columns
 from dataflow.source import Key
 from dataflow.types import Row
 
@@ -33,6 +37,7 @@ LOOKUPS_BEFORE_SHARING = 4
 LARGE_BYTES = 1 << 14
 COMPLETE_KEYS_MAX = 10_000
 NONE: Mapping[Key, Row] = {}
+NO_DELTAS: Mapping[int, Delta] = {}
 AT_ONCE_MIN = 16
 """From so many keys on numpy is quicker."""
 
@@ -43,7 +48,8 @@ _encode = msgspec.msgpack.Encoder().encode
 class Publication:
     """One view's shared copy."""
 
-    def __init__(self, names: SegmentNames, view: View) -> None:
+    def __init__(self, names: SegmentNames, view: View, source: GroupSource | None = None) -> None:
+        """With `source`, keys that have no rows are known by their groups."""
         self.view = view
         self._naming = KeyNaming(view.node.types, view.key)
         keys = view.arrangement.index if view.is_full else ()
@@ -52,6 +58,7 @@ class Publication:
         self._codes = layout.codes
         self.writer = SharedViewWriter(names.new(), layout, self._naming.is_exact, complete)
         self._reader: SharedViewReader | None = None
+        self.groups = None if source is None else KeyGroups(view, self._naming, source, self.writer)
 
     def show(self, key: Key, rows: Sequence[Row], payload: bytes) -> None:
         """Have this key, with the rows it has now."""
@@ -154,7 +161,15 @@ class Publication:
 
     def read_keys(self) -> list[Key]:
         """The keys that were read here since last asked."""
-        return [self._naming.index_key(name) for name in self.writer.take_touched()]
+        touched = self.writer.take_touched()
+        if self.groups is not None and self.groups.is_any:
+            touched = (name for name in touched if not is_group(name))
+        return [self._naming.index_key(name) for name in touched]
+
+    def without_rows(self, keys: Sequence[Row]) -> set[int]:
+        """The places of those of these keys that are known to have no rows."""
+        names = self._naming.names(keys) if self.groups else None
+        return set() if names is None or self.groups is None else self.groups.absent(names)
 
 
 Edited = Publication | OrderedPublication | None
@@ -239,7 +254,8 @@ class Publisher:
         assert self._names is not None
         if not self._is_wanted(view, key_count):
             return None
-        publication = self._publications[view.number] = Publication(self._names, view)
+        source = None if engine.graph.distributed else engine.graph.source
+        publication = self._publications[view.number] = Publication(self._names, view, source)  # type: ignore[arg-type]
         if publication.writer.complete:
             for key in view.arrangement.index:
                 rows = engine.rows(view, key) or []
@@ -250,9 +266,41 @@ class Publisher:
         """Show what has changed since the last time, in all views at once but for a moment."""
         self.show(self.edit(engine))
 
-    def edit(self, engine: Engine) -> list[Edited]:
-        """The first step of `publish`, which takes long if much has changed."""
-        return [self._edit(engine, *each) for each in engine.take_touched()]
+    def edit(self, engine: Engine, deltas: Mapping[int, Delta] = NO_DELTAS) -> list[Edited]:
+        """The first step of `publish`, which takes long if much has changed. `deltas` are what has changed in tables."""
+        edited = [self._edit(engine, *each) for each in engine.take_touched()]
+        if deltas:
+            grouped = [each for each in self._publications.values() if isinstance(each, Publication) and each.groups]
+            edited += [self._follow_groups(each, deltas) for each in grouped]
+        return edited
+
+    def _follow_groups(self, publication: Publication, deltas: Mapping[int, Delta]) -> Publication | None:
+        try:
+            if publication.groups is not None:
+                publication.groups.follow(deltas.get(publication.groups.table, ()))
+        except Exception as error:
+            self._fail(publication.view, error)
+            return None
+        return publication
+
+    def groups(self, view: View) -> tuple[Columns, int]:
+        """The columns that the keys of a group are alike in, and how many groups are shown."""
+        publication = self._publications.get(view.number)
+        is_grouped = isinstance(publication, Publication) and bool(publication.groups)
+        return publication.groups.shown if is_grouped else ((), 0)  # type: ignore[union-attr]
+
+    def without_rows(self, view: View, keys: Sequence[Row]) -> tuple[set[int], str]:
+        """The places of those of these keys that are known to have no rows, and the file that says so."""
+        publication = self._publications.get(view.number)
+        if not isinstance(publication, Publication) or not publication.groups:
+            return set(), ""
+        try:
+            found = publication.without_rows(keys)
+            publication.writer.publish()
+        except Exception as error:
+            self._fail(view, error)
+            return set(), ""
+        return found, publication.writer.file_name
 
     def show(self, edited: list[Edited]) -> None:
         """The second step."""
@@ -322,6 +370,9 @@ class Publisher:
         """Give memory back that nothing needs any more; sooner if it is short."""
         for publication in list(self._publications.values()):
             try:
+                if pressed and isinstance(publication, Publication) and publication.groups:
+                    publication.groups.shrink()
+                    publication.writer.publish()
                 if publication.writer.compact(pressed):
                     publication.writer.publish()
             except Exception as error:

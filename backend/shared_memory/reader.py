@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from backend.shared_memory.gathering import gathered
+from backend.shared_memory.key_group import group_of, has_member
 from backend.shared_memory.probing import Array, find, tags_of
 from backend.shared_memory.segment import (
     ADDEND,
@@ -23,6 +24,7 @@ from backend.shared_memory.segment import (
     EPOCH,
     EXACT,
     FOLDER,
+    GROUPED,
     HEADER_BYTES,
     LENGTH_BITS,
     LENGTH_MASK,
@@ -87,6 +89,11 @@ class SharedViewReader:
         self.get_number: Callable[[int], bytes | None] = _number_getter(segment, self.get)
         """The encoded rows of a key that is an integer of 64 bits: the shortest way. Not to be kept, it changes."""
 
+    @property
+    def grouped_by(self) -> int | None:
+        """The place of the column in which the keys of a group differ, if there are groups; see `key_group`."""
+        return self._words[GROUPED] - 1 if self._words[GROUPED] else None
+
     def follow(self) -> bool:
         """Go on to where the view is now; False if it is gone."""
         words = self._words
@@ -109,6 +116,8 @@ class SharedViewReader:
             epoch = words[EPOCH]
             if tags is None:
                 found = [self._look(key, epoch) for key in keys]
+                if words[GROUPED] and None in found:
+                    self._look_at_groups(keys, found, epoch, words[GROUPED] - 1)
             else:
                 found = self._look_at_once(tags, epoch)
             if self.is_valid(words, epoch):
@@ -186,6 +195,16 @@ class SharedViewReader:
             elif found == EMPTY:
                 break
         return NO_ROWS if segment.words[COMPLETE] else None
+
+    def _look_at_groups(self, keys: Sequence[SharedKey], found: list[bytes | None], epoch: int, place: int) -> None:
+        """Find out which of the keys that were not found have no rows, because they are not in their group."""
+        groups: dict[bytes, bytes | None] = {}
+        for number, key in enumerate(keys):
+            if found[number] is None and (group := group_of(key, place)) is not None:
+                name, member = group
+                members = groups[name] if name in groups else groups.setdefault(name, self._look(name, epoch))
+                if members is not None and len(members) % 8 == 0 and not has_member(members, member):
+                    found[number] = NO_ROWS
 
     def _look_at_once(self, tags: Array, epoch: int) -> list[bytes | None]:
         indexes, shift, touched, memory, _ = self._arrays

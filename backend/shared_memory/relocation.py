@@ -10,7 +10,7 @@ import numpy as np
 from backend.shared_memory.entry import entry_extents
 from backend.shared_memory.heap import Heap, block_sizes, by_size
 from backend.shared_memory.probing import Array
-from backend.shared_memory.segment import LENGTH_BITS, LENGTH_MASK, Segment
+from backend.shared_memory.segment import LENGTH_BITS, LENGTH_MASK, PROBE_MAX, Segment
 
 COPIED_BYTES_MAX = 16 << 20
 """What is moved in one step."""
@@ -55,3 +55,23 @@ def _blocks(file: Any, size: int) -> Array:
 @lru_cache(maxsize=256)
 def _block(size: int) -> np.dtype[np.void]:
     return np.dtype((np.void, size))
+
+
+def placed_entries(old: Segment, new: Segment, live: Array, tags: Array, locations: Array) -> int:
+    """Fill both indexes of the new file with what the `live` slots of the old one had; returns how many have found a place.
+
+    In the order of their first slots, each key takes the next free one.
+    """
+    homes = (tags >> np.uint64(new.shift)).astype(np.int64)
+    order = np.argsort(homes, kind="stable")
+    homes, tags, locations = homes[order], tags[order], locations[order]
+    counted = np.arange(len(homes))
+    slots = np.maximum.accumulate(homes - counted) + counted if len(homes) else homes
+    near = slots - homes < PROBE_MAX
+    if not near.all():
+        slots, tags, locations, order = slots[near], tags[near], locations[near], order[near]
+    for which in (0, 1):
+        pairs = new.index_array(which).reshape(-1, 2)
+        pairs[slots, 0], pairs[slots, 1] = tags, locations
+    new.touched_array()[2 * slots] = old.touched_array()[2 * live[order]]
+    return len(slots)

@@ -20,13 +20,14 @@ from backend.shared_memory.amendment import Amender
 from backend.shared_memory.entry import TAIL_BYTES, EntryLayout, entry_extent, entry_extents, key_of
 from backend.shared_memory.heap import Heap, block_sizes, by_size
 from backend.shared_memory.probing import Array, find, tags_of
-from backend.shared_memory.relocation import copy_blocks, moved_entries
+from backend.shared_memory.relocation import copy_blocks, moved_entries, placed_entries
 from backend.shared_memory.segment import (
     BITS_MIN,
     CLOSED,
     COMPLETE,
     EMPTY,
     EPOCH,
+    GROUPED,
     HEAP_BYTES_MAX,
     LENGTH_BITS,
     LENGTH_MASK,
@@ -74,6 +75,7 @@ class SharedViewWriter:
         self._used = 0
         self.count = 0
         self.complete = complete
+        self._grouped = 0
         self._segment.words[COMPLETE] = complete
 
     def _new_segment(self, bits: int) -> Segment:
@@ -158,16 +160,25 @@ class SharedViewWriter:
 
     def size_of(self, key: SharedKey) -> int | None:
         """The length of the key's encoded rows, None if it is not here."""
-        position, found = self._find(key, self._tag(key))
-        if not found or position is None:
+        location = self._location(key)
+        return None if location is None else location & LENGTH_MASK
+
+    def payload(self, key: SharedKey) -> bytes | None:
+        """The key's encoded rows, None if it is not here."""
+        location = self._location(key)
+        if location is None:
             return None
-        return int(self._segment.pairs[(self._epoch + self._editing) & 1][position + 1]) & LENGTH_MASK
+        start = location >> LENGTH_BITS << 3
+        return self._segment.memory[start : start + (location & LENGTH_MASK)]
+
+    def _location(self, key: SharedKey) -> int | None:
+        position, found = self._find(key, self._tag(key))
+        return self._segment.pairs[(self._epoch + self._editing) & 1][position + 1] if found and position is not None else None
 
     def find_many(self, numbers: Array) -> tuple[Array, Array]:
         """The slots of keys that are numbers, and the lengths of their encoded rows, 0 for one that is not here."""
         assert self._exact
-        index = self._segment.slots_array((self._epoch + self._editing) & 1)
-        slots, locations = find(index, tags_of(numbers), self._segment.shift)
+        slots, locations = find(self._segment.slots_array((self._epoch + self._editing) & 1), tags_of(numbers), self._segment.shift)
         return slots, locations & np.uint64(LENGTH_MASK)
 
     def replace_many(self, slots: Array, rows: Sequence[Sequence[Row]], payloads: Sequence[bytes]) -> Sequence[int]:
@@ -226,6 +237,11 @@ class SharedViewWriter:
         """From now on a key that is not here may still have rows."""
         self.complete = False
         self._segment.words[COMPLETE] = self._announced.words[COMPLETE] = 0
+
+    def group(self, place: int | None) -> None:
+        """Say in which column the keys of a group differ; see `key_group`. Who reads meanwhile finds no group of the other kind."""
+        self._grouped = 0 if place is None else place + 1
+        self._segment.words[GROUPED] = self._announced.words[GROUPED] = self._grouped
 
     def publish(self) -> None:
         """Readers see all edits from now on."""
@@ -372,28 +388,13 @@ class SharedViewWriter:
             self._heap = old_heap
             new.close()
             raise
-        self._place(old, new, live, tags, locations)
+        self._used = self.count = placed_entries(old, new, live, tags, locations)
+        if self.count < len(live):
+            self.give_up_completeness()
         self._segment = new
         self._forget_edits()
-        new.words[COMPLETE] = self.complete
+        new.words[COMPLETE], new.words[GROUPED] = self.complete, self._grouped
         new.words[EPOCH], new.words[WRITING] = self._epoch, self._epoch + 1
         if old is not self._announced:
             old.path.unlink(missing_ok=True)  # nobody has heard of it
         log.debug("%s: generation %d, %d keys, %d slots", self._name, self._generation, self.count, 1 << bits)
-
-    def _place(self, old: Segment, new: Segment, live: Array, tags: Array, locations: Array) -> None:
-        """Fill both indexes of the new file. In the order of their first slots, each key takes the next free one."""
-        homes = (tags >> np.uint64(new.shift)).astype(np.int64)
-        order = np.argsort(homes, kind="stable")
-        homes, tags, locations = homes[order], tags[order], locations[order]
-        counted = np.arange(len(homes))
-        slots = np.maximum.accumulate(homes - counted) + counted if len(homes) else homes
-        near = slots - homes < PROBE_MAX
-        if not near.all():
-            self.give_up_completeness()
-            slots, tags, locations, order = slots[near], tags[near], locations[near], order[near]
-        for which in (0, 1):
-            pairs = new.index_array(which).reshape(-1, 2)
-            pairs[slots, 0], pairs[slots, 1] = tags, locations
-        new.touched_array()[2 * slots] = old.touched_array()[2 * live[order]]
-        self._used = self.count = len(slots)

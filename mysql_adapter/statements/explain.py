@@ -101,5 +101,7 @@ async def _kept(session: Session, found: Explained) -> str:
     for _, hosted in await session.environment.database.view_status():
         for view in hosted.views:
             if view.name == found.view.name:
-                return f"view {view.name.hex()}: {view.keys} keys, {view.rows} rows, {view.size_bytes} bytes\n"
+                columns = ", ".join(found.columns[column] for column in view.group_columns)
+                absent = f"; all keys without rows of {view.groups} groups by {columns}" if columns else ""
+                return f"view {view.name.hex()}: {view.keys} keys, {view.rows} rows, {view.size_bytes} bytes{absent}\n"
     return "the view is made when the query comes again\n"

@@ -96,6 +96,8 @@ def test_the_tree_says_what_is_kept_and_why(run: Run) -> None:
     assert "Filter: " in tree and "Maintained view (partial by stories.author), looked up by stories.author" in tree
     ((tree,),) = run("EXPLAIN FORMAT=TREE SELECT * FROM stories WHERE title BETWEEN 'a' AND 'b'")
     assert "Maintained view (full: it is read without a key), ordered by stories.title" in tree
+    ((tree,),) = run("EXPLAIN FORMAT=TREE SELECT * FROM stories WHERE title = 'a'")
+    assert "Maintained view (full: the table has no index on these columns), looked up by stories.title" in tree
     for reason, sql in (
         ("its rows are locked", "SELECT id FROM stories WHERE id = 1 FOR UPDATE"),
         ("its rows are locked", VOTES.format(1) + " FOR SHARE"),

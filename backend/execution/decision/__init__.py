@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from backend.execution.decision.by_column import by_column
 from backend.execution.decision.by_index import by_index
 from backend.execution.decision.by_range import by_range
 from backend.execution.decision.decision import Decision
@@ -23,7 +24,7 @@ __all__ = ["CHANGE_PASSES", "PART_PASSES", "PASSES", "Decision", "decide"]
 
 Pass = Callable[[Query, Query | None], Decision | None]
 
-PASSES: tuple[Pass, ...] = (locked, point, first_rows, by_index, by_range, scanned, maintained, evaluated)
+PASSES: tuple[Pass, ...] = (locked, point, first_rows, by_index, by_column, by_range, scanned, maintained, evaluated)
 CHANGE_PASSES: tuple[Pass, ...] = (locked, scanned, maintained, evaluated)
 """For the SELECT of a statement that changes rows: what it reads of one table it reads there."""
 PART_PASSES: tuple[Pass, ...] = (maintained, evaluated)

@@ -6,7 +6,7 @@ which reading the index would have found them.
 
 from __future__ import annotations
 
-from backend.execution.access import choose
+from backend.execution.access import best_index
 from backend.execution.decision.decision import Decision
 from backend.execution.decision.maintained import obstacle
 from backend.execution.decision.point import in_order, keyed
@@ -19,16 +19,18 @@ def by_index(query: Query, one: Query | None) -> Decision | None:
     if one is None or one.table is None or one.filter is None:
         return None
     table = one.table
-    path = choose(table, one.filter)
+    values = {column.index: each for column, each in filter(None, map(key_equality, conjuncts(one.filter)))}
+    index = best_index(table, values)
+    if index is None:
+        return None
     columns: set[int] = set()
     combinations = 1
-    for term in path.equalities:
-        combinations *= len(term.constants)
+    for column in index.fixed:
+        combinations *= len(values[column])
         if combinations <= KEY_COMBINATIONS_MAX:
-            columns.add(term.column)
-    compared = {each[0].index for each in map(key_equality, conjuncts(one.filter)) if each is not None}
-    if not columns or not columns <= compared:
+            columns.add(column)
+    if not columns:
         return None
-    order = (*in_order(table, path.index), *in_order(table, table.primary_key))
+    order = (*in_order(table, index.index), *in_order(table, table.primary_key))
     found = keyed(one, columns, order)
     return None if obstacle(found) else Decision("index", found, one, scans=True)

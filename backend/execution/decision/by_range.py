@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from backend.execution.access import choose
 from backend.execution.alternatives import alternatives_of
-from backend.execution.decision.decision import Decision
+from backend.execution.decision.decision import SCANS_BEFORE_VIEW, Decision
 from backend.execution.decision.maintained import obstacle
 from backend.execution.decision.point import in_order, keyed
 from backend.execution.ranges import range_of
 from controller.sql.plan import Query
 from dataflow.expression import parameters_of
-
-SCANS_BEFORE_VIEW = 5
-"""So many times all rows of a table are read for a range of them, before they are kept in order."""
 
 
 def by_range(query: Query, one: Query | None) -> Decision | None:

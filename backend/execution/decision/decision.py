@@ -8,6 +8,8 @@ from controller.sql.plan import Query
 
 USES_BEFORE_VIEW = 2
 """A query that comes so often with the same constants has a view."""
+SCANS_BEFORE_VIEW = 5
+"""So many times all rows of a table are read for a few of them, before they are kept."""
 
 
 @dataclass(frozen=True, slots=True)
