@@ -20,22 +20,19 @@ from backend.messages import (
     AskEpoch,
     AskViews,
     EndScan,
-    Found,
     Get,
     HoldEpoch,
-    Lookup,
     ReleaseEpoch,
     Scan,
-    UnknownView,
 )
 from backend.misses import Misses
 from backend.point_writes import PointWrites
 from backend.recorded_views import RecordedViews
-from backend.sharded_views import ShardedViews
 from backend.shared_view import SharedViews
 from backend.staged_parts import is_large, send_parts
 from backend.store import CommitResult, Conflict, Locked, Owner, Part, Stored
 from backend.transport import Peer
+from backend.view_asking import ViewAsking
 from backend.view_definition import ViewDefinition
 from backend.view_messages import HostedViews
 from backend.view_range import Range
@@ -62,24 +59,21 @@ class Cluster(Connections):
         self._lock_owners = 0
         self._outstanding: set[int] = set()
         self.recorded = RecordedViews()
-        self._sharded = ShardedViews(shard_count, self.ask_now)
-        self.shared = SharedViews(None if shard_count == 1 else self._sharded)
-        self.point_writes: PointWrites | None = None
-        if shard_count == 1:
-            self.shared.missed_keys = Misses(lambda: self._peers.get(0), self.shared.learn)
-            self.point_writes = PointWrites(self._writable_peer, self)
+        self.shared = SharedViews(shard_count)
+        self.shared.missed_keys = Misses(shard_count, self._peers.get, self.shared.learn, lambda: self.shared.seen.epoch)
+        # Without one of several shards a query can be evaluated; without the only one nothing can.
+        self._asking = ViewAsking(shard_count, self.ask if shard_count == 1 else self.ask_now, self.shared, self.recorded)
+        self.point_writes = PointWrites(self._writable_peer, self) if shard_count == 1 else None
 
     def _shard_lost(self, shard: int) -> None:
-        self._sharded.forget(shard)
+        self.shared.shard_lost(shard)
 
     def _shards_moved(self) -> None:
         self.shared.forget()
-        self._sharded.forget()
 
     def close(self) -> None:
         super().close()
         self.shared.forget()
-        self._sharded.forget()
 
     @property
     def shard_count(self) -> int:
@@ -183,30 +177,8 @@ class Cluster(Connections):
     async def lookup_view(
         self, definition: ViewDefinition, keys: bytes, part: Range | None = None
     ) -> list[bytes] | None:
-        if self._shard_count != 1:
-            rows = await self._sharded.lookup(definition, keys, part)
-            if rows is not None:
-                self.recorded.answered(definition)
-            return rows
         found = self.shared.lookup(definition, keys, part)
-        return found if found is not None else await self.ask_view(definition, keys, part)
-
-    async def ask_view(
-        self, definition: ViewDefinition, keys: bytes, part: Range | None = None
-    ) -> list[bytes] | None:
-        """As `lookup_view`, but of the worker, which fills what is missing."""
-        wanted = Lookup(definition.name, keys, None if part is None else part.encoded())
-        answer = await self.ask(0, wanted)
-        if isinstance(answer, UnknownView):
-            added = await self.ask(0, self.recorded.request(definition))
-            if isinstance(added, UnknownView):
-                return None
-            answer = await self.ask(0, wanted)
-        if not isinstance(answer, Found):
-            return None
-        self.shared.learn(definition.name, answer.file)
-        self.recorded.answered(definition)
-        return answer.rows
+        return found if found is not None else await self._asking.lookup(definition, keys, part)
 
     async def view_status(self) -> list[tuple[int, HostedViews]]:
         shards = range(self._shard_count)

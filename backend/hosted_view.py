@@ -38,8 +38,6 @@ class HostedView:
     named: frozenset[int] = frozenset()
     """The ids of the named views that it reads."""
     since: float = field(default_factory=time.time)
-    uses_seen: int = 0
-    used_at: float = field(default_factory=time.monotonic)
 
     @property
     def definition(self) -> tuple[Node, Columns, Columns]:

@@ -28,7 +28,7 @@ from backend.scan_messages import (
     SplitRange,
 )
 from backend.session_messages import AdapterAnswers, AdapterJoined, AskAdapters, LockAnswer, LockRequest
-from backend.sharded_view_messages import BundleSent, FoundAt, LookupAt, ViewsUsed
+from backend.sharded_view_messages import BundleSent, ViewsUsed
 from backend.statement_messages import AddStatement, RunStatements, UnknownStatement
 from backend.view_messages import HostedViews
 from backend.view_range import EncodedRange
@@ -159,19 +159,29 @@ class AddView:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Keys of a view, as one msgpack list of tuples; `part` if not all of their rows are wanted."""
+    """Keys of a view that live on the shard asked, as one msgpack list of tuples; `part` if not all of their rows are wanted.
+
+    They are wanted as of `least_epoch` or later.
+    """
 
     view: bytes
     keys: bytes
     part: EncodedRange | None = None
+    least_epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """For each key, its rows as a msgpack list of tuples; `file` is where this machine's processes find them."""
+    """For each key its rows as a msgpack list of tuples, all as of `epoch`, which is 0 where there is only one shard.
+
+    `file` is where this machine's processes find them from now on; with several shards, `words` is where they see which
+    epoch is shown there.
+    """
 
     rows: list[bytes]
     file: str = ""
+    epoch: int = 0
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,9 +348,7 @@ Message = (
     | BreakWait
     | AskViews
     | HostedViews
-    | LookupAt
     | ViewsUsed
-    | FoundAt
     | BundleSent
     | StagePart
     | LookupEach

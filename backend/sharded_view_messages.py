@@ -13,35 +13,10 @@ from typing import Any
 
 import msgspec
 
-from backend.view_range import EncodedRange
 from dataflow.shard_messages import Bundle
 
 DECIMAL, INTEGER = 1, 2
 INTEGER_BITS_MAX = 63
-
-
-@dataclass(frozen=True, slots=True)
-class LookupAt:
-    """Keys of a view that live on the shard asked, as of `least_epoch` or later; `part` if not all of their rows."""
-
-    view: bytes
-    keys: bytes
-    least_epoch: int
-    part: EncodedRange | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FoundAt:
-    """For each key its rows as a msgpack list of tuples, all as of one epoch.
-
-    `file` is where this machine's processes find them from now on, and `words` where they see
-    which epoch is shown there.
-    """
-
-    epoch: int
-    rows: list[bytes]
-    file: str = ""
-    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)

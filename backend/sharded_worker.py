@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from backend.hung_views import HungViews
-from backend.messages import AddView, AskViews, SetTables
-from backend.sharded_view_messages import BundleSent, LookupAt, ViewsUsed
+from backend.messages import AddView, AskViews, Lookup, SetTables
+from backend.miss_messages import LookupEach
+from backend.sharded_view_messages import BundleSent, ViewsUsed
 from backend.shared_memory.segment import SegmentNames
 from backend.transport import Peer
 from backend.view_shard import ViewShard
@@ -36,7 +37,8 @@ class ShardedWorker(Worker):
         self._tables_held: SetTables | None = None
         self._handlers |= {
             AddView: self._add_view,
-            LookupAt: self._lookup_at,
+            Lookup: self._lookup,
+            LookupEach: self._lookup,
             BundleSent: self._bundle_sent,
             ViewsUsed: self._views_used,
         }
@@ -83,7 +85,7 @@ class ShardedWorker(Worker):
     def _add_view(self, peer: Peer, request: int, message: AddView) -> None:
         self._shard_views.add(peer, request, message, self._versions)
 
-    def _lookup_at(self, peer: Peer, request: int, message: LookupAt) -> None:
+    def _lookup(self, peer: Peer, request: int, message: Lookup | LookupEach) -> None:
         self._reads.count += 1
         self._shard_views.lookup(peer, request, message)
 

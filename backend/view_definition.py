@@ -23,6 +23,8 @@ from backend.shared_memory.shared_key import KeyNaming
 from controller.catalog import View, encode_node, encode_table
 from dataflow.node import Node
 from dataflow.schema import Table
+from dataflow.sharding import shard_of
+from dataflow.source import key_of_values
 from dataflow.types import BLOBS, REALS, STRINGS, Kind, Row, SqlType
 
 Array = np.ndarray[Any, Any]
@@ -62,6 +64,13 @@ class ViewDefinition:
             tuple([node.types[column] for column in key])
         ).decode
         self.naming = KeyNaming(node.types, key)
+
+    def shards(self, keys: Sequence[Row], shard_count: int) -> list[int]:
+        """Where each key lives; agrees with the views' indexes, which are by the sorted columns."""
+        columns = sorted(set(self.key))
+        order = [self.key.index(column) for column in columns]
+        types = [self.types[column] for column in columns]
+        return [shard_of(key_of_values([key[each] for each in order], types), shard_count) for key in keys]
 
 
 def view_name(node: bytes, key: tuple[int, ...], tables: tuple[tuple[int, int], ...], order: tuple[int, ...]) -> bytes:

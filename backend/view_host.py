@@ -17,8 +17,6 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-import msgspec
-
 from backend.hosted_view import HostedView, definition_of, status_of
 from backend.set_aside import HeldUp, SetAside, reason_of, severity, to_blame
 from backend.shared_memory.publication import Edited, Publisher
@@ -27,11 +25,12 @@ from backend.small_tables import SmallTables, is_too_large
 from backend.table_use import TableChanges, TableUse
 from backend.view_definition import keys_decoder
 from backend.view_filling import PARTIAL, Fill, Fills, OutOfMemory, Runner, StillFilling
-from backend.view_limit import ViewLimit, idle_views
+from backend.view_limit import ViewLimit
 from backend.view_messages import HostedViews
 from backend.view_range import EncodedRange, RangeDecoder
 from backend.view_reading import ViewReading
 from backend.view_restarting import restarting, stored_bytes
+from backend.view_use import ViewUse
 from controller.catalog import decode_node, decode_table
 from dataflow.clock import MemoryReport
 from dataflow.delta import Delta
@@ -49,16 +48,11 @@ ROWS_AT_ONCE_MAX = 1_000
 """What needs more rows than this to be read is filled in the background."""
 
 log = logging.getLogger(__name__)
-_encode = msgspec.msgpack.Encoder().encode
 
 
 class ViewHost:
     def __init__(
-        self,
-        store: ShardStore,
-        memory_bytes: int,
-        names: SegmentNames | None = None,
-        runner: Runner | None = None,
+        self, store: ShardStore, memory_bytes: int, names: SegmentNames | None = None, runner: Runner | None = None
     ) -> None:
         """With `names`, views are shared on this machine; with `runner`, what takes long to fill is filled there."""
         self._fills = None if runner is None else Fills(runner, lambda: (self._engine.epoch, self._source.state), self._finish, self._fail)
@@ -67,6 +61,7 @@ class ViewHost:
         self._publisher = Publisher(names)
         self._reading = ViewReading(self._publisher, self._fill)
         self._limit = ViewLimit()
+        self._used = ViewUse()
         self.small = SmallTables()
         self._memory_bytes = memory_bytes
         self.memory = MemoryReport(0, 0, 0, False)  # what the views took when it was last looked at
@@ -385,10 +380,16 @@ class ViewHost:
     def enforce_limit(self) -> None:
         """Evict cold keys until the views fit the memory they may take. Views that nobody uses go as a whole."""
         if not self._is_writing:  # else changes were collected for these views, too
-            for name in [*idle_views(self.views, self._publisher, self.idle_s), *self.small.outgrown(self.views)]:
+            self._used.used(self._used.newly_used(self.views, self._publisher))
+            for name in [*self._used.idle(self.views, self.idle_s), *self.small.outgrown(self.views)]:
                 log.info("view %s retires", name.hex())
                 self.remove(name)
-        self.memory = self._limit.enforce(self._engine, self._publisher, self._memory_bytes)
+        self.memory = self._limit.enforce(self._engine, self._publisher, self._memory_bytes, self._evict)
+
+    def _evict(self, limit_bytes: int) -> MemoryReport:
+        report = self._engine.enforce(limit_bytes)
+        self._publisher.publish(self._engine)
+        return report
 
     # --- for those who want to know
 

@@ -20,15 +20,17 @@ import msgspec
 
 from backend.hosted_view import HostedView, definition_of, status_of
 from backend.hung_views import is_within
-from backend.messages import AddView, Done, Message, UnknownView
+from backend.messages import AddView, Done, Found, Lookup, Message, UnknownView
+from backend.miss_messages import FoundEach, LookupEach
 from backend.set_aside import BlamedViews, HeldUp, reason_of, severity
-from backend.sharded_view_messages import FoundAt, LookupAt, RemoveView, decode_bundle, encode_bundle
+from backend.sharded_view_messages import RemoveView, decode_bundle, encode_bundle
 from backend.shared_memory.epoch_words import EpochWords
 from backend.shared_memory.publication import Publisher
 from backend.shared_memory.segment import SegmentNames, is_possible, remove_orphans
 from backend.table_use import TableUse
 from backend.transport import FRAME_BYTES_MAX, Peer
 from backend.view_definition import keys_decoder
+from backend.view_limit import ViewLimit
 from backend.view_messages import HostedViews
 from backend.view_outside import Outside
 from backend.view_range import Range, RangeDecoder
@@ -56,9 +58,6 @@ from dataflow.source import Key
 from dataflow.types import Row
 from persistence.shard_store import ShardStore
 
-ROUNDS_REMEMBERED = 10
-"""As in `view_host`."""
-
 log = logging.getLogger(__name__)
 _encode = msgspec.msgpack.Encoder().encode
 _decode_transition = msgspec.msgpack.Decoder(tuple[str, bytes]).decode
@@ -83,6 +82,7 @@ class _Asking:
     view: View
     wanted: list[Row]
     is_part: bool
+    is_each: bool
 
 
 class ViewShard:
@@ -117,7 +117,7 @@ class ViewShard:
         self.hung: frozenset[bytes] = frozenset()  # see `backend.hung_views`
         self.memory = MemoryReport(0, 0, 0, False)
         self.use = ViewUse()
-        self._rounds = 0
+        self._limit = ViewLimit()
 
     @property
     def view_count(self) -> int:
@@ -237,12 +237,15 @@ class ViewShard:
     def _answer(self, asking: _Asking, epoch: int, rows: tuple[tuple[Row, ...], ...]) -> None:
         payloads = [_encode(each) for each in rows]
         file = ""
-        if self._words is not None and epoch == self._shown_epoch and not asking.is_part:
-            # In the middle of an epoch nothing is shown: it comes with the next lookup.
-            engine, found = self._views.worker.engine, [Hit(each) for each in rows]
-            file = self._publisher.looked_up(engine, asking.view, asking.wanted, found, payloads)
+        if self._words is not None and epoch == self._shown_epoch:
+            view, wanted, engine = asking.view, asking.wanted, self._views.worker.engine
+            if asking.is_part:
+                file = self._publisher.ranged(view, wanted)
+            else:
+                file = self._publisher.looked_up(engine, view, wanted, [Hit(each) for each in rows], payloads)
         words = self._words.file_name if self._words is not None and file else ""
-        asking.peer.send(FoundAt(epoch, payloads, file, words), asking.request)
+        answer = FoundEach([*payloads], file, epoch, words) if asking.is_each else Found(payloads, file, epoch, words)
+        asking.peer.send(answer, asking.request)
 
     def _publish(self, epoch: int, touched: tuple[tuple[shard_messages.ViewName, frozenset[Key]], ...]) -> None:
         if self._words is None:
@@ -319,23 +322,21 @@ class ViewShard:
 
     # --- reading
 
-    def lookup(self, peer: Peer, request: int, message: LookupAt) -> None:
-        hosted = self._hosted.get(message.view)
-        view = self._views.views.get(message.view)
+    def lookup(self, peer: Peer, request: int, message: Lookup | LookupEach) -> None:
+        """Keys that live here. What is missing is filled in the next epoch, with all that others miss."""
+        hosted, view = self._hosted.get(message.view), self._views.views.get(message.view)
         if hosted is None or view is None:
             peer.send(UnknownView(), request)
             return
         wanted = hosted.keys.decode(message.keys)
+        part = message.part if isinstance(message, Lookup) else None
+        read = None if part is None else self._reading(view, wanted, hosted.ranges.decode(part))
         keys = tuple([view.index_key(values) for values in wanted])
         self._requests += 1
-        number = self._requests
-        self._asking[number] = _Asking(peer, request, view, wanted, message.part is not None)
-        read = None if message.part is None else self._reading(view, wanted, hosted.ranges.decode(message.part))
-        effects = self._views.lookup(number, message.view, keys, message.least_epoch, read)
-        if any(isinstance(effect, UpqueryAnswered) for effect in effects):
-            hosted.hits += len(keys)
-        else:
-            hosted.misses += len(keys)
+        self._asking[self._requests] = _Asking(peer, request, view, wanted, read is not None, isinstance(message, LookupEach))
+        effects = self._views.lookup(self._requests, message.view, keys, message.least_epoch, read)
+        is_hit = any(isinstance(effect, UpqueryAnswered) for effect in effects)
+        hosted.hits, hosted.misses = hosted.hits + len(keys) * is_hit, hosted.misses + len(keys) * (not is_hit)
         self._carry_out(effects)
 
     def _reading(self, view: View, wanted: list[Row], part: Range) -> Reading:
@@ -349,35 +350,25 @@ class ViewShard:
 
     def retire(self, idle_s: float) -> None:
         """On shard 0: views that no shard has used for so long go, unless they read named ones."""
-        for name in self.use.idle([name for name, hosted in self._hosted.items() if not hosted.message.names], idle_s):
+        for name in self.use.idle(self._shown(), idle_s):
             log.info("view %s retires", name.hex())
             self._outside.change_views(_encode((RemoveView.__name__, name)))
 
-    def _tell_use(self) -> None:
-        uses = {name: hosted.hits + hosted.misses for name, hosted in self._hosted.items()}
-        read = [bytes(name) for name, view in self._views.views.items() if self._publisher.is_read(view)]
-        self._outside.views_used(self.use.newly_used(uses, read))
-
     def enforce_limit(self) -> None:
         """Have cold keys evicted in the next epoch if the views take too much memory."""
-        self._tell_use()
-        self._rounds += 1
+        self._outside.views_used(self.use.newly_used(self._shown(), self._publisher))
+        self.memory = self._limit.enforce(self._views.worker.engine, self._publisher, self._memory_bytes, self._evict)
+
+    def _evict(self, limit_bytes: int) -> MemoryReport:
         engine = self._views.worker.engine
-        limit_bytes = self._memory_bytes - self._publisher.memory_bytes
-        self.memory = engine.measure()
-        if self.memory.total_bytes > limit_bytes:  # no key has to go for what nobody needs
-            self._publisher.compact(pressed=True)
-            limit_bytes = self._memory_bytes - self._publisher.memory_bytes
-        if self.memory.total_bytes > limit_bytes:
-            self._publisher.reference(engine)
+        report = engine.measure()
+        if report.total_bytes > limit_bytes:
             self._carry_out(self._views.limit_memory(limit_bytes))
         else:
             engine.age()
-            if self._rounds % ROUNDS_REMEMBERED == 0:
-                self._publisher.forget_reads()
-        self._publisher.compact(pressed=self.memory.total_bytes > limit_bytes)
+        return report
 
-    def status(self) -> HostedViews:
+    def _shown(self) -> dict[bytes, HostedView]:
         shown = {}
         for name, hosted in self._hosted.items():
             view = self._views.views.get(name)
@@ -386,7 +377,10 @@ class ViewShard:
                     view, frozenset(hosted.tables), hosted.keys, hosted.ranges, hosted.hits, hosted.misses,
                     names=hosted.message.names, since=hosted.message.since,
                 )  # fmt: skip
-        found = status_of(shown)
+        return shown
+
+    def status(self) -> HostedViews:
+        found = status_of(self._shown())
         return replace(found, views=[*found.views, *self.blamed.status()])
 
 

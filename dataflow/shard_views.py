@@ -42,7 +42,7 @@ from dataflow.upquery import BaseSource
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """The views are at the epoch they were to be brought up to, and publication may follow before this is told."""
+    """The views are at the epoch they were to be brought up to; comes after what is to be published and answered of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +157,7 @@ class ShardViews:
         if self._failed:
             return []
         effects: list[ViewEffect] = []
+        is_applied = False
         try:
             handled = self.worker.handle(message)
         except Exception as error:
@@ -170,9 +171,10 @@ class ShardViews:
                 continue
             effects.append(effect)
             if isinstance(effect, EpochApplied):
-                self.epoch, self._applying = effect.epoch, False
-                effects.append(Applied())
-                waiting, self._waiting = self._waiting, []
-                for each in waiting:
-                    effects += self.lookup(each.request, each.view, each.keys, each.least_epoch, each.read)
+                self.epoch, self._applying, is_applied = effect.epoch, False, True
+        if is_applied:
+            effects.append(Applied())
+            waiting, self._waiting = self._waiting, []
+            for each in waiting:
+                effects += self.lookup(each.request, each.view, each.keys, each.least_epoch, each.read)
         return effects

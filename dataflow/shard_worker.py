@@ -280,7 +280,8 @@ class ShardWorker:
         for transition in message.transitions:
             yield from self._transition(transition)
         if self._asked_views:
-            yield from self._answer_upqueries()
+            yield from self._fill_asked()
+        answers = self._answers()
         if graph.recorded:
             graph.end_step(self.epoch)
         if self._is_evicting:
@@ -299,14 +300,16 @@ class ShardWorker:
             view.arrangement.amended.clear()
         self._asked_views.clear()
         self._added_views = ()
-        self._effects.append(EpochApplied(self.epoch, tuple(touched)))
+        self._asked = []
+        self._effects += (EpochApplied(self.epoch, tuple(touched)), *answers)
 
     def _transition(self, transition: Transition) -> Program:
         graph, programs = self.engine.graph, self.programs
         programs.forget_culprit()
         if isinstance(transition, AddView):
-            view = self.engine.add_view(transition.node, transition.key, transition.order)
-            self.views[transition.view] = view
+            if transition.view not in self.views:  # it may have been asked for twice before it came
+                view = self.engine.add_view(transition.node, transition.key, transition.order)
+                self.views[transition.view] = view
         else:
             removed = self.views.pop(transition.view, None)
             if removed is not None:
@@ -325,23 +328,30 @@ class ShardWorker:
 
     # -- reads and evictions
 
-    def _answer_upqueries(self) -> Program:
-        asked = [each for each in self._asked if each.view in self.views]
-        self._effects.extend(UpqueryRefused(each.request) for each in self._asked if each.view not in self.views)
-        for each in asked:
-            view = self.views[each.view]
-            for key in each.keys:
+    def _fill_asked(self) -> Program:
+        for each in self._asked:
+            view = self.views.get(each.view)
+            for key in each.keys if view is not None else ():
+                assert view is not None
                 assert self.owner(key) == self.shard, "the key lives on another shard"
                 if not view.is_full and key not in view.arrangement.index:
                     self.programs.want(view.operator, view.arrangement, key)
                     view.arrangement.touched.add(key)
         yield from self._quiet()
-        for each in asked:
-            arrangement = self.views[each.view].arrangement
+
+    def _answers(self) -> list[Effect]:
+        """What has been asked for, before any of it is evicted again."""
+        answers: list[Effect] = []
+        for each in self._asked:
+            view = self.views.get(each.view)
+            if view is None:
+                answers.append(UpqueryRefused(each.request))
+                continue
+            arrangement = view.arrangement
             values = [arrangement.index.get(key) for key in each.keys]
-            rows = tuple(() if value is None else tuple(rows_of(arrangement.bag(value))) for value in values)
-            self._effects.append(UpqueryAnswered(each.request, self.epoch, rows))
-        self._asked = []
+            rows = tuple([() if value is None else tuple(rows_of(arrangement.bag(value))) for value in values])
+            answers.append(UpqueryAnswered(each.request, self.epoch, rows))
+        return answers
 
     def _evictor(self) -> Evictor:
         return Evictor(self.engine.graph, self._announce)

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from decimal import Decimal
 from math import isfinite
+from typing import Any
 from zlib import crc32
+
+import numpy as np
 
 from dataflow.source import Key
 
@@ -31,6 +34,12 @@ def shard_of(key: Key, shard_count: int) -> int:
     # The last bits of a CRC are the same for many short texts; those of the product are not.
     number = parts if isinstance(parts, int) else crc32(repr(parts).encode())
     return ((number * MIXER & 0xFFFFFFFF) * shard_count) >> 32
+
+
+def shards_of(numbers: np.ndarray[Any, Any], shard_count: int) -> np.ndarray[Any, Any]:
+    """`shard_of` of many keys, which are integers of 64 bits."""
+    mixed: np.ndarray[Any, Any] = (numbers * np.int64(MIXER)) & np.int64(0xFFFFFFFF)
+    return (mixed * shard_count) >> 32
 
 
 def shard_source(key: str, shard_count: int, otherwise: str) -> str:

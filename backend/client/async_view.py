@@ -14,7 +14,7 @@ from backend.client.ordered_query import Inclusive
 from backend.client.statements import Statements
 from backend.client.values import Rows
 from backend.shared_memory.columns import ColumnReader
-from backend.shared_memory.reader import SharedViewReader
+from backend.shared_memory.parts import PartsColumns, ViewReader, columns_of
 from backend.shared_view import SharedViews
 from backend.view_definition import packed
 from controller.catalog import Catalog
@@ -45,9 +45,9 @@ class AsyncView:
         self._decode, self._finish = query.definition.decode, query.finish
         self._read_from(None)
 
-    def _read_from(self, reader: SharedViewReader | None) -> None:
+    def _read_from(self, reader: ViewReader | None) -> None:
         self._reader = reader
-        self._column_reader: ColumnReader | None = None
+        self._column_reader: ColumnReader | PartsColumns | None = None
         is_quick = reader is not None and self.query.has_integer_key
         self.quick = _quick(reader, self._decode, self._finish) if is_quick else _nothing  # type: ignore[arg-type]
         """`try_lookup`, where the short way leads to the rows; else None."""
@@ -165,7 +165,7 @@ class AsyncView:
         store = self._statements.database.store
         for _ in range(ATTEMPTS_MAX):
             query = self.query
-            numbers = packed(keys) if query.has_integer_key and store.shard_count == 1 else None
+            numbers = packed(keys) if query.has_integer_key else None
             if numbers is not None:
                 found = await store.lookup_view(query.definition, numbers)
                 if found is not None:
@@ -222,7 +222,7 @@ class AsyncView:
             rows = self.try_lookup_many(_listed(keys))
             return None if rows is None else self._batch(rows, columns)
         if self._column_reader is None:
-            self._column_reader = ColumnReader(reader, query.definition.types)
+            self._column_reader = columns_of(reader, query.definition.types)
         places = [query.places[place] for place in chosen]
         found = self._column_reader.read(numbers, places)
         if found is None or np.count_nonzero(found.known) < len(numbers):
@@ -241,7 +241,7 @@ class AsyncView:
         except ValueError:
             raise ValueError(f"the view has the columns {', '.join(self.columns)}, and not all of {', '.join(names)}") from None
 
-    def _find_reader(self) -> SharedViewReader | None:
+    def _find_reader(self) -> ViewReader | None:
         if self._reader is not None and self._reader.is_gone:
             self._read_from(None)
         if self._reader is None and self._shared is not None:
@@ -250,7 +250,7 @@ class AsyncView:
 
 
 def _quick(
-    reader: SharedViewReader, decode: Callable[[bytes], list[Row]], finish: Finish | None
+    reader: ViewReader, decode: Callable[[bytes], list[Row]], finish: Finish | None
 ) -> Callable[[Any], Rows | None]:
     """A lookup with as few steps as possible: single ones take hardly longer than their steps."""
 

@@ -1,7 +1,7 @@
 """The rows of a key by range: of a view whose SELECT has an ORDER BY of plain columns, and no LIMIT.
 
 The worker keeps the rows of each key in that order, in a view of its own beside the one for
-lookups. Where it cannot (without a key, of several workers), all rows are read and cut here.
+lookups. Where it cannot (without a key, with several workers), all rows are read and cut here.
 """
 
 from __future__ import annotations

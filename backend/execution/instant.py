@@ -24,9 +24,8 @@ import numpy as np
 
 from backend.execution.query import CompiledQuery
 from backend.execution.viewing import QueryViews
-from backend.sharded_views import ShardedReader
 from backend.shared_memory.columns import ColumnReader, Entries
-from backend.shared_memory.reader import SharedViewReader
+from backend.shared_memory.parts import PartsColumns, ViewReader, columns_of
 from backend.shared_memory.shared_key import KeyNaming, SharedKey
 from backend.shared_view import SharedViews
 from backend.view_definition import ViewDefinition
@@ -77,8 +76,8 @@ class InstantQuery:
         self._pick = itemgetter(*self._numbers) if len(self._numbers) > 1 else None
         self._order = _order(query)
         self._definition: ViewDefinition | None = None
-        self._reader: SharedViewReader | ShardedReader | None = None
-        self._columns: tuple[SharedViewReader, ColumnReader] | None = None
+        self._reader: ViewReader | None = None
+        self._columns: tuple[ViewReader, ColumnReader | PartsColumns] | None = None
         self._missed: tuple[Parameters, ViewDefinition, list[Row]] | None = None
         """The parameters for which `found` has last found nothing, and the keys that they want."""
 
@@ -102,10 +101,10 @@ class InstantQuery:
         self._shared.hits += 1
         return found
 
-    def _find(self, parameters: Parameters) -> SharedViewReader | ShardedReader | None:
+    def _find(self, parameters: Parameters) -> ViewReader | None:
         """The view of a query that has only one, once it is shared."""
         definition = self._definition = self._views.known(parameters)
-        self._reader = None if definition is None else self._shared.keys(definition.name)
+        self._reader = None if definition is None else self._shared.reader(definition.name)
         return self._reader
 
     def ask(self, parameters: Parameters, then: Callable[[Found | None], None]) -> bool:
@@ -114,7 +113,7 @@ class InstantQuery:
         if missed is None or missed[0] is not parameters or keys is None:
             return False
         self._missed = None
-        keys.ask(missed[1].name, missed[2], lambda rows: then(_found_of(rows)))
+        keys.ask(missed[1], missed[2], lambda rows: then(_found_of(rows)))
         return True
 
     def _found(self, parameters: Parameters) -> Found | None:
@@ -132,7 +131,7 @@ class InstantQuery:
         definition = self._views.known(parameters)
         if definition is not None and definition.order:
             return self._found_range(definition, wanted, parameters)
-        reader = None if definition is None else self._shared.keys(definition.name)
+        reader = None if definition is None else self._shared.reader(definition.name)
         if definition is None or reader is None:
             return None
         if names is None:
@@ -191,10 +190,10 @@ class InstantQuery:
         reader = self._reader
         if reader is None or reader.is_gone:
             reader = self._find(())
-        if not isinstance(reader, SharedViewReader) or self._definition is None or not reader.is_exact:
+        if reader is None or self._definition is None or not reader.is_exact:
             return None
         if self._columns is None or self._columns[0] is not reader:
-            self._columns = (reader, ColumnReader(reader, self._definition.types))
+            self._columns = (reader, columns_of(reader, self._definition.types))
         found = self._columns[1].entries(self._ordered(numbers), ENTRIES_BYTES_MAX)
         if found is not None:
             self._shared.hits += found.is_known

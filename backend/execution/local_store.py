@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence, Set
 from pathlib import Path
 
+from backend.messages import Found
 from backend.row_locks import KeyRequest, RowLocks, WaitGraph
 from backend.shared_memory.segment import SegmentNames
 from backend.shared_view import SharedViews
@@ -134,10 +135,9 @@ class LocalStore:
         found = self._views.lookup_shared(definition.name, keys, None if part is None else part.encoded())
         if found is None:
             return None
-        rows, file = found
         if self.shared_views is not None:
-            self.shared_views.learn(definition.name, file)
-        return rows
+            self.shared_views.learn(definition, Found(*found))
+        return found[0]
 
     @property
     def known_views(self) -> Set[bytes]:

@@ -240,6 +240,23 @@ class ColumnReader:
         return Columns(known, present, cells, nulls if has_nulls else None)
 
 
+def joined_entries(found: Sequence[tuple[Array, Entries]], count: int, bytes_max: int) -> Entries | None:
+    """The entries of keys of several files, each with the places of its keys, of which there are so many.
+
+    None if they are too large, or a key has no row: it is not said which.
+    """
+    width = found[0][1].width
+    if not all(each.is_known for _, each in found):
+        return Entries(False, np.empty(0, np.int64), np.empty(0, np.int64), width)
+    size = max(each.words.shape[1] for _, each in found)
+    if 8 * size * count > bytes_max or any(len(each.words) < len(own) for own, each in found):
+        return None
+    words = np.zeros((count, size), np.int64)
+    for own, each in found:
+        words[own, : each.words.shape[1]] = each.words
+    return Entries(True, words, _places(count, width + 2, size), width)
+
+
 def _located(mapped: _Mapped, tags: Array, epoch: int) -> tuple[Array, int, Array | None]:
     """Where the rows of each key begin, in words, how many bytes the longest have, and which keys are here (None: all)."""
     slots, locations = find(mapped.indexes[epoch & 1], tags, mapped.shift)

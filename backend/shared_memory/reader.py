@@ -126,6 +126,12 @@ class SharedViewReader:
                 return [None] * len(keys)
         return None
 
+    def each(
+        self, keys: Sequence[SharedKey], read: Callable[[SharedViewReader, Sequence[SharedKey]], list[T] | None]
+    ) -> list[T] | None:
+        """What `read` finds of the keys in each file of the view: there is one (but see `parts`)."""
+        return read(self, keys)
+
     def get_together(self, numbers: Array) -> Any | None:
         """The encoded rows of all these keys one after the other, as of one epoch; None if one is not here."""
         tags = tags_of(numbers)

@@ -36,6 +36,7 @@ from dataflow.node import (
 )
 from dataflow.shard_messages import (
     AddView,
+    BeginEpoch,
     EpochWanted,
     RemoveView,
     Send,
@@ -346,6 +347,14 @@ def test_readers_see_committed_epochs_in_order_and_all_that_was_acknowledged() -
             error.add_note(f"seed {seed}")
             raise
     assert answered > 10 * SEEDS
+
+
+def test_a_view_that_was_asked_for_twice_before_it_came_goes_as_a_whole() -> None:
+    worker = ShardViews(0, 1, DiskSource(Disk())).worker
+    worker.handle(BeginEpoch(1, {}, (AddView(3, *NODES[3]), AddView(3, *NODES[3]))))
+    assert worker.engine.graph.operators
+    worker.handle(BeginEpoch(2, {}, (RemoveView(3),)))
+    assert not worker.engine.graph.operators, "changes of their tables are not heard of any more"
 
 
 @pytest.mark.slow

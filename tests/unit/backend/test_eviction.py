@@ -10,6 +10,7 @@ import msgspec
 
 from apps.vote.requests import draw_keys
 from backend.bench.cache_simulation import lru_hits
+from backend.messages import Found
 from backend.shared_memory.segment import SegmentNames
 from backend.shared_view import SharedViews
 from backend.view_definition import ViewDefinition
@@ -63,7 +64,7 @@ def test_hits_are_within_5_points_of_an_lru_that_has_its_share_of_all_keys(tmp_p
             if not hits[-1]:
                 found = host.lookup_shared(BY_ID.name, wanted)
                 assert found is not None
-                shared.learn(BY_ID.name, found[1])
+                shared.learn(BY_ID, Found(*found))
             if number % LOOKUPS_BETWEEN_CHECKS == 0:
                 host.enforce_limit()
         host.enforce_limit()

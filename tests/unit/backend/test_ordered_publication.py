@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from backend.messages import Found
 from backend.shared_memory.ordered_publication import CHANGED_BLOCKS_MAX
 from backend.shared_memory.publication import LOOKUPS_BEFORE_SHARING, Publisher
 from backend.shared_memory.segment import SegmentNames, prefix_of, remove_stale
@@ -81,7 +82,7 @@ class Worker:
         found = self.engine.range(self.view, key, part.low, part.high, part.limit, part.descending)
         assert isinstance(found, Hit)
         self.file = self.publisher.ranged(self.view, [key])
-        self.shared.learn(self.definition.name, self.file)
+        self.shared.learn(self.definition, Found([], self.file))
         return list(found.rows)
 
     def read(self, key: Row, part: Range) -> list[Row] | None:
@@ -193,7 +194,7 @@ def read_until_told(file: str) -> dict[str, int]:
     node = Join((BASE,), outputs=tuple(Column(n, TYPES[n]) for n in range(3)))
     definition = ViewDefinition(node, (1,), (), (0,))
     shared = SharedViews()
-    shared.learn(definition.name, file)
+    shared.learn(definition, Found([], file))
     told = {"reads": 0, "wrong": 0, "missed": 0}
     random = Random(1)
     print("reading", flush=True)

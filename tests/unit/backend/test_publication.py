@@ -16,6 +16,7 @@ import pytest
 
 from backend.execution.embedded import open_embedded
 from backend.execution.local_store import LocalStore
+from backend.messages import Found
 from backend.shared_memory.publication import LARGE_BYTES, LOOKUPS_BEFORE_SHARING
 from backend.shared_memory.segment import Segment, SegmentNames, prefix_of, remove_stale
 from backend.shared_view import SharedViews
@@ -61,9 +62,8 @@ class Shop:
         assert self.host.add(definition.name, definition.node, definition.key, definition.tables, versions)
         found = self.host.lookup_shared(definition.name, encode(keys))
         assert found is not None
-        rows, file = found
-        self.shared.learn(definition.name, file)
-        return [definition.decode(each) for each in rows]
+        self.shared.learn(definition, Found(*found))
+        return [definition.decode(each) for each in found[0]]
 
     def read(self, definition: ViewDefinition, *keys: Row) -> list[list[Row]] | None:
         """What is in shared memory."""

@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backend.messages import Found
 from backend.shared_memory import segment as segments
 from backend.shared_memory.columns import ColumnReader
 from backend.shared_memory.entry import EntryLayout
@@ -35,6 +36,8 @@ from backend.shared_memory.segment import (
 from backend.shared_memory.shared_key import KeyNaming
 from backend.shared_memory.writer import SharedViewWriter
 from backend.shared_view import SharedViews
+from backend.view_definition import ViewDefinition
+from dataflow.node import Base
 from dataflow.types import BIGINT, DOUBLE, INT, Row, Value, decimal, text
 from tests.unit.backend.shared_view_processes import (
     DEPLOYMENT,
@@ -611,19 +614,20 @@ def test_files_without_an_owner_are_removed_and_others_are_not() -> None:
 
 def test_a_view_that_is_gone_is_let_go_even_if_nobody_asks_for_it_again() -> None:
     shared = SharedViews()
+    definitions = [ViewDefinition(Base(table, (BIGINT,), (0,)), (0,), ()) for table in range(3)]
     with writer() as kept, writer() as last:
         put(kept, 1, 1)
         with writer() as gone:
-            for view, name in ((kept, b"kept"), (gone, b"gone")):
+            for view, definition in ((kept, definitions[0]), (gone, definitions[1])):
                 view.publish()
-                shared.learn(name, view.file_name)
+                shared.learn(definition, Found([], view.file_name))
         kept._begin()
         kept._rebuild()
         kept.publish()
-        shared.learn(b"last", last.file_name)
-        assert set(shared._readers) == {b"kept", b"last"}
-        reader = shared.reader(b"kept")
-        assert reader is not None and reader.segment.path.name == kept.file_name and reader.get_number(1) is not None
+        shared.learn(definitions[2], Found([], last.file_name))
+        assert set(shared._readers) == {definitions[0].name, definitions[2].name}
+        reader = shared.reader(definitions[0].name)
+        assert isinstance(reader, SharedViewReader) and reader.segment.path.name == kept.file_name and reader.get_number(1) is not None
 
 
 def test_what_is_no_view_of_ours_is_not_opened() -> None:
