@@ -16,6 +16,8 @@ from dataflow.numerals import INT64_MIN, UINT64_MAX, format_double
 
 INTEGER_DIGITS_MAX = 20
 """Of 64 bits, with a sign."""
+NESTED_MAX = 100
+"""Arrays and objects within each other."""
 
 Json = Any
 """None, bool, int, float, Decimal, str, list or dict."""
@@ -68,6 +70,8 @@ def loads(text: str) -> Json:
     """Parse; raises NotJson."""
     try:
         found = _DECODER.decode(text)
+        if text.count("[") + text.count("{") > NESTED_MAX and _nesting(found) > NESTED_MAX:
+            raise RecursionError
         if "\\u" in text:
             dumps(found).encode()
         return found
@@ -81,6 +85,12 @@ def loads(text: str) -> Json:
         raise NotJson("Number too big to be stored in double.", text.find(error.args[0])) from None
     except RecursionError:
         raise NotJson("The JSON document exceeds the maximum depth.", 0) from None
+
+
+def _nesting(value: Json) -> int:
+    if not isinstance(value, dict | list):
+        return 0
+    return 1 + max(map(_nesting, value.values() if isinstance(value, dict) else value), default=0)
 
 
 def dumps(value: Json) -> str:

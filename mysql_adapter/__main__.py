@@ -16,6 +16,7 @@ from backend.session_services import ClusterServices
 from backend.settings import Deployment
 from backend.tls import Certificate, own_certificate, private_key
 from controller.registry import Address
+from controller.sql.depth import make_room
 from mysql_adapter.server import Limits, Server, run_adapter
 
 log = logging.getLogger(__name__)
@@ -56,4 +57,5 @@ async def main(number: int, deployment: Deployment) -> None:
 if __name__ == "__main__":
     deployment = Deployment.load(sys.argv[2])
     configure_logging(deployment.data_path / "logs" / f"adapter-{sys.argv[1]}.log")
+    make_room()
     uvloop.run(main(int(sys.argv[1]), deployment))

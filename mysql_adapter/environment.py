@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from backend.execution.catalog_retry import with_fresh_catalog
+from backend.execution.pace import aside
 from backend.session_services import LocalServices, Services
 from backend.tls import Certificate
 from controller.accounts import Account, find_account
@@ -54,7 +55,7 @@ class Environment:
         adapter_number: int = 0,
     ) -> None:
         self.database = database
-        self.plans = plans or PlanCache()
+        self.plans = plans or PlanCache(aside)
         self.globals = Variables()
         self.formats = Formats()
         self.shortcuts = Shortcuts(database)

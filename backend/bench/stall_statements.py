@@ -60,6 +60,7 @@ def heavy_statements(rows: int) -> list[Heavy]:
         Heavy("in_list", f"SELECT COUNT(*) FROM big WHERE id IN ({', '.join(str(n * 3) for n in range(rows // 4))})"),
         Heavy("in_strings", f"SELECT COUNT(*) FROM big WHERE name IN ({', '.join(repr(f'a name {n}') for n in range(rows // 10))})"),
         Heavy("explain_deep", f"EXPLAIN SELECT {inner} FROM big WHERE {inner} > 3"),
+        Heavy("select_deep", f"SELECT {inner} + n FROM big WHERE {inner} > 4 AND id < 1000 ORDER BY {inner} DESC"),
         Heavy("many_terms", f"SELECT COUNT(*) FROM big WHERE id < 10 AND ({' OR '.join(f'n = {n} + grp' for n in range(rows // 250))})"),
     ]  # fmt: skip
 

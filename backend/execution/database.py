@@ -287,7 +287,8 @@ class Database:
         if kept is not None:  # the plan is kept too, so its id is not another's
             self._compiled.move_to_end(id(plan))
             return kept[1]
-        compiled = aside(PARAMETER_LENGTH * len(plan.parameter_types), lambda: compile_statement(plan))
+        effort = max(plan.effort, PARAMETER_LENGTH * len(plan.parameter_types))
+        compiled = aside(effort, lambda: compile_statement(plan))
         self._compiled[id(plan)] = (plan, compiled)
         if len(self._compiled) > PLANS_MAX:
             self._compiled.popitem(last=False)
@@ -305,7 +306,7 @@ def compile_statement(plan: Plan) -> Compiled:
 def _compiled(plan: Plan) -> Compiled:
     match plan.statement:
         case Query() as query:
-            return compile_query(query)
+            return compile_query(query, plan.effort)
         case Insert() as insert:
             return CompiledInsert(insert)
         case Update() as update:

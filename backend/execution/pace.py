@@ -30,7 +30,7 @@ from greenlet import getcurrent, greenlet
 
 from backend.execution.collector import hold_off, let_go
 from backend.execution.memory_account import MemoryAccount
-from controller.sql.depth import NoRoom, no_room_to_spare
+from controller.sql.depth import large_stacks
 from dataflow.breath import breathe_by
 from dataflow.result_limits import weigh_by
 
@@ -41,6 +41,7 @@ PART_S = 0.0005
 """How long a part of `parts` should take."""
 LARGE = 2_000
 """From so many characters or values on `aside` is worth a thread."""
+LONG = 200_000
 PARAMETER_LENGTH = 20
 """About so many characters of a statement come with each of its parameters."""
 SWITCH_S = 0.0002
@@ -215,20 +216,19 @@ def aside(size: int, function: Callable[[], T]) -> T:
         finally:
             let_go()
 
-    turn = asyncio.get_running_loop().run_in_executor(_thread(), run)
+    with large_stacks():
+        turn = asyncio.get_running_loop().run_in_executor(_threads(size > LONG), run)
     turn._asyncio_future_blocking = True
     assert slices.parent is not None
     slices.parent.switch(turn)
-    try:
-        return turn.result()
-    except NoRoom:
-        return function()
+    return turn.result()
 
 
 @cache
-def _thread() -> ThreadPoolExecutor:
+def _threads(is_long: bool) -> ThreadPoolExecutor:
+    """What takes seconds has threads of its own, so that the rest does not wait for it."""
     sys.setswitchinterval(SWITCH_S)
-    return ThreadPoolExecutor(1, "aside", initializer=no_room_to_spare)
+    return ThreadPoolExecutor(2, "long aside" if is_long else "aside")
 
 
 def account() -> MemoryAccount | None:

@@ -56,6 +56,8 @@ class CompiledQuery:
         query = decision.query
         self.decision = decision
         self.query = query
+        self.effort = 0
+        """How long it takes to make what is made when it is first needed; see `controller.sql.planner.effort`."""
         self.columns = query.columns
         self._scan = _Scan(decision.one, division_errors) if decision.scans and decision.one is not None else None
         self._scans_only = 0
@@ -172,7 +174,8 @@ class CompiledQuery:
                 run.execution.from_view = True
                 return rows
         if "_reader" not in self.__dict__:  # it is made when it is first needed, which takes long for long lists
-            aside(PARAMETER_LENGTH * len(run.parameters), lambda: deeply(lambda: self._reader))
+            effort = max(self.effort, PARAMETER_LENGTH * len(run.parameters))
+            aside(effort, lambda: deeply(lambda: (self._reader, self._finish)))
         started = time.perf_counter()
         rows = await self._reader.rows(run, keys)
         if self.views is not None:
@@ -252,8 +255,10 @@ async def _rest(output: ResultRows, source: AsyncGenerator[list[Row], None]) -> 
             raise Retryable(Condition.TABLE_DEFINITION_CHANGED) from None
 
 
-def compile_query(query: Query) -> CompiledQuery:
-    return CompiledQuery(decide(query))
+def compile_query(query: Query, effort: int = 0) -> CompiledQuery:
+    found = CompiledQuery(decide(query))
+    found.effort = effort
+    return found
 
 
 def compile_read(query: Query, division_errors: bool = False) -> CompiledQuery:

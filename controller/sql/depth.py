@@ -1,25 +1,44 @@
-"""Deeply nested statements: read again with more room, and refused beyond that.
+"""Deeply nested statements: read with more room than Python gives, and refused beyond that.
 
-sqlglot and the planner recurse; Python's usual limit is some 35 levels of parentheses. What hits
-it runs again in a thread with a large stack, where the limit is high enough for what people
-and their tools write. The caller waits: nothing else runs meanwhile, so the limit may be raised.
+sqlglot and the planner recurse; Python's usual limit is some 35 levels of parentheses. A process that plans for many makes
+room once, when it starts. In others, such as an application that uses the client library, what hits the limit runs
+again in a thread with a large stack. The caller waits: nothing else of its thread runs meanwhile, so the limit may be raised.
 """
 
 from __future__ import annotations
 
+import resource
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from dataflow.errors import Condition, InvalidStatement
 
 FRAMES_MAX = 30_000
-STACK_BYTES = 512 << 20
+STACK_BYTES = 100 << 20
+"""A frame of Python that C called takes 2 KB. Linux leaves a main thread's stack 128 MB to grow into."""
 
 _Found = TypeVar("_Found")
 _alone = threading.Lock()
-_thread = threading.local()
+
+
+def make_room() -> None:
+    """From now on the main thread, and threads that are begun in `large_stacks`, may recurse `FRAMES_MAX` deep."""
+    _, most = resource.getrlimit(resource.RLIMIT_STACK)
+    if most == resource.RLIM_INFINITY or most >= STACK_BYTES:
+        resource.setrlimit(resource.RLIMIT_STACK, (STACK_BYTES, most))
+        sys.setrecursionlimit(FRAMES_MAX)
+
+
+@contextmanager
+def large_stacks() -> Iterator[None]:
+    before = threading.stack_size(STACK_BYTES)
+    try:
+        yield
+    finally:
+        threading.stack_size(before)
 
 
 def deeply(function: Callable[[], _Found]) -> _Found:
@@ -27,18 +46,9 @@ def deeply(function: Callable[[], _Found]) -> _Found:
     try:
         return function()
     except RecursionError:
-        if hasattr(_thread, "is_crowded"):
-            raise NoRoom from None
+        if sys.getrecursionlimit() >= FRAMES_MAX:
+            raise too_deep() from None
         return _with_room(function)
-
-
-class NoRoom(Exception):
-    """To be run again where nothing else runs meanwhile."""
-
-
-def no_room_to_spare() -> None:
-    """In this thread `deeply` raises `NoRoom`: others run meanwhile, so the limit may not be raised."""
-    _thread.is_crowded = True
 
 
 def _with_room(function: Callable[[], _Found]) -> _Found:
@@ -52,15 +62,15 @@ def _with_room(function: Callable[[], _Found]) -> _Found:
             failures.append(failure)
 
     with _alone:
-        limit, stack = sys.getrecursionlimit(), threading.stack_size(STACK_BYTES)
-        sys.setrecursionlimit(max(limit, FRAMES_MAX))
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(FRAMES_MAX)
         try:
-            thread = threading.Thread(target=run)
-            thread.start()
+            with large_stacks():
+                thread = threading.Thread(target=run)
+                thread.start()
             thread.join()
         finally:
             sys.setrecursionlimit(limit)
-            threading.stack_size(stack)
     if failures:
         if isinstance(failures[0], RecursionError):
             raise too_deep() from None

@@ -9,7 +9,7 @@ after them the session facts listed in `facts`, in order, e.g. ("now:0",) for NO
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from controller.catalog import View
@@ -233,6 +233,8 @@ class Plan:
     first: tuple[Query, ...] = ()
     views: tuple[View, ...] = ()
     """Those that the statement writes through."""
+    effort: int = field(default=0, compare=False)
+    """How long it takes to plan and to compile it; see `controller.sql.planner.effort`."""
 
     def vectors(self, parameters: Sequence[Value], facts: Sequence[Value] = ()) -> list[tuple[Value, ...]]:
         """What the statement's expressions are to be evaluated with, once for each vector."""

@@ -7,7 +7,7 @@ plan is asked for, so DDL needs to invalidate nothing, unless it is about tempor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlglot import exp
@@ -34,6 +34,10 @@ PLANS_LENGTH_MAX = 32 << 20
 """All plans kept have statements of at most so many characters; beyond that, all are dropped."""
 PLAN_LENGTH = 3000
 """What a plan counts for besides its statement."""
+
+READINGS = 4
+"""To parse and plan a text takes so much longer than to find its literals."""
+NESTING_LENGTH = 20
 
 _VERBS = frozenset({"SELECT", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH", "VALUES", "TABLE"})
 
@@ -67,12 +71,14 @@ def plan(
         views: list[View] = []
         statement = _statement(with_matches(tree, catalog, database), catalog, database, settings, parameters, views)
         known = tuple([each or text() for each in parameters.types])
-        return Plan(statement, known, tuple(parameters.facts), batch, first, tuple(views))
+        return Plan(statement, known, tuple(parameters.facts), batch, first, tuple(views), effort(sql))
 
-    try:
-        return planned()
-    except RecursionError:
-        return deeply(planned)
+    return deeply(planned)
+
+
+def effort(sql: str) -> int:
+    """How long it takes to plan a statement: as long as to read so many characters."""
+    return READINGS * (len(sql) + NESTING_LENGTH * sql.count("("))
 
 
 def parse_statement(sql: str, modes: frozenset[str] = frozenset()) -> Any:
@@ -140,9 +146,13 @@ def _views_read(statement: Statement) -> tuple[View, ...]:
 
 
 class PlanCache:
-    """Plans by everything they depend on; one for each process that plans."""
+    """Plans by everything they depend on; one for each process that plans.
 
-    def __init__(self) -> None:
+    What is not known yet is planned by `work`, which is given how long it takes and what does it.
+    """
+
+    def __init__(self, work: Callable[[int, Callable[[], Plan]], Plan] = lambda effort, function: function()) -> None:
+        self._work = work
         self._plans: dict[tuple[str, str | None, Settings, tuple[str, ...] | None], Plan] = {}
         self._length = 0
 
@@ -163,13 +173,17 @@ class PlanCache:
         if found is None or not _is_valid(found, catalog):
             known = {code: parameter_types.type_of(code, settings.collation) for code in set(codes)}
             types = [known[code] for code in codes]
-            try:
-                found = plan(template.text, catalog, database, settings, types, template.batch)
-            except InvalidStatement as error:
-                if error.condition is Condition.PARSE_ERROR:
-                    # MySQL quotes the statement as it was sent.
-                    plan(canonical_text(sql, settings), catalog, database, settings, ())
-                raise
+
+            def planned() -> Plan:
+                try:
+                    return plan(template.text, catalog, database, settings, types, template.batch)
+                except InvalidStatement as error:
+                    if error.condition is Condition.PARSE_ERROR:
+                        # MySQL quotes the statement as it was sent.
+                        plan(canonical_text(sql, settings), catalog, database, settings, ())
+                    raise
+
+            found = self._work(effort(template.text), planned)
             self._keep(key, found)
         return found, parameter_types.plain_values(reading.values, codes)
 
@@ -188,7 +202,8 @@ class PlanCache:
             types = None
             if codes is not None:
                 types = [parameter_types.type_of(code, settings.collation) for code in codes]
-            found = plan(canonical_text(sql, settings), catalog, database, settings, types, is_prepared=True)
+            text = canonical_text(sql, settings)
+            found = self._work(effort(text), lambda: plan(text, catalog, database, settings, types, is_prepared=True))
             self._keep(key, found)
         return found
 
