@@ -27,7 +27,6 @@ from mysql_adapter.neighbours import kill
 from mysql_adapter.packets import CAN, MalformedPacket, Reader, parse_change_user
 from mysql_adapter.parameters import Typed, read_parameters
 from mysql_adapter.prepared import Prepared
-from mysql_adapter.preparing import execute, prepare
 from mysql_adapter.session import Session
 from mysql_adapter.statements.describe import field_list
 
@@ -144,7 +143,7 @@ class Commands:
 
     async def prepare(self, payload: bytes) -> None:
         stream, session = self._stream, self.session
-        statement = await prepare(session, session.decode(payload[1:]))
+        statement = await session.prepare(session.decode(payload[1:]))
         columns = statement.columns
         stream.send(packets.prepared(statement.id, len(columns), statement.parameter_count))
         results_id = session.results_collation_id
@@ -166,7 +165,7 @@ class Commands:
         statement.check_long_data()
         values = self._values(statement, reader, flags)
         statement.cursor = None
-        outcome = await execute(session, statement, values, stream=True)
+        outcome = await session.execute(statement, values)
         if flags & ComStmtExecuteFlags.CURSOR_TYPE_READ_ONLY and not isinstance(outcome, Done):
             statement.open_cursor(outcome)
             session.format(outcome.columns).send_header(stream)

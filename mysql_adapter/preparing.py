@@ -51,21 +51,21 @@ async def prepare(session: Session, sql: str) -> Prepared:
     return session.keep_prepared(statement, parameter_types, columns, handler is None)
 
 
-async def execute(session: Session, prepared: Prepared, values: Sequence[Typed], stream: bool = False) -> Answer:
+async def execute(session: Session, prepared: Prepared, values: Sequence[Typed]) -> Answer:
     """In the database that it was prepared in, which is also what DATABASE() says meanwhile."""
     database, session.database = session.database, prepared.database
     try:
-        return await _execute(session, prepared, values, stream)
+        return await _execute(session, prepared, values)
     finally:
         if session.database == prepared.database:  # else the statement has dropped it
             session.database = database
 
 
-async def _execute(session: Session, prepared: Prepared, values: Sequence[Typed], stream: bool) -> Answer:
+async def _execute(session: Session, prepared: Prepared, values: Sequence[Typed]) -> Answer:
     if not prepared.planned and not values:
         return await session.run(prepared.sql)
     session.statement, session.statement_started = prepared.sql, time.time()
     session.warnings = ()
     if not prepared.planned:
         return session.ran(await define(session, TokenCursor(prepared.sql, session.settings), values))
-    return session.ran(await run_prepared(session, prepared.sql, values, stream))
+    return session.ran(await run_prepared(session, prepared.sql, values, stream=True))

@@ -27,7 +27,7 @@ from dataflow import types
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.functions.waiting import WaitingCalls
 from dataflow.types import Value
-from mysql_adapter import dispatch, packets
+from mysql_adapter import dispatch, packets, preparing
 from mysql_adapter.abandoned_tables import drop_statement
 from mysql_adapter.charsets import CollationEntry, charset_of, collation_by_id, collation_of
 from mysql_adapter.counts import end_counts
@@ -44,9 +44,12 @@ from mysql_adapter.statements.select_into import may_select_into, select_into
 from mysql_adapter.variables import RESULT_VARIABLES, Variables, settings_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mysql_adapter.answers import ResultFormat
     from mysql_adapter.connection import Connection
     from mysql_adapter.environment import Environment
+    from mysql_adapter.parameters import Typed
 
 T = TypeVar("T")
 
@@ -288,6 +291,12 @@ class Session:
             task = asyncio.ensure_future(database.define(sql, None, self.settings))
             _ending.add(task)
             task.add_done_callback(_ending.discard)
+
+    async def prepare(self, sql: str) -> Prepared:
+        return await preparing.prepare(self, sql)
+
+    async def execute(self, prepared: Prepared, values: Sequence[Typed]) -> Answer:
+        return await preparing.execute(self, prepared, values)
 
     def keep_prepared(
         self, sql: str, parameter_types: tuple[types.SqlType, ...], columns: tuple[OutputColumn, ...], planned: bool

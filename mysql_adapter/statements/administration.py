@@ -10,7 +10,7 @@ from controller.sql.lexer import TokenKind
 from controller.sql.plan import OutputColumn
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.types import text
-from mysql_adapter import neighbours, preparing
+from mysql_adapter import neighbours
 from mysql_adapter.planned import evaluate, evaluate_list, evaluate_typed
 from mysql_adapter.statements.cursor import TokenCursor
 
@@ -76,7 +76,7 @@ async def prepare(session: Session, cursor: TokenCursor) -> Done:
     old = session.named_prepared.pop(name, None)
     if old is not None:
         session.prepared.pop(old.id, None)
-    session.named_prepared[name] = await preparing.prepare(session, sql)
+    session.named_prepared[name] = await session.prepare(sql)
     return Done(info="Statement prepared")
 
 
@@ -98,7 +98,7 @@ async def execute(session: Session, cursor: TokenCursor) -> Answer:
     cursor.expect_end()
     if len(values) != statement.parameter_count:
         raise InvalidStatement(Condition.WRONG_ARGUMENTS, "EXECUTE")
-    return await preparing.execute(session, statement, values, stream=True)
+    return await session.execute(statement, values)
 
 
 async def deallocate(session: Session, cursor: TokenCursor) -> Done:
