@@ -121,7 +121,8 @@ class StatementRun:
         finally:
             ignore()
         assert isinstance(done, Done)
-        said = [each for each in heard if each[0] is not Condition.DIVISION_BY_ZERO]  # that is told by who stores it
+        divides = self._modes.error_for_division_by_zero
+        said = [each for each in heard if divides or each[0] is not Condition.DIVISION_BY_ZERO]
         return done if not said else replace(done, warnings=(*done.warnings, *warnings_of(said)))
 
     async def _answer(self, execution: Execution) -> Answer:

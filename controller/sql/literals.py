@@ -56,7 +56,9 @@ def has_own_collation(literal: str) -> bool:
 
 def parameters_of(tokens: Sequence[Token], literals: Sequence[int]) -> set[int]:
     """Those of `literals` (positions in `tokens`) that may become parameters."""
-    wanted = set(literals)
+    # Beside a literal with a character set of its own it matters what is in the others.
+    mixed = any(has_own_collation(tokens[position].text) for position in literals)
+    wanted = {position for position in literals if not (mixed and tokens[position].kind is TokenKind.STRING)}
     free: set[int] = set()
     names_matter = not tokens or tokens[0].upper not in ("INSERT", "REPLACE")
     # What is selected or ordered by has to be recognised as what is grouped by.

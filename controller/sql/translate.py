@@ -370,6 +370,8 @@ class Translator:
         for argument in arguments:
             if isinstance(argument, exp.Distinct | exp.Star):
                 raise syntax_error(argument.sql("mysql"), 0)
+        if name in operators.REFUSED:
+            raise Unsupported(name.upper())
         if not is_function(name) and name not in WAITING_FUNCTIONS:
             raise InvalidStatement(Condition.UNKNOWN_FUNCTION, node.this if isinstance(node.this, str) else name)
         translated = fitting_arguments(name, arguments, [self.translate(each) for each in arguments], self.dated)

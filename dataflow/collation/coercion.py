@@ -109,9 +109,18 @@ def prevailing_collation(arguments: Sequence[Expression]) -> str | None:
 
 
 def _together(claims: list[Claim]) -> Claim:
+    """The claim that wins over all others; one that is explicit does, even if others cannot be brought together."""
     found = claims[0]
+    clash = False
     for claim in claims[1:]:
-        found = _stronger(found, claim)
+        try:
+            found = _stronger(found, claim)
+        except _Clash:
+            if found.rank == EXPLICIT and claim.rank == EXPLICIT:
+                raise
+            clash, found = True, Claim("binary", NONE)
+    if clash and found.rank != EXPLICIT:
+        raise _Clash
     return found
 
 

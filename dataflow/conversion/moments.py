@@ -24,19 +24,19 @@ def to_datetime(source: SqlType) -> Convert | None:
         case kind if kind in DATES:
             return None
         case kind if kind in INTEGERS:
-            return lambda value: _said("datetime", temporal.read_number(value)[0], value)
+            return lambda value: _said("datetime", temporal.read_number(value), value)
         case kind if kind in REALS or kind is Kind.DECIMAL:
-            return lambda value: _said("datetime", temporal.read_decimal(value)[0], value)
+            return lambda value: _said("datetime", temporal.read_decimal(value), value)
         case Kind.NULL:
             return datetime_of
         case Kind.TIME | Kind.YEAR | Kind.BIT:
             return lambda value: None
         case kind if kind in BLOBS:
-            return lambda value: _said("datetime", temporal.read_datetime(decode(value))[0], decode(value))
+            return lambda value: _said("datetime", temporal.read_datetime(decode(value)), decode(value))
         case Kind.JSON:
-            return lambda value: _said("datetime", temporal.read_datetime(json_text(value))[0], json_text(value))
+            return lambda value: _said("datetime", temporal.read_datetime(json_text(value)), json_text(value))
         case _:
-            return lambda value: _said("datetime", temporal.read_datetime(value)[0], value)
+            return lambda value: _said("datetime", temporal.read_datetime(value), value)
 
 
 def datetime_of(value: Value) -> int | None:
@@ -44,11 +44,11 @@ def datetime_of(value: Value) -> int | None:
         case None:
             return None
         case int():
-            return _said("datetime", temporal.read_number(value)[0], value)
+            return _said("datetime", temporal.read_number(value), value)
         case float() | Decimal():
-            return _said("datetime", temporal.read_decimal(value)[0], value)
+            return _said("datetime", temporal.read_decimal(value), value)
         case _:
-            return _said("datetime", temporal.read_datetime(text_of(value))[0], text_of(value))
+            return _said("datetime", temporal.read_datetime(text_of(value)), text_of(value))
 
 
 def to_time(source: SqlType) -> Convert | None:
@@ -60,17 +60,17 @@ def to_time(source: SqlType) -> Convert | None:
         case Kind.DATETIME | Kind.TIMESTAMP:
             return temporal.time_part
         case kind if kind in INTEGERS:
-            return lambda value: _said("time", temporal.read_time_number(value)[0], value)
+            return lambda value: _said("time", temporal.read_time_number(value), value)
         case kind if kind in REALS or kind is Kind.DECIMAL:
-            return lambda value: _said("time", temporal.read_time_decimal(value)[0], value)
+            return lambda value: _said("time", temporal.read_time_decimal(value), value)
         case Kind.NULL:
             return time_of
         case Kind.YEAR | Kind.BIT:
-            return lambda value: _said("time", temporal.read_time_number(value)[0], value)
+            return lambda value: _said("time", temporal.read_time_number(value), value)
         case kind if kind in BLOBS:
-            return lambda value: _said("time", temporal.read_time(decode(value))[0], decode(value))
+            return lambda value: _said("time", temporal.read_time(decode(value)), decode(value))
         case _:
-            return lambda value: _said("time", temporal.read_time(value)[0], value)
+            return lambda value: _said("time", temporal.read_time(value), value)
 
 
 def time_of(value: Value) -> int | None:
@@ -78,17 +78,20 @@ def time_of(value: Value) -> int | None:
         case None:
             return None
         case int():
-            return _said("time", temporal.read_time_number(value)[0], value)
+            return _said("time", temporal.read_time_number(value), value)
         case float() | Decimal():
-            return _said("time", temporal.read_time_decimal(value)[0], value)
+            return _said("time", temporal.read_time_decimal(value), value)
         case _:
-            return _said("time", temporal.read_time(text_of(value))[0], text_of(value))
+            return _said("time", temporal.read_time(text_of(value)), text_of(value))
 
 
-def _said(kind: str, moment: int | None, value: Value) -> int | None:
-    """`moment`, with a warning if there is none."""
+def _said(kind: str, read: tuple[int | None, temporal.Flaw], value: Value) -> int | None:
+    """The moment that was read, with a warning if there is none, or if it is not all that was written."""
+    moment, flaw = read
     if moment is None:
         say(Condition.INCORRECT_MOMENT, kind, text_of(value)[:SHOWN_MAX])
+    elif flaw:
+        say(Condition.TRUNCATED_VALUE, kind, text_of(value)[:SHOWN_MAX])
     return moment
 
 

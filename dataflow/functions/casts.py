@@ -309,7 +309,7 @@ def valid_bytes(emitter: Emitter, node: Call) -> Fragment:
         raise InvalidStatement(Condition.UNKNOWN_CHARACTER_SET, name.value)
 
     def checked(value: bytes) -> bytes | None:
-        bad = charset.read(value)[1]
+        bad = -1 if charset.name == "binary" else charset.read(value)[1]
         if bad < 0:
             return value
         say(Condition.INVALID_STRING, charset.name, value[bad:][:6].hex().upper())

@@ -21,6 +21,7 @@ from dataflow.functions.date_parts import (
 )
 from dataflow.functions.numeric import Number
 from dataflow.functions.registry import Domain, function
+from dataflow.notices import say
 from dataflow.result_limits import planned
 from dataflow.temporal import (
     HOUR,
@@ -131,13 +132,21 @@ def _end_of_gap(in_utc: int, source: str) -> int:
     return found
 
 
+def _within(value: int, written: object) -> int:
+    """The TIME of some microseconds: what is beyond the largest one is that, with a warning."""
+    if -TIME_MAX <= value <= TIME_MAX:
+        return value
+    say(Condition.TRUNCATED_VALUE, "time", written)
+    return max(-TIME_MAX, min(TIME_MAX, value))
+
+
 @function(
     "sec_to_time", arguments=(Domain.NUMBER,), specialise=True,
     result=lambda arguments: time_type(seconds_digits(arguments[0])),
 )  # fmt: skip
 def sec_to_time(arguments: Arguments) -> Callable[[Number], int]:
     digits = seconds_digits(arguments[0])
-    return lambda seconds: round_time(max(-TIME_MAX, min(TIME_MAX, _microseconds(seconds))), digits)
+    return lambda seconds: round_time(_within(_microseconds(seconds), seconds), digits)
 
 
 @function("time_to_sec", arguments=(Domain.TIME,), result=BIGINT)
@@ -157,7 +166,7 @@ def maketime(arguments: Arguments) -> Callable[[int, int, Number], int | None]:
         if not 0 <= minute < 60 or not 0 <= second < 60:
             return None
         size = abs(hour) * HOUR + minute * MINUTE + _microseconds(second)
-        return round_time(max(-TIME_MAX, min(TIME_MAX, -size if hour < 0 else size)), digits)
+        return round_time(_within(-size if hour < 0 else size, f"{hour:02d}:{minute:02d}:{int(second):02d}"), digits)
 
     return apply
 

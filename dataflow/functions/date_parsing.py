@@ -11,9 +11,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from dataflow.errors import Condition
 from dataflow.expression import Expression, Literal
 from dataflow.functions.date_parts import DAY_NAMES, MONTH_NAMES, datetime_type, time_type
 from dataflow.functions.registry import Domain, function
+from dataflow.notices import say
+from dataflow.numerals import SHOWN_MAX
 from dataflow.temporal import HOUR, MINUTE, SECOND, from_days, pack, to_days, unpack
 from dataflow.types import DATE, Kind, SqlType
 
@@ -158,19 +161,26 @@ def _settle_day(found: _Found) -> None:
 def parse(value: str, layout: str, kind: Kind, zeros: bool = False) -> int | None:
     found = _Found()
     try:
-        _read(value, 0, layout, found)
+        end = _read(value, 0, layout, found)
         _settle_hour(found)
         _settle_day(found)
     except Mismatch:
-        return None
+        return _refused(value)
     year, month, day, hour, minute, second, fraction = list(found.parts.values())[:7]
     if month > 12 or day > 31 or hour > 23 or minute > 59 or second > 59:
-        return None
+        return _refused(value)
+    if value[end:].strip():
+        say(Condition.TRUNCATED_VALUE, kind.name.lower(), value[:SHOWN_MAX])
     if kind is Kind.TIME:
         return (day * 24 + hour) * HOUR + minute * MINUTE + second * SECOND + fraction
     if not zeros and not (year and month and day):
-        return None
+        return _refused(value)
     return pack(year, month, day) if kind is Kind.DATE else pack(year, month, day, hour, minute, second, fraction)
+
+
+def _refused(value: str) -> int | None:
+    say(Condition.WRONG_VALUE_FOR_FUNCTION, "datetime", value[:SHOWN_MAX], "str_to_date")
+    return None
 
 
 def layout_type(arguments: Arguments) -> SqlType:

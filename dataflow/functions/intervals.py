@@ -28,6 +28,7 @@ from dataflow.temporal import (
     MINUTE,
     SECOND,
     TIME_MAX,
+    Flaw,
     date_part,
     days_in_month,
     format_date,
@@ -122,9 +123,8 @@ def add_interval(moment: int, interval: Interval) -> int | None:
 
 def add_to_text(value: str, interval: Interval, date_unit: bool) -> str | None:
     """Text that is a date alone stays one if it can."""
-    moment = read_datetime(value)[0]
-    if moment is None:
-        say(Condition.INCORRECT_MOMENT, "datetime", value[:SHOWN_MAX])
+    moment, flaw = read_datetime(value)
+    _say_cut("datetime", moment, flaw, value)
     return _written_sum(moment, interval, date_unit and _DATE_ONLY.match(value) is not None)
 
 
@@ -274,10 +274,20 @@ def datediff(end: int, start: int) -> int | None:
 def _read_either(value: str) -> tuple[bool, int | None]:
     """Whether text holds a date and time, and the value."""
     if len(value.strip()) >= 12:
-        moment = read_datetime(value)[0]
+        moment, flaw = read_datetime(value)
         if moment is not None:
+            _say_cut("datetime", moment, flaw, value)
             return True, moment
-    return False, read_time(value)[0]
+    time, flaw = read_time(value)
+    _say_cut("time", time, flaw, value)
+    return False, time
+
+
+def _say_cut(kind: str, found: int | None, flaw: Flaw, value: str) -> None:
+    if found is None:
+        say(Condition.INCORRECT_MOMENT, kind, value[:SHOWN_MAX])
+    elif flaw:
+        say(Condition.TRUNCATED_VALUE, kind, value[:SHOWN_MAX])
 
 
 def _time_alone(value: str) -> int | None:

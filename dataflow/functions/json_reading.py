@@ -81,8 +81,8 @@ def extract_unquoted(document: str, path: str, bytes_max: int) -> str | None:
 @function("json_value", arguments=(Domain.JSON, Domain.TEXT), result=text(512, "utf8mb4_bin"))
 def json_value(document: str, path: str) -> str | None:
     """A scalar as text; NULL for anything else. RETURNING is the planner's cast around it."""
-    found = [value for _, value in find(loads(document), parse_path(path))]
-    if len(found) != 1 or found[0] is None or isinstance(found[0], dict | list):
+    found = plain_path(path)(loads(document))
+    if not found or found[0] is None or isinstance(found[0], dict | list):
         return None
     return unquoted(dumps(found[0]))
 

@@ -42,7 +42,7 @@ def string_function(
         def emit(emitter: Emitter, node: Call) -> Fragment:
             domains = [arguments[i] if i < len(arguments) else rest for i in range(len(node.arguments))]
             pairs = [(argument, domain) for argument, domain in zip(node.arguments, domains) if domain is not None]
-            binary = any(argument.type.kind in BLOBS and domain is Domain.TEXT for argument, domain in pairs)
+            binary = any(is_binary(argument) and domain is Domain.TEXT for argument, domain in pairs)
             string = Domain.BYTES if binary else Domain.TEXT
             fragments = [
                 emitter.convert(argument, string if domain is Domain.TEXT else domain) for argument, domain in pairs
@@ -56,6 +56,10 @@ def string_function(
         return body
 
     return decorate
+
+
+def is_binary(argument: Expression) -> bool:
+    return argument.type.kind in BLOBS or argument.type.kind is Kind.BIT
 
 
 def display_length(kind: SqlType) -> int | None:
@@ -75,7 +79,7 @@ def display_length(kind: SqlType) -> int | None:
 
 def string_type(arguments: Arguments, length: int | None) -> SqlType:
     """A string of at most `length` in the collation of `arguments`; binary if one of them is."""
-    if any(argument.type.kind in BLOBS for argument in arguments):
+    if any(map(is_binary, arguments)):
         return SqlType(Kind.VARBINARY, length=length) if length is not None and length <= 65535 else BLOB
     collation = merged_collation(arguments, "function")
     return text(length if length is not None and length <= VARCHAR_LENGTH_MAX else None, collation)

@@ -7,20 +7,25 @@ Positions start at 1, as in SQL, and count characters of text or bytes of binary
 
 from __future__ import annotations
 
-from typing import AnyStr
+from typing import TYPE_CHECKING, AnyStr
 
-from dataflow.functions.registry import Domain, function
+from dataflow.expression import Call
+from dataflow.functions.registry import Domain, Fragment, function, special
 from dataflow.functions.strings import (
     Arguments,
     display_length,
+    is_binary,
     joined_type,
     like_first,
     string_function,
     string_type,
     unbounded,
 )
-from dataflow.result_limits import total
-from dataflow.types import BIGINT, SqlType, text
+from dataflow.result_limits import planned, total
+from dataflow.types import BIGINT, STRINGS, SqlType, text
+
+if TYPE_CHECKING:
+    from dataflow.compile import Emitter
 
 
 @string_function("concat", arguments=(Domain.TEXT,), rest=Domain.TEXT, result=joined_type, size=total)
@@ -227,9 +232,25 @@ def space(count: int) -> str:
 _QUOTED = str.maketrans({"\\": "\\\\", "'": "\\'", "\0": "\\0", "\x1a": "\\Z"})
 
 
-@function("quote", arguments=(Domain.TEXT,), nulls=True, result=text(), size=total)
-def quote(value: str | None) -> str:
-    return "NULL" if value is None else "'" + value.translate(_QUOTED) + "'"
+def _quoted_type(arguments: Arguments) -> SqlType:
+    if arguments[0].type.kind in STRINGS or is_binary(arguments[0]):
+        return string_type(arguments, None)
+    return text(None, planned().collation)
+
+
+@special("quote", least=1, most=1, result=_quoted_type, grows=True)
+def quote(emitter: Emitter, node: Call) -> Fragment:
+    """Of binary strings as of texts; the word NULL for NULL."""
+
+    def quoted(value: str | None) -> str:
+        return "NULL" if value is None else "'" + value.translate(_QUOTED) + "'"
+
+    def quoted_bytes(value: bytes | None) -> bytes:
+        return quoted(None if value is None else value.decode("latin-1")).encode("latin-1")
+
+    binary = is_binary(node.arguments[0])
+    function = emitter.bounded(node, quoted_bytes if binary else quoted, total)
+    return emitter.apply(function, [emitter.convert(node.arguments[0], Domain.BYTES if binary else Domain.TEXT)], nulls=True)
 
 
 _SOUNDEX = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "01230120022455012623010202"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dataflow.collation.coercion import collation_of
 from dataflow.collation.keys import weight_string
-from dataflow.collation.names import collation
+from dataflow.collation.names import charset_of, collation
 from dataflow.conversion import Domain
 from dataflow.expression import Call, Expression, Literal
 from dataflow.fragment import Fragment
@@ -41,6 +41,7 @@ def weigh(emitter: Emitter, node: Call) -> Fragment:
     space: Any = b"\0" if binary else " "
     pads = binary or collation(collation_of(value)).pads
     padding = show(space)
+    one_byte = not binary and charset_of(collation_of(value)).bytes_max == 1
 
     def weights(text: Any) -> bytes:
         if count is not None:
@@ -48,6 +49,8 @@ def weigh(emitter: Emitter, node: Call) -> Fragment:
             if flags and flags & PAD_WITH_SPACES and pads:
                 text = text.ljust(count, space)
         found: bytes = show(text)
+        if count is not None and one_byte:  # as many weights as characters
+            found = found[:count]
         if count is not None and flags and flags & PAD_WITH_SPACES:
             found = found.ljust(count * len(padding), b"\0")
         if length is None:

@@ -143,8 +143,8 @@ def set_storer(column: SqlType, source: SqlType, target: Target) -> Store:
             chosen = int(value)
         else:
             text = value if function is None else function(value)
-            for part in text.rstrip(" ").split(",") if text else ():
-                bit = bits.get(key(part), 0)
+            for part in text.split(",") if text else ():
+                bit = bits.get(key(part)) or bits.get(key(part.rstrip(" ")), 0)
                 chosen |= bit
                 unknown = unknown or not bit
             if unknown and not chosen and text.isascii() and text.isdigit():

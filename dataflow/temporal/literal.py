@@ -83,7 +83,7 @@ def _read_loose(text: str, modes: Modes, whole_only: bool = False) -> Read:
         while at < end and text[at] in _DIGITS and (free or left > 0):
             at += 1
             left -= 1
-        if at - start > 10 or int(text[start:at]) > 999_999:
+        if len(text[start:at].lstrip("0")) > 6:
             return None, Flaw.TRUNCATED
         parts.append(int(text[start:at]))
         lengths.append(at - start)
@@ -152,6 +152,9 @@ def _assemble(text: str, at: int, parts: list[int], lengths: list[int], year_wid
 def _next_microsecond(value: int) -> int:
     if (value & 0xFFFFFF) < 999_999:
         return value + 1
+    year, month, day, hour, minute, second, _ = calendar.unpack(value)
+    if second < 59:  # also in dates that are none, like 2001-00-00
+        return calendar.pack(year, month, day, hour, minute, second + 1)
     return calendar.from_microseconds(calendar.to_microseconds(value) + 1) or value
 
 

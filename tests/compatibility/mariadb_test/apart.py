@@ -1,7 +1,7 @@
 """Differences that are not millrace's to mend: rules, each with its reason, in `apart.toml`.
 
-A rule holds when all that it says does: `statement`, `message` (millrace's, or MariaDB's), `mariadb` and `millrace` (their answers as
-they are shown) are regular expressions that are searched for, `kinds` are names of `Kind`, `codes` are MariaDB's and millrace's error
+A rule holds when all that it says does: `statement`, `message` (millrace's, or MariaDB's), `mariadb` and `millrace` (their answers, or
+rows of a table, as they are shown) are regular expressions that are searched for, `kinds` are names of `Kind`, `codes` are MariaDB's and millrace's error
 (0 is none), `places` are lines of files (`file:line`) for what is about a single statement.
 """
 
@@ -29,15 +29,15 @@ class Rule:
     codes: frozenset[tuple[int, int]]
     places: frozenset[str]
 
-    def holds(self, place: str, statement: str, kind: Kind, expected: Answer, found: Answer) -> bool:
+    def holds(self, place: str, statement: str, kind: Kind, expected: Answer, found: Answer, shown: tuple[str, str]) -> bool:
         return (
             (not self.places or place in self.places)
             and (self.statement is None or self.statement.search(statement) is not None)
             and (self.message is None or self.message.search(f"{expected.message}\n{found.message}") is not None)
             and (not self.kinds or kind.value in self.kinds)
             and (not self.codes or (expected.code, found.code) in self.codes)
-            and (self.mariadb is None or self.mariadb.search(str(expected)) is not None)
-            and (self.millrace is None or self.millrace.search(str(found)) is not None)
+            and (self.mariadb is None or self.mariadb.search(shown[0]) is not None)
+            and (self.millrace is None or self.millrace.search(shown[1]) is not None)
         )
 
 
@@ -65,5 +65,9 @@ class Rules:
             for each in content["rules"]
         ]
 
-    def reason(self, place: str, statement: str, kind: Kind, expected: Answer, found: Answer) -> str:
-        return next((rule.reason for rule in self._rules if rule.holds(place, statement, kind, expected, found)), "")
+    def reason(
+        self, place: str, statement: str, kind: Kind, expected: Answer, found: Answer, shown: tuple[str, str] | None = None
+    ) -> str:
+        """`shown`: what differs, if it is not the answers: the rows of a table."""
+        texts = shown or (str(expected), str(found))
+        return next((rule.reason for rule in self._rules if rule.holds(place, statement, kind, expected, found, texts)), "")

@@ -215,7 +215,8 @@ class Dialogue:
         if kind is Kind.SAME:
             self._forget_excused(statement)
             return self._record(Verdict(place, statement, kind))
-        reason = next(filter(None, (self._rules.reason(place, each, kind, expected, found) for each in (whole, ruled))), "")
+        reasons = (self._rules.reason(place, each, kind, expected, found, shown) for each in (whole, ruled))
+        reason = next(filter(None, reasons), "")
         if not reason and kind in (Kind.ROWS, Kind.STORED) and self._is_arbitrary(ruled, *compared):
             reason = "the rows of a group, or their order, leave the answer open"
         if reason:
