@@ -76,7 +76,7 @@ class Note:
     message: str
 
 
-HIDDEN_NAME_PREFIX = "#sql-"
+HIDDEN_NAME_PREFIXES = ("#sql-temp-", "#sql-alter-")
 """Names of temporary tables, and of those that are being filled to take the place of others."""
 
 
@@ -196,7 +196,7 @@ class Catalog:
 
     def tables_of(self, database: str) -> list[Table]:
         """The tables of `database` by name."""
-        found = [table for table in self.tables.values() if table.database == database and not table.name.startswith(HIDDEN_NAME_PREFIX)]
+        found = [table for table in self.tables.values() if table.database == database and not table.name.startswith(HIDDEN_NAME_PREFIXES)]
         return sorted(found, key=lambda table: table.name)
 
     def references_to(self, database: str, name: str) -> Iterator[tuple[Table, schema.ForeignKey]]:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from controller.catalog import HIDDEN_NAME_PREFIX
+from controller.catalog import HIDDEN_NAME_PREFIXES
 from controller.sql.show_create import type_text
 from controller.sql.stored_expressions import shown
 from dataflow.schema import Table, is_functional, is_internal
@@ -32,7 +32,7 @@ PRIVILEGES = "select,insert,update,references"
 def tables_seen(session: Session) -> list[Table]:
     """Every table by database and name, those of information_schema included."""
     tables = session.environment.visible_catalog(session).tables.values()
-    shown = (table for table in tables if not table.name.startswith(HIDDEN_NAME_PREFIX))
+    shown = (table for table in tables if not table.name.startswith(HIDDEN_NAME_PREFIXES))
     return sorted(shown, key=lambda table: (table.database, table.name))
 
 

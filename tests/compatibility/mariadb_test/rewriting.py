@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.compatibility.mariadb_test.script import Pair
 from tests.compatibility.mariadb_test.servers import SQL_MODE
 
-ENGINE = re.compile(r"\b(engine|type)\s*=?\s*(\"|')?(myisam|aria|maria|memory|heap)\b(\"|')?", re.IGNORECASE)
+ENGINE = re.compile(r"\b(engine|type|default_storage_engine|storage_engine)\s*=?\s*(\"|')?(myisam|aria|maria|memory|heap)\b(\"|')?", re.IGNORECASE)
 LOAD = re.compile(r"\b(LOAD\s+DATA\s+)(?:LOW_PRIORITY\s+|CONCURRENT\s+)?(?:LOCAL\s+)?INFILE\s+(['\"])(.*?)\2", re.IGNORECASE)
 NAMES = re.compile(r"^\s*(SET\s+NAMES\s+['\"]?utf8mb4['\"]?)\s*$", re.IGNORECASE)
 FOR_ONE_STATEMENT = re.compile(r"^\s*SET\s+STATEMENT\s.*?\sFOR\s+(?=[A-Za-z(])", re.IGNORECASE | re.DOTALL)
