@@ -38,7 +38,8 @@ class View:
     """A SELECT under a name. `columns` are names given to its columns, empty if they keep their own.
 
     Names in it are resolved in `default_database`, and its literals have `collation`. Whoever reads it needs rights
-    on its tables only if `invoker`. `check` is LOCAL or CASCADED for WITH CHECK OPTION.
+    on its tables only if `invoker`. `check` is LOCAL or CASCADED for WITH CHECK OPTION. `algorithm` is MERGE or TEMPTABLE if
+    one was named; a view that is to be a temporary table is not written through.
     """
 
     database: str
@@ -50,6 +51,7 @@ class View:
     definer: tuple[str, str] = ("root", "localhost")
     invoker: bool = False
     check: str = ""
+    algorithm: str = ""
 
     @property
     def id(self) -> int:

@@ -29,6 +29,7 @@ class Cursor:
     def __init__(self, sql: str, settings: Settings) -> None:
         self.sql = sql
         self._backslash = settings.backslash_escapes
+        self.refuses_unknown_engines = "NO_ENGINE_SUBSTITUTION" in settings.sql_mode
         self._tokens = [*tokens(sql, settings.ansi_quotes, self._backslash)]
         while self._tokens and self._tokens[-1].text == ";":
             self._tokens.pop()

@@ -22,8 +22,10 @@ from controller.sql.foreign_keys import (
     touched_parents,
     waiting_children,
 )
+from controller.sql.lexer import TokenKind
+from controller.sql.renaming import rename_tables
 from controller.sql.settings import Settings
-from controller.sql.table_copies import copied, emptied, repointed
+from controller.sql.table_copies import copied, emptied
 from controller.sql.table_draft import TableDraft
 from controller.sql.table_elements import (
     CheckElement,
@@ -43,6 +45,12 @@ from dataflow.temporal import from_datetime
 DEFINITIONS = frozenset({"CREATE", "ALTER", "DROP", "TRUNCATE", "RENAME"})
 """First words of the statements handled here."""
 
+CALLED = frozenset(
+    """ADDDATE BIT_AND BIT_OR BIT_XOR CAST COUNT CURDATE CURTIME DATE_ADD DATE_SUB EXTRACT GROUP_CONCAT MAX MID MIN NOW POSITION
+    SESSION_USER STD STDDEV STDDEV_POP STDDEV_SAMP SUBDATE SUBSTR SUBSTRING SUM SYSDATE SYSTEM_USER TRIM VARIANCE VAR_POP
+    VAR_SAMP""".split()  # noqa: SIM905
+)
+"""Functions that are called without a space before the parenthesis."""
 _NO_KEY = Index(0, "", ())
 
 
@@ -82,8 +90,9 @@ class _Definition:
                 cursor.accept("TABLE")
                 return self._truncate()
             case "RENAME":
-                cursor.expect("TABLE")
-                return self._rename()
+                if not cursor.accept_any("TABLE", "TABLES"):
+                    raise cursor.error()
+                return rename_tables(cursor, self.catalog, self._name)
         cursor.back()
         raise cursor.error()
 
@@ -109,8 +118,7 @@ class _Definition:
             return self._drop_database()
         if cursor.accept("VIEW"):
             return drop_views(cursor, self.stored, self.database)
-        if cursor.accept("TEMPORARY"):
-            cursor.expect("TABLE")
+        if cursor.accept("TEMPORARY", "TABLE") or cursor.accept("TEMPORARY", "TABLES"):
             return self._drop_tables(temporary=True)
         if cursor.accept_any("TABLE", "TABLES"):
             return self._drop_tables()
@@ -226,6 +234,7 @@ class _Definition:
         cursor = self.cursor
         optional = self._not_exists()
         database, name = self._name()
+        self._check_no_call(name)
         owner = self.catalog.database(database)
         taken = self._is_taken(database, name, temporary)
         like = self._like()
@@ -265,6 +274,13 @@ class _Definition:
             return self._created(replace(table, foreign_keys=()), temporary)
         touched = [*touched_parents(table.foreign_keys, table, self.catalog), *waiting_children(table, self.catalog)]
         return CatalogChange(tables_put=(table, *{each.id: each for each in touched}.values()))
+
+    def _check_no_call(self, name: str) -> None:
+        """CREATE TABLE count(…) begins like a call: a space has to be between them, or quotes around the name."""
+        before, opening = self.cursor.ahead(-1), self.cursor.token
+        beside = opening.start == before.end or "IGNORE_SPACE" in self.settings.sql_mode
+        if opening.text == "(" and beside and before.kind is TokenKind.WORD and name.upper() in CALLED:
+            raise self.cursor.error()
 
     def _is_taken(self, database: str, name: str, temporary: bool) -> bool:
         if temporary:
@@ -334,33 +350,6 @@ class _Definition:
                     raise InvalidStatement(Condition.TRUNCATE_REFERENCED, description(child, key, qualified=True))
         fresh = emptied(table, self.catalog.next_table_id)
         return CatalogChange(tables_put=(replace(fresh, auto_increment_start=1),), tables_dropped=(table.id,))
-
-    def _rename(self) -> CatalogChange:
-        cursor = self.cursor
-        names: dict[tuple[str, str], Table | None] = {}
-        changed: dict[int, Table] = {}
-        while True:
-            old = self._name()
-            cursor.expect("TO")
-            new = self._name()
-            table = names[old] if old in names else self.catalog.find_table(*old)
-            if table is None:
-                raise InvalidStatement(Condition.UNKNOWN_TABLE, ".".join(old))
-            renamed = self._renamed(table, new, names)
-            names[old], names[new] = None, renamed
-            changed[table.id] = renamed
-            if not cursor.accept(","):
-                break
-        cursor.expect_end()
-        put = tuple(replace(table, version=self.catalog.tables[table.id].version + 1) for table in changed.values())
-        return CatalogChange(tables_put=(*put, *repointed(self.catalog, put)))
-
-    def _renamed(self, table: Table, new: tuple[str, str], names: dict[tuple[str, str], Table | None]) -> Table:
-        taken = names[new] is not None if new in names else is_taken(self.catalog, new, table)
-        if taken:
-            raise InvalidStatement(Condition.TABLE_EXISTS, new[1])
-        self.catalog.database(new[0])
-        return replace(table, database=new[0], name=new[1])
 
     # -- indexes
 

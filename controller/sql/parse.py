@@ -14,7 +14,7 @@ from sqlglot.errors import ParseError, TokenError
 
 from controller.sql.depth import deeply
 from controller.sql.grammar import MillraceDialect
-from controller.sql.lexer import syntax_error, tokens
+from controller.sql.lexer import TokenKind, syntax_error, tokens
 from dataflow.errors import Condition, InvalidStatement
 
 __all__ = ["GRAMMAR_MODES", "is_comma", "parameter_count", "parse", "parse_expression", "parse_view", "several", "syntax_error"]
@@ -52,6 +52,7 @@ def _with_short_lists(sql: str) -> str:
 GRAMMAR_MODES = frozenset({"PIPES_AS_CONCAT", "HIGH_NOT_PRECEDENCE"})
 """The modes of sql_mode that a tree depends on."""
 VIEWS_KEPT_MAX = 500
+_SET_OPERATION_OR_LIMIT = re.compile(r"\b(?:UNION|EXCEPT|INTERSECT|LIMIT)\b", re.IGNORECASE)
 
 
 @lru_cache(maxsize=4)
@@ -69,6 +70,26 @@ def _parsed(sql: str, dialect: MillraceDialect) -> Any:
         return dialect.parse(sql)  # for the place of the error
 
 
+def _check_order(sql: str) -> None:
+    """A query that UNION follows has ORDER BY and LIMIT in parentheses only, and ORDER BY comes before LIMIT."""
+    clauses = [""]
+    before = ""
+    for token in tokens(sql):
+        word = token.upper if token.kind is TokenKind.WORD and before != "." else token.text
+        before = token.text
+        if word == "(":
+            clauses.append("")
+        elif word == ")":
+            clauses = clauses[:-1] or [""]
+        elif word == "SELECT":
+            clauses[-1] = ""
+        elif word in ("UNION", "EXCEPT", "INTERSECT") or (word == "ORDER" and clauses[-1] == "LIMIT"):
+            if clauses[-1]:
+                raise syntax_error(sql, token.start)
+        elif word in ("ORDER", "LIMIT"):
+            clauses[-1] = word
+
+
 def parse(sql: str, modes: frozenset[str] = frozenset()) -> Any:
     """The tree of one statement under a sql_mode; error 1064 where MySQL has it, or close to it."""
     dialect = _dialect(modes & GRAMMAR_MODES)
@@ -77,6 +98,8 @@ def parse(sql: str, modes: frozenset[str] = frozenset()) -> Any:
         zero = next((token.start for token in tokens(sql) if token.text == "\0"), None)
         if zero is not None:
             raise syntax_error(sql[:zero], zero)
+    if _SET_OPERATION_OR_LIMIT.search(sql):
+        _check_order(sql)
     try:
         found = deeply(lambda: _parsed(sql, dialect))
     except ParseError as error:

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 
 from controller.sql.column_types import column_collation
 from controller.sql.cursor import Cursor
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.schema import Table
 
 _ENGINES = {
     name.lower(): name
     for name in ("InnoDB", "MyISAM", "MEMORY", "CSV", "ARCHIVE", "BLACKHOLE", "MRG_MYISAM", "FEDERATED", "ndbcluster")
-}
+} | {"heap": "MEMORY", "merge": "MRG_MYISAM", "ndb": "ndbcluster", **dict.fromkeys(("innobase", "aria", "maria", "rocksdb", "tokudb"), "InnoDB")}
 _KEPT = frozenset(
     """ROW_FORMAT KEY_BLOCK_SIZE STATS_PERSISTENT STATS_AUTO_RECALC STATS_SAMPLE_PAGES MAX_ROWS MIN_ROWS AVG_ROW_LENGTH
     CHECKSUM DELAY_KEY_WRITE PACK_KEYS""".split()  # noqa: SIM905
@@ -70,13 +71,22 @@ def read_option(cursor: Cursor, options: TableOptions) -> TableOptions | None:
         case "COLLATE":
             return replace(options, collation=_or_none(cursor.word_or_string()))
         case "ENGINE" | "TYPE":
-            return replace(options, engine=_ENGINES.get(cursor.word_or_string().lower(), "InnoDB"))
+            return replace(options, engine=_engine(cursor))
         case "AUTO_INCREMENT":
             return replace(options, auto_increment=cursor.integer())
         case "COMMENT":
             return replace(options, comment=cursor.string())
     value = cursor.word_or_string()
     return replace(options, kept=(*options.kept, (word, value.upper()))) if word in _KEPT else options
+
+
+def _engine(cursor: Cursor) -> str:
+    """The engine that SHOW CREATE TABLE tells; all tables are stored alike."""
+    name = cursor.word_or_string()
+    known = _ENGINES.get(name.lower())
+    if known is None and cursor.refuses_unknown_engines:
+        raise InvalidStatement(Condition.UNKNOWN_ENGINE, name)
+    return known or "InnoDB"
 
 
 def read_options(cursor: Cursor) -> TableOptions:

@@ -112,13 +112,13 @@ def _written(view: View, catalog: Catalog, views: list[View]) -> _Written | None
     """What the view is a view of, if it can be written through."""
     views.append(view)
     tree = parse_view(view.select)
-    if not isinstance(tree, exp.Select) or any(value for name, value in tree.args.items() if name not in _PLAIN):
+    if view.algorithm == "TEMPTABLE" or not isinstance(tree, exp.Select) or any(value for name, value in tree.args.items() if name not in _PLAIN):
         return None
     clause = tree.args.get("from_")
     source = None if clause is None else clause.this
     if not isinstance(source, exp.Table) or not isinstance(source.this, exp.Identifier) or source.args.get("joins"):
         return None
-    if any(each.find(exp.Query, exp.AggFunc, exp.Window) is not None or _aggregates(each) for each in tree.expressions):
+    if any(each.find(exp.Query, exp.AggFunc, exp.Window) is not None or aggregates(each) for each in tree.expressions):
         return None
     name = (source.text("db") or view.default_database, source.name)
     inner: _Written | None
@@ -149,7 +149,7 @@ def _written(view: View, catalog: Catalog, views: list[View]) -> _Written | None
     return _Written(inner.database, inner.table, columns, (*inner.conditions, *own), checks)
 
 
-def _aggregates(node: Any) -> bool:
+def aggregates(node: Any) -> bool:
     return any(str(each.this).lower() in AGGREGATES for each in node.find_all(exp.Anonymous))
 
 

@@ -20,6 +20,8 @@ from controller.sql.query.selects import COLUMNS
 from controller.sql.settings import Settings
 from controller.sql.stored_expressions import quoted
 from controller.sql.template import canonical_text
+from controller.sql.temporary import PREFIX
+from controller.sql.updatable_views import aggregates
 from dataflow.errors import Condition, InvalidStatement
 
 _CHECK_OPTION = re.compile(r"(.*\S)\s+WITH(?:\s+(LOCAL|CASCADED))?\s+CHECK\s+OPTION\s*", re.IGNORECASE | re.DOTALL)
@@ -40,14 +42,16 @@ def at_view(cursor: Cursor) -> bool:
 
 def define_view(cursor: Cursor, catalog: Catalog, database: str | None, settings: Settings, alter: bool) -> CatalogChange:
     replaces = cursor.accept("OR", "REPLACE") or alter
-    definer, invoker = ("root", "localhost"), False
+    definer, invoker, algorithm = ("root", "localhost"), False, ""
     while not cursor.accept("VIEW"):
         if cursor.accept("DEFINER", "="):
             definer = _definer(cursor)
         elif cursor.accept("SQL", "SECURITY"):
             invoker = cursor.next().upper == "INVOKER"
+        elif cursor.accept("ALGORITHM", "="):
+            algorithm = cursor.next().upper.replace("UNDEFINED", "")
         else:
-            cursor.next()  # ALGORITHM changes nothing here
+            cursor.next()
     given, name = cursor.qualified_name()
     owner = given or database
     catalog.database(owner)
@@ -70,7 +74,7 @@ def define_view(cursor: Cursor, catalog: Catalog, database: str | None, settings
         raise InvalidStatement(Condition.TABLE_EXISTS, name)
     if known is None and alter:
         raise InvalidStatement(Condition.UNKNOWN_TABLE, f"{owner}.{name}")
-    view = View(owner, name, select, tuple(columns), database or "", settings.collation, definer, invoker, check)
+    view = View(owner, name, select, tuple(columns), database or "", settings.collation, definer, invoker, check, algorithm)
     return CatalogChange(views_put=(_checked(view, catalog, settings),))
 
 
@@ -149,17 +153,57 @@ def _checked(view: View, catalog: Catalog, settings: Settings) -> View:
     parameters = Parameters([])
     tree = with_matches(tree, catalog, view.default_database or None)
     query = plan_query(tree, catalog, view.default_database or None, settings, parameters)
-    if any(fact.startswith("user_variable:") for fact in parameters.facts):
+    if any(fact.startswith(("user_variable:", "system_variable:")) for fact in parameters.facts):
         raise InvalidStatement(Condition.VIEW_PARAMETER)
     if (view.database, view.name) in {(each.database, each.name) for each in query.views}:
         raise InvalidStatement(Condition.VIEW_RECURSION, view.database, view.name)
-    names = view.columns or tuple(column.name for column in query.columns)
-    if len(names) != len(query.columns):
+    stored = catalog.stored or catalog
+    for table in query.tables:
+        if table.id in stored.tables and stored.tables[table.id].name.startswith(PREFIX):
+            raise InvalidStatement(Condition.VIEW_OF_TEMPORARY, table.name)
+    if len(view.columns or query.columns) != len(query.columns):
         raise InvalidStatement(Condition.COLUMN_COUNT_IN_VIEW)
-    for place, name in enumerate(names):
-        if name.lower() in (other.lower() for other in names[:place]):
-            raise InvalidStatement(Condition.DUPLICATE_COLUMN, name)
+    own = [column.name for column in query.columns]
+    names = _distinct(list(view.columns or own), [] if view.columns else _automatic(tree))
+    if view.check and not _may_be_checked(tree):
+        raise InvalidStatement(Condition.VIEW_NOT_CHECKED, view.database, view.name)
+    view = replace(view, columns=view.columns if view.columns or names == own else tuple(names))
     return replace(view, select=_without_stars(view.select, tree))
+
+
+def _automatic(tree: Any) -> list[bool]:
+    """Of each column whether its name is the text of its expression."""
+    while not isinstance(tree, exp.Select):
+        tree = tree.this
+    found: list[bool] = []
+    for item in tree.expressions:
+        found += [False] * len(list(item.meta[COLUMNS]())) if COLUMNS in item.meta else [not isinstance(item, exp.Alias | exp.Column)]
+    return found
+
+
+def _distinct(names: list[str], automatic: list[bool]) -> list[str]:
+    """The columns' names: one that nobody has given makes way for another column's."""
+    for place, name in enumerate(names):
+        is_given = not automatic or not automatic[place]
+        if is_given and (not name or name != name.rstrip(" ")):
+            raise InvalidStatement(Condition.WRONG_COLUMN_NAME, name)
+        for other in range(place):
+            if names[other].lower() != name.lower():
+                continue
+            changed = place if not is_given else other
+            if is_given and (not automatic or not automatic[other]):
+                raise InvalidStatement(Condition.DUPLICATE_COLUMN, name)
+            taken = {each.lower() for each in names}
+            tries = (f"Name_exp_{number}{name}" for number in ("", *(f"{number}_" for number in range(1, len(names) + 1))))
+            names[changed] = next(each for each in tries if each.lower() not in taken)
+            break
+    return names
+
+
+def _may_be_checked(tree: Any) -> bool:
+    """Whether a view could be written through, so that WITH CHECK OPTION says something."""
+    groups = ("distinct", "group", "having", "limit")
+    return isinstance(tree, exp.Select) and not any(tree.args.get(each) for each in groups) and not any(map(aggregates, tree.expressions))
 
 
 def _without_stars(select: str, tree: Any) -> str:

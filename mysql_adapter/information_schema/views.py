@@ -57,7 +57,7 @@ def show_create_view(view: View) -> str:
     columns = f" ({','.join(f'`{name}`' for name in view.columns)})" if view.columns else ""
     definer = "@".join(f"`{each}`" for each in view.definer)
     return (
-        f"CREATE ALGORITHM=UNDEFINED DEFINER={definer} SQL SECURITY {_security(view)}"
+        f"CREATE ALGORITHM={view.algorithm or 'UNDEFINED'} DEFINER={definer} SQL SECURITY {_security(view)}"
         f" VIEW `{view.name}`{columns} AS {view.select}"
     ) + (f" WITH {view.check} CHECK OPTION" if view.check else "")
 

@@ -13,7 +13,7 @@ from sqlglot import exp
 from controller.sql.constants import unit
 from controller.sql.plan import Bound, Frame, OrderItem
 from controller.sql.query.expressions import QueryTranslator
-from dataflow.errors import Condition, InvalidStatement
+from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expression import Call, Column, Expression, Literal
 from dataflow.functions import call
 from dataflow.types import BIGINT, DATES, INTEGERS, NUMBERS, Kind, decimal
@@ -22,6 +22,8 @@ from dataflow.types import BIGINT, DATES, INTEGERS, NUMBERS, Kind, decimal
 def read_frame(spec: Any, order: tuple[OrderItem, ...], translator: QueryTranslator, name: str) -> Frame | None:
     if spec is None:
         return None
+    if spec.args.get("exclude"):
+        raise Unsupported("EXCLUDE")
     rows = str(spec.args.get("kind") or "").upper() == "ROWS"
     bounds: list[Bound] = []
     ranks: list[int] = []
@@ -74,7 +76,7 @@ def _offset(
         raise InvalidStatement(Condition.WINDOW_RANGE_ORDER, name)
     if isinstance(node, exp.Interval):
         raise InvalidStatement(Condition.WINDOW_RANGE_NUMERIC, name)
-    if isinstance(node, exp.Neg):
+    if isinstance(node, exp.Neg) or (isinstance(node, exp.Literal) and node.is_string):
         raise InvalidStatement(Condition.WINDOW_FRAME, name)
     if kind.kind in INTEGERS:
         column = Call("coalesce", (column,), decimal(20, 0))  # no bound is out of range

@@ -67,6 +67,12 @@ class WindowClauses:
             if base is None:
                 raise InvalidStatement(Condition.WINDOW_UNKNOWN, name.name)
             inner = self._specification(base)
+            if partition:
+                raise InvalidStatement(Condition.WINDOW_PARTITION)
+            if order is not None and inner[1] is not None:
+                raise InvalidStatement(Condition.WINDOW_HAS_ORDER, "<unnamed window>", name.name)
+            if inner[2] is not None and (order is not None or spec is not None):
+                raise InvalidStatement(Condition.WINDOW_HAS_FRAME, name.name)
             partition, order, spec = partition or inner[0], order or inner[1], spec or inner[2]
         return partition, order, spec
 
