@@ -359,6 +359,10 @@ class QueryGenerator:
                 source, found = self._from(depth - 1, around)
                 where = f" WHERE {self._condition(depth - 1, found, around)}"
                 sql = f"SELECT {self._aggregate(found).sql} FROM {source}{where} HAVING COUNT(*) > {random.randint(0, 2)}"
+            elif random.random() < 0.25:
+                other, _, _ = self.query(depth - 1, around, wanted=["int"])
+                first, _, _ = self.query(depth - 1, around, wanted=["int"])
+                sql = f"({first}) {random.choice(('INTERSECT', 'EXCEPT', 'INTERSECT ALL', 'EXCEPT ALL', 'UNION'))} ({other})"
             return f"{random.choice(('', 'NOT '))}EXISTS ({sql})"
         if draw < 0.6:
             sql = self._one_column(depth, around, column.family)

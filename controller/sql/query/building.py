@@ -67,6 +67,7 @@ class Builder:
         """The block's rows: its outputs in order, then the carried columns."""
         if has_unknown_limit(block) and not carried:
             return self.evaluated_before(block, carried)
+        wanted = [column.index for column, _ in block.outputs] + list(carried)
         if isinstance(block, SetBlock):
             relation = set_operation(self, block, carried)
             limited = Product([relation])
@@ -78,9 +79,8 @@ class Builder:
                 return self.evaluated_before(block, carried)
             else:
                 limited = self.rows(block, carried)
-        wanted = [column.index for column, _ in block.outputs] + list(carried)
         if isinstance(block, Block) and block.distinct:
-            unique = close_exactly(limited, wanted)
+            unique = close_exactly(limited, list(dict.fromkeys([*(column.index for column, _ in block.outputs), *carried])))
             limited = Product([Relation(distinct(unique.node), unique.ids)])
         if block.limit is not None:
             limited = Product([first_rows(self, block, limited, wanted, carried)])

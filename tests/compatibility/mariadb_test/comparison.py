@@ -2,7 +2,7 @@
 
 Rows are compared as bags, and where ORDER BY names columns of the result, the sequence of those, too. After a LIMIT
 that leaves out rows only what ORDER BY decides is compared, and how many there are.
-Approximate numbers are the same to nine digits.
+Approximate numbers are the same to nine digits, the relevance of MATCH, which has single precision, to six.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from sqlglot import expressions
 
 from tests.compatibility.mariadb_test.lines import Answer, Row
 from tests.differential.comparison import SAME_ERRORS
+
+
+FLOAT_DIGITS, RELEVANCE_DIGITS = 9, 6
 
 
 class Kind(StrEnum):
@@ -77,7 +80,8 @@ def same_rows(statement: str, expected: Answer, found: Answer, hidden: Sequence[
     if len(expected.columns) != len(found.columns) or len(expected.rows) != len(found.rows):
         return False
     floats = expected.floats | found.floats
-    left, right = ([_shown(row, hidden, floats) for row in answer.rows or ()] for answer in (expected, found))
+    digits = RELEVANCE_DIGITS if re.search(r"\bAGAINST\b", statement, re.IGNORECASE) else FLOAT_DIGITS
+    left, right = ([_shown(row, hidden, floats, digits) for row in answer.rows or ()] for answer in (expected, found))
     if left == right:
         return True
     keys, limited = _order(statement, expected.columns)
@@ -91,9 +95,9 @@ def same_rows(statement: str, expected: Answer, found: Answer, hidden: Sequence[
 Shown = tuple[bytes | float | None, ...]
 
 
-def _shown(row: Row, hidden: Sequence[int], floats: frozenset[int]) -> Shown:
+def _shown(row: Row, hidden: Sequence[int], floats: frozenset[int], digits: int) -> Shown:
     return tuple(
-        None if index in hidden else float(f"{float(cell):.9g}") if index in floats and cell is not None and _FLOAT.match(cell) else cell
+        None if index in hidden else float(f"{float(cell):.{digits}g}") if index in floats and cell is not None and _FLOAT.match(cell) else cell
         for index, cell in enumerate(row)
     )
 
