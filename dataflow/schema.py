@@ -19,7 +19,8 @@ class Column:
     """One column. At most one of `default`, `default_expression`, `auto_increment` is set.
 
     `default` is the stored value of DEFAULT; `has_default` tells DEFAULT NULL from none.
-    `default_now` and `on_update_now` are CURRENT_TIMESTAMP with the column's precision.
+    `default_now` and `on_update_now` are CURRENT_TIMESTAMP with the column's precision. `default_facts` names what the parameters of
+    `default_expression` are: moments, as in `controller.sql.facts`.
     `missing` is what rows stored before the column existed are read as.
     `generated` computes the column from the row (its `Column` nodes are row positions).
     """
@@ -41,6 +42,7 @@ class Column:
     comment: str = ""
     invisible: bool = False
     missing: Value = None
+    default_facts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

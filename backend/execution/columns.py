@@ -20,7 +20,7 @@ from dataflow.functions import call
 from dataflow.modes import Modes
 from dataflow.schema import ROW_ID_NAME, VIEW_CHECK, Column, Table
 from dataflow.storing import Report, column_storer
-from dataflow.temporal import date_part, from_utc
+from dataflow.temporal import date_part, from_utc, time_part
 from dataflow.types import BLOBS, REALS, STRINGS, Kind, Row, SqlType, Value
 
 Scalar = Callable[[Row, Sequence[Value]], Value]
@@ -71,7 +71,7 @@ class Target:
             return self.now(execution)
         if self._default is not None:
             assert column.default_expression is not None
-            value = self._default(row, execution.parameters)
+            value = self._default(row, tuple(_moment(name, execution) for name in column.default_facts))
             return self.store(value, column.default_expression.type, execution)
         if column.has_default or column.nullable:
             return column.default
@@ -88,10 +88,7 @@ class Target:
         now = execution.now
         if type_.kind is not Kind.TIMESTAMP:
             now = from_utc(now, execution.modes.time_zone)
-        if type_.kind is Kind.DATE:
-            return int(date_part(now))
-        unit: int = 10 ** (6 - type_.scale)
-        return now - (now & 0xFFFFFF) % unit
+        return int(date_part(now)) if type_.kind is Kind.DATE else _cut(now, type_.scale)
 
     def replace_null(self, execution: Execution, always_error: bool) -> Value:
         """What becomes of a NULL in a NOT NULL column."""
@@ -99,6 +96,24 @@ class Target:
             raise InvalidStatement(Condition.COLUMN_NOT_NULL, self.column.name)
         execution.warn(Condition.COLUMN_NOT_NULL, self.column.name)
         return implicit_default(self.column.type)
+
+
+def _cut(moment: int, digits: int) -> int:
+    unit: int = 10 ** (6 - digits)
+    return moment - (moment & 0xFFFFFF) % unit
+
+
+def _moment(fact: str, execution: Execution) -> Value:
+    """now:N, today, time:N, of the session's zone or of UTC."""
+    name, _, digits = fact.partition(":")
+    now = execution.now if name.startswith("utc_") else from_utc(execution.now, execution.modes.time_zone)
+    match name.removeprefix("utc_"):
+        case "today":
+            return int(date_part(now))
+        case "time":
+            return int(time_part(_cut(now, int(digits))))
+        case _:
+            return _cut(now, int(digits))
 
 
 def implicit_default(type_: SqlType) -> Value:

@@ -83,15 +83,27 @@ def columns_in(sql: str) -> set[str]:
     return {identifier_name(token).lower() for token in tokens(sql) if token.kind is TokenKind.QUOTED}
 
 
-def bind(sql: str, table: Table, settings: Settings, clause: str) -> Expression:
-    """The expression over the table's row."""
+CLOCKS = frozenset({"now", "utc_now", "today", "utc_today", "time", "utc_time"})
+"""The facts that whoever writes a row can tell: see `controller.sql.facts`."""
+
+
+def bind_default(sql: str, table: Table, settings: Settings) -> tuple[Expression, tuple[str, ...]]:
+    """A default over the table's row, and the facts about the moment that its parameters are."""
+    facts: list[str] = []
+    return bind(sql, table, settings, "default value expression", facts), tuple(facts)
+
+
+def bind(sql: str, table: Table, settings: Settings, clause: str, facts: list[str] | None = None) -> Expression:
+    """The expression over the table's row. `facts` takes what it asks of the clock, which nothing else may."""
     if any(token.text == "?" for token in tokens(sql)):
         raise syntax_error(sql, sql.index("?"))
     parameters = Parameters(())
     source = Source(table.name, table, 0, table.database)
     everywhere = replace(settings, time_zone="UTC")  # it must not depend on who defines it
     found = Translator(Scope((source,)), clause, parameters, everywhere).translate(parse_expression(sql))
-    if parameters.facts:
+    if facts is not None and all(each.partition(":")[0] in CLOCKS for each in parameters.facts):
+        facts += parameters.facts
+    elif parameters.facts:
         raise Unsupported(f"{parameters.facts[0].partition(':')[0].upper()} in a column's or table's expression")
     chance = next((each for each in walk(found) if isinstance(each, Call) and not lookup(each.function).deterministic), None)
     if chance is not None and clause in _SETTLED:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from controller.sql.column_values import column_of, missing_value
 from controller.sql.constants import as_stored
 from controller.sql.settings import Settings
-from controller.sql.stored_expressions import bind, columns_in, normalised
+from controller.sql.stored_expressions import bind, bind_default, columns_in, normalised
 from controller.sql.table_elements import (
     CheckElement,
     ColumnElement,
@@ -388,8 +388,8 @@ class TableDraft:
                 found = bind(sql, table, self.settings, "generated column function")
                 column = replace(column, generated_sql=sql, generated=found)
             elif column.default_sql:
-                found = bind(column.default_sql, table, self.settings, "default value expression")
-                column = replace(column, default_expression=as_stored(found, column.type))
+                found, facts = bind_default(column.default_sql, table, self.settings)
+                column = replace(column, default_expression=as_stored(found, column.type), default_facts=facts)
             columns.append(column)
         checks = tuple(
             replace(check, expression=bind(check.sql, table, self.settings, f"check constraint {check.name} expression"))
