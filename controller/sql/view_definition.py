@@ -194,7 +194,7 @@ def _distinct(names: list[str], automatic: list[bool]) -> list[str]:
             if is_given and (not automatic or not automatic[other]):
                 raise InvalidStatement(Condition.DUPLICATE_COLUMN, name)
             taken = {each.lower() for each in names}
-            tries = (f"Name_exp_{number}{name}" for number in ("", *(f"{number}_" for number in range(1, len(names) + 1))))
+            tries = (f"My_exp_{number}{name}" for number in ("", *(f"{number}_" for number in range(1, len(names) + 1))))
             names[changed] = next(each for each in tries if each.lower() not in taken)
             break
     return names
