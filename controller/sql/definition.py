@@ -166,6 +166,8 @@ class _Definition:
         return database, name
 
     def _table(self, name: tuple[str, str]) -> Table:
+        if name in self.catalog.views and self.catalog.find_table(*name) is None:
+            raise InvalidStatement(Condition.WRONG_OBJECT, *name, "BASE TABLE")
         return self.catalog.table(*name)
 
     def _draft(self, table: Table) -> TableDraft:
@@ -342,7 +344,7 @@ class _Definition:
         return CatalogChange(tables_dropped=tuple(sorted(dropped)), notes=notes)
 
     def _truncate(self) -> CatalogChange:
-        table = self._table(self._name())
+        table = self.catalog.table(*self._name())
         self.cursor.expect_end()
         if self.settings.foreign_key_checks:
             for child, key in self.catalog.references_to(table.database, table.name):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
@@ -27,7 +27,15 @@ EXCLUSIVE = Locking()
 
 
 def locking_of(tree: Any, catalog: Catalog, database: str | None) -> tuple[Locking, ...]:
-    return tuple(_locking(lock, tree, catalog, database) for lock in tree.args.get("locks") or ())
+    """Those of the query itself, and those of branches and derived tables, which are about their own tables."""
+    found = [_locking(lock, tree, catalog, database) for lock in tree.args.get("locks") or ()]
+    for block in tree.find_all(exp.Select) if tree.find(exp.Lock) is not None else ():
+        for lock in block.args.get("locks") or () if block is not tree else ():
+            inner = _locking(lock, block, catalog, database)
+            own = {catalog.names.get((each.text("db") or database or "", each.name)) for each in block.find_all(exp.Table)}
+            tables = inner.tables if inner.tables is not None or None in own else frozenset(each for each in own if each is not None)
+            found.append(replace(inner, tables=tables))
+    return tuple(found)
 
 
 def _locking(lock: exp.Lock, tree: Any, catalog: Catalog, database: str | None) -> Locking:

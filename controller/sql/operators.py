@@ -70,3 +70,12 @@ def is_condition(node: Any) -> bool:
     while isinstance(parent, exp.And | exp.Or | exp.Paren):
         parent = parent.parent
     return isinstance(parent, exp.Where | exp.Join)
+
+
+def calls_aggregate(node: Any) -> bool:
+    """Whether the expression calls an aggregate itself, not in a query inside it."""
+    calls = node.find_all(exp.Anonymous, exp.GroupConcat)
+    return any(
+        (isinstance(each, exp.GroupConcat) or str(each.this).lower() in AGGREGATES) and each.find_ancestor(exp.Query) is node.find_ancestor(exp.Query)
+        for each in calls
+    )

@@ -13,7 +13,7 @@ from typing import Any
 from sqlglot import exp
 
 from controller.catalog import Catalog, View
-from controller.sql.operators import AGGREGATES
+from controller.sql.operators import calls_aggregate
 from controller.sql.output import default_name
 from controller.sql.parse import parse_view
 from controller.sql.scope import FIELD_LIST
@@ -118,7 +118,7 @@ def _written(view: View, catalog: Catalog, views: list[View]) -> _Written | None
     source = None if clause is None else clause.this
     if not isinstance(source, exp.Table) or not isinstance(source.this, exp.Identifier) or source.args.get("joins"):
         return None
-    if any(each.find(exp.Query, exp.AggFunc, exp.Window) is not None or aggregates(each) for each in tree.expressions):
+    if any(each.find(exp.Query, exp.Window) is not None or calls_aggregate(each) for each in tree.expressions):
         return None
     name = (source.text("db") or view.default_database, source.name)
     inner: _Written | None
@@ -147,10 +147,6 @@ def _written(view: View, catalog: Catalog, views: list[View]) -> _Written | None
         checks = (*checks, *own) if view.check == "LOCAL" else (*inner.conditions, *own)
     columns = {name.lower(): value for name, (_, value) in zip(names, items)}
     return _Written(inner.database, inner.table, columns, (*inner.conditions, *own), checks)
-
-
-def aggregates(node: Any) -> bool:
-    return any(str(each.this).lower() in AGGREGATES for each in node.find_all(exp.Anonymous))
 
 
 def _is_insertable(found: _Written) -> bool:

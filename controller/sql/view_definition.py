@@ -12,6 +12,7 @@ from controller.catalog import Catalog, CatalogChange, Note, View
 from controller.sql.cursor import Cursor
 from controller.sql.full_text import with_matches
 from controller.sql.lexer import TokenKind
+from controller.sql.operators import calls_aggregate
 from controller.sql.parameters import Parameters
 from controller.sql.parse import parse_view
 from controller.sql.plan import OutputColumn
@@ -21,7 +22,6 @@ from controller.sql.settings import Settings
 from controller.sql.stored_expressions import quoted
 from controller.sql.template import canonical_text
 from controller.sql.temporary import PREFIX
-from controller.sql.updatable_views import aggregates
 from dataflow.errors import Condition, InvalidStatement
 
 _CHECK_OPTION = re.compile(r"(.*\S)\s+WITH(?:\s+(LOCAL|CASCADED))?\s+CHECK\s+OPTION\s*", re.IGNORECASE | re.DOTALL)
@@ -156,7 +156,7 @@ def _checked(view: View, catalog: Catalog, settings: Settings) -> View:
     if any(fact.startswith(("user_variable:", "system_variable:")) for fact in parameters.facts):
         raise InvalidStatement(Condition.VIEW_PARAMETER)
     if (view.database, view.name) in {(each.database, each.name) for each in query.views}:
-        raise InvalidStatement(Condition.VIEW_RECURSION, view.database, view.name)
+        raise InvalidStatement(Condition.UNKNOWN_TABLE, f"{view.database}.{view.name}")
     stored = catalog.stored or catalog
     for table in query.tables:
         if table.id in stored.tables and stored.tables[table.id].name.startswith(PREFIX):
@@ -203,7 +203,7 @@ def _distinct(names: list[str], automatic: list[bool]) -> list[str]:
 def _may_be_checked(tree: Any) -> bool:
     """Whether a view could be written through, so that WITH CHECK OPTION says something."""
     groups = ("distinct", "group", "having", "limit")
-    return isinstance(tree, exp.Select) and not any(tree.args.get(each) for each in groups) and not any(map(aggregates, tree.expressions))
+    return isinstance(tree, exp.Select) and not any(tree.args.get(each) for each in groups) and not any(map(calls_aggregate, tree.expressions))
 
 
 def _without_stars(select: str, tree: Any) -> str:

@@ -12,6 +12,7 @@ from sqlglot import exp
 from controller.catalog import Catalog, View
 from controller.sql.clauses import limits, order_items
 from controller.sql.facts import TODAY
+from controller.sql.operators import calls_aggregate
 from controller.sql.plan import OrderItem, OutputColumn
 from controller.sql.query.block import AnyBlock, Block, Inner, SetBlock, Subquery
 from controller.sql.query.documents import Documents
@@ -129,6 +130,9 @@ class Resolver:
             Names(names.parent, names.database), ORDER_CLAUSE, subqueries, aliases=aliases, aliases_first=True
         )
         outputs: list[Expression] = [value for _, value in block.outputs]
+        for number, item in enumerate(order_items(node), 1):
+            if calls_aggregate(item):
+                raise InvalidStatement(Condition.AGGREGATE_OF_UNION, number)
         order_by = [
             OrderItem(positional(item.this, outputs, ORDER_CLAUSE) or translator.translate(item.this), bool(item.args.get("desc")))
             for item in order_items(node)

@@ -22,7 +22,6 @@ from sqlglot import expressions
 from tests.compatibility.mariadb_test.lines import Answer, Row
 from tests.differential.comparison import SAME_ERRORS
 
-
 FLOAT_DIGITS, RELEVANCE_DIGITS = 9, 6
 
 
