@@ -6,7 +6,7 @@ several tables, queries around, and queries inside.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -51,14 +51,17 @@ class QueryTranslator(Translator):
         collect: Collector | None = None,
         aliases: dict[str, Expression] | None = None,
         aliases_first: bool = False,
+        ambiguous: Collection[str] = (),
         windows: WindowCollector | None = None,
         levels: Callable[[Any, QueryTranslator], Expression] | None = None,
     ) -> None:
-        """`aliases` are names that stand for expressions; they come before columns where `aliases_first`."""
+        """`aliases` are names that stand for expressions; they come before columns where `aliases_first`. `ambiguous` are those of
+        several columns, none of which is meant."""
         super().__init__(Scope(), clause, resolver.parameters, resolver.settings)
         self._collect = collect
         self._aliases = aliases or {}
         self._aliases_first = aliases_first
+        self._ambiguous = ambiguous
         self.resolver = resolver
         self.names = names
         self.subqueries = subqueries
@@ -77,6 +80,8 @@ class QueryTranslator(Translator):
             return self._function(name.lower(), [], node)
         if isinstance(node.this, exp.Star):
             raise syntax_error("*", 0)
+        if not table and name.lower() in self._ambiguous:
+            raise InvalidStatement(Condition.AMBIGUOUS_COLUMN, name, self.clause)
         alias = None if table else self._aliases.get(name.lower())
         if alias is not None and (self._aliases_first or len(self.names.own(name)) != 1):
             return alias

@@ -62,6 +62,7 @@ class SelectResolver:
         self._names = names
         self._subqueries: dict[int, Subquery] = {}
         self._aliases: dict[str, Expression] = {}
+        self._ambiguous: set[str] = set()
         self._block_outputs: list[tuple[Column, Expression]] = []
         self._has_keys = False
 
@@ -114,6 +115,7 @@ class SelectResolver:
             FIELD_LIST, collect=self._grouped.collect, windows=self._windows.collect, levels=self._level
         )
         repeated: set[str] = set()
+        fields: dict[str, Expression | None] = {}
         self._names.selected = self._selected
         for item in self._node.expressions:
             if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
@@ -122,6 +124,7 @@ class SelectResolver:
                 item.meta[COLUMNS] = partial(map, self._names.written, everything)
                 for each in everything:
                     self._add(block, each.value, each.field.name, each.field)
+                    self._note_field(each.field.name, each.value, fields)
                     if self._aliases.setdefault(each.field.name.lower(), each.value) != each.value:
                         repeated.add(each.field.name.lower())
                 continue
@@ -130,6 +133,7 @@ class SelectResolver:
             self._add(block, value, name, self._field(value))
             if not isinstance(item, exp.Alias | exp.Column):
                 continue  # what it is called is no name to refer to it by
+            self._note_field(name, value, fields)
             if self._aliases.setdefault(name.lower(), value) != value:
                 if isinstance(item, exp.Column):
                     repeated.add(name.lower())
@@ -137,6 +141,14 @@ class SelectResolver:
                     self._aliases[name.lower()] = value
         for name in repeated:  # two columns of this name: it means none of them
             del self._aliases[name]
+
+    def _note_field(self, name: str, value: Expression, fields: dict[str, Expression | None]) -> None:
+        """Two columns under one name: ORDER BY and HAVING cannot mean both; a computed value comes before them."""
+        if not isinstance(value, Column) or value.index not in self._fields:
+            self._ambiguous.discard(name.lower())
+            fields[name.lower()] = None
+        elif fields.setdefault(name.lower(), value) not in (None, value):
+            self._ambiguous.add(name.lower())
 
     def _selected(self, name: str) -> Expression | None:
         """What the name of an item means in subqueries that follow it."""
@@ -209,13 +221,13 @@ class SelectResolver:
         }
         translator = self._translator(
             HAVING_CLAUSE, collect=self._grouped.collect, aliases={**self._aliases, **grouped}, aliases_first=True,
-            levels=self._level,
+            ambiguous=self._ambiguous, levels=self._level,
         )  # fmt: skip
         block.having = conditions(translator.translate(clause.this))
 
     def _order_by(self, block: Block) -> None:
         translator = self._translator(
-            ORDER_CLAUSE, collect=self._grouped.collect, aliases=self._aliases, aliases_first=True,
+            ORDER_CLAUSE, collect=self._grouped.collect, aliases=self._aliases, aliases_first=True, ambiguous=self._ambiguous,
             windows=self._windows.collect, levels=self._level,
         )  # fmt: skip
         outputs = [value for _, value in block.outputs]
