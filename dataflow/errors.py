@@ -47,6 +47,7 @@ class Condition(Enum):
     UNKNOWN_TABLE = (1146, "42S02", "Table '{}' doesn't exist")
     PACKET_TOO_LARGE = (1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes")
     PRIMARY_CANT_HAVE_NULL = (1171, "42000", "All parts of a PRIMARY KEY must be NOT NULL; if you need NULL in a key, use UNIQUE instead")
+    SAFE_UPDATES = (1175, "HY000", "You are using safe update mode and you tried to update a table without a WHERE that uses a KEY column.")
     KEY_DOES_NOT_EXIST = (1176, "42000", "Key '{}' doesn't exist in table '{}'")
     CANT_DO_DURING_COMMIT = (1180, "HY000", "Got error {} during COMMIT")
     OUTCOME_UNKNOWN = (1180, "HY000", "Got error 'shard {} lost' during COMMIT; it may or may not have happened")

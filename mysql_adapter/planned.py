@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from backend.execution.access import choose
 from backend.execution.outcome import Answer, Done, ResultSet, RowStream, Warning, warnings_of
 from backend.execution.pace import aside
 from controller.catalog import Catalog
 from controller.privileges import check_plan, check_text
 from controller.sql.parameter_types import code_of
-from controller.sql.plan import Insert, Plan, Query
+from controller.sql.plan import Delete, Insert, Plan, Query, Statement, Update
 from controller.sql.planner import tables_of
 from controller.sql.settings import Settings
 from dataflow.errors import Condition, InvalidStatement, Unsupported
@@ -131,6 +132,8 @@ async def _execute_plan(session: Session, plan: Plan, values: Sequence[Value], s
     transaction = session.statement_transaction() if len(memory) < len(tables) else None
     if not isinstance(plan.statement, Query):
         session.check_writable(tuple(each.id for each in tables))
+        if session.variables.get("sql_safe_updates"):
+            _check_safe(plan.statement)
     variables = [value for value in list[object](facts) if isinstance(value, UserVariables)]
     for first in plan.first:
         await database.execute(replace(plan, statement=first), values, None, session.modes)
@@ -148,6 +151,14 @@ async def _execute_plan(session: Session, plan: Plan, values: Sequence[Value], s
             if isinstance(answer, Done) and answer.generated_id is None:  # a generated number comes before that of LAST_INSERT_ID(n)
                 answer = replace(answer, last_insert_id=number, generated_id=number)
     return answer
+
+
+def _check_safe(statement: Statement) -> None:
+    """sql_safe_updates: a change of one table has a LIMIT, or finds its rows by a key."""
+    if isinstance(statement, Update | Delete) and statement.limit is None:
+        path = choose(statement.table, statement.where)
+        if not path.equalities and not path.comparisons:
+            raise InvalidStatement(Condition.SAFE_UPDATES)
 
 
 def _with_warnings(answer: Answer, heard: list[Said], session: Session) -> Answer:
