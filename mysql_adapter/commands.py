@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOGGED_CHARACTERS_MAX = 4_000
+LOGGED_BYTES_MAX = 4 * LOGGED_CHARACTERS_MAX
 Handler = Callable[["Commands", bytes], Awaitable[None]]
 
 
@@ -95,10 +96,10 @@ class Commands:
     def _text_of(self, payload: bytes) -> str:
         """The statement of a command, for the log."""
         if payload[0] in (COM.COM_QUERY, COM.COM_STMT_PREPARE, COM.COM_INIT_DB):
-            return without_secrets(payload[1:].decode(errors="replace"))[:LOGGED_CHARACTERS_MAX]
+            return without_secrets(payload[1 : LOGGED_BYTES_MAX + 1].decode(errors="replace"))[:LOGGED_CHARACTERS_MAX]
         if payload[0] == COM.COM_STMT_EXECUTE:
             statement = self.session.prepared.get(int.from_bytes(payload[1:5], "little"))
-            return "" if statement is None else without_secrets(statement.sql)[:LOGGED_CHARACTERS_MAX]
+            return "" if statement is None else without_secrets(statement.sql[:LOGGED_CHARACTERS_MAX])
         return ""
 
     def report(self, error: MillraceError) -> None:

@@ -16,7 +16,6 @@ from backend.execution.outcome import Answer, ResultSet
 from backend.statement_counts import EDGES_S, KindCount, StatementCount
 from controller.sql.lexer import leading_words
 from controller.sql.plan import Plan, Query
-from controller.sql.template import reader
 from dataflow.errors import MillraceError
 from dataflow.types import Value
 
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 STATEMENTS_MAX = 1_000
 PLANS_MAX = 4_000
 TEXT_LENGTH_MAX = 4_000
+VALUES_MAX = 1_000
+"""Those of a longer statement are not kept."""
 TIMED_EVERY = 64
 """A power of two."""
 
@@ -102,14 +103,12 @@ class StatementCounts:
         if known is None:
             known = self._learn(plan, sql, session, is_prepared)
         counted = known[1]
-        if values is not None:
+        if values is not None and len(values) <= VALUES_MAX and isinstance(plan.statement, Query):
             counted.plan, counted.values = plan, values
         return counted
 
     def _learn(self, plan: Plan, sql: str, session: Session, is_prepared: bool) -> tuple[Plan, CountedStatement]:
-        settings = session.settings
-        text = sql if is_prepared else reader(settings.ansi_quotes, settings.backslash_escapes).read(sql).template.text
-        name = (session.database or "", text[:TEXT_LENGTH_MAX])
+        name = (session.database or "", (sql if is_prepared else plan.text)[:TEXT_LENGTH_MAX])
         counted = self._by_text.get(name)
         if counted is None:
             if len(self._by_text) >= STATEMENTS_MAX:

@@ -38,6 +38,7 @@ from controller.catalog import Catalog
 from controller.sql.depth import deeply
 from controller.sql.locking import EXCLUSIVE
 from controller.sql.plan import Delete, Directed, Insert, Plan, Query, Update
+from controller.sql.planner import effort
 from controller.sql.settings import Settings
 from dataflow.errors import Condition, MillraceError, Retryable
 from dataflow.modes import DEFAULT_MODES, Modes
@@ -287,8 +288,8 @@ class Database:
         if kept is not None:  # the plan is kept too, so its id is not another's
             self._compiled.move_to_end(id(plan))
             return kept[1]
-        effort = max(plan.effort, PARAMETER_LENGTH * len(plan.parameter_types))
-        compiled = aside(effort, lambda: compile_statement(plan))
+        size = max(effort(plan.text), PARAMETER_LENGTH * len(plan.parameter_types))
+        compiled = aside(size, lambda: compile_statement(plan))
         self._compiled[id(plan)] = (plan, compiled)
         if len(self._compiled) > PLANS_MAX:
             self._compiled.popitem(last=False)
@@ -306,7 +307,7 @@ def compile_statement(plan: Plan) -> Compiled:
 def _compiled(plan: Plan) -> Compiled:
     match plan.statement:
         case Query() as query:
-            return compile_query(query, plan.effort)
+            return compile_query(query, effort(plan.text))
         case Insert() as insert:
             return CompiledInsert(insert)
         case Update() as update:

@@ -19,7 +19,7 @@ from decimal import Decimal
 
 from controller.sql.constants import decimal_type, digits_type
 from controller.sql.lexer import Digits
-from controller.sql.template import Reading
+from controller.sql.reading import Reading
 from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, NULL, Kind, SqlType, Value, text
 
 _BIGINT_MIN, _BIGINT_MAX = -0x8000_0000_0000_0000, 0x7FFF_FFFF_FFFF_FFFF

@@ -233,8 +233,8 @@ class Plan:
     first: tuple[Query, ...] = ()
     views: tuple[View, ...] = ()
     """Those that the statement writes through."""
-    effort: int = field(default=0, compare=False)
-    """How long it takes to plan and to compile it; see `controller.sql.planner.effort`."""
+    text: str = field(default="", compare=False)
+    """The statement, with `?` for its literals."""
 
     def vectors(self, parameters: Sequence[Value], facts: Sequence[Value] = ()) -> list[tuple[Value, ...]]:
         """What the statement's expressions are to be evaluated with, once for each vector."""

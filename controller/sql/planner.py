@@ -71,7 +71,7 @@ def plan(
         views: list[View] = []
         statement = _statement(with_matches(tree, catalog, database), catalog, database, settings, parameters, views)
         known = tuple([each or text() for each in parameters.types])
-        return Plan(statement, known, tuple(parameters.facts), batch, first, tuple(views), effort(sql))
+        return Plan(statement, known, tuple(parameters.facts), batch, first, tuple(views), sql)
 
     return deeply(planned)
 

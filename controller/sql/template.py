@@ -37,6 +37,7 @@ from controller.sql.literals import has_own_collation, parameters_of
 from controller.sql.number_runs import is_plain, number_rows
 from controller.sql.padding import padded, padded_length, padded_lists
 from controller.sql.parse import several, syntax_error
+from controller.sql.reading import PART_LENGTH, Reading, Template, read_parts
 from controller.sql.settings import Settings
 from dataflow.types import Value
 
@@ -54,33 +55,6 @@ RUN_LENGTH_MIN = 256
 """In shorter texts it does not pay to look for rows of numbers."""
 LONG_LIST_MIN = 32
 """IN lists of so many literals are one mark that knows their number; see `controller.sql.parse`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """`text` has `?` for each parameter; `verb` is its first word in upper case.
-
-    `batch` is (first parameter, parameters per row) where `text` holds one row of any number;
-    it is plain if each of its parameters is a column's value as it is.
-    """
-
-    text: str
-    verb: str
-    parameter_count: int = 0
-    batch: tuple[int, int] | None = None
-    batch_is_plain: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A statement as it came: its template, and the value of each parameter in order.
-
-    `are_bigint` is known of some where all values are integers within BIGINT.
-    """
-
-    template: Template
-    values: Sequence[Value]
-    are_bigint: bool = False
 
 
 @dataclass(slots=True)
@@ -134,11 +108,14 @@ class TemplateReader:
         if "/*" in sql or "--" in sql or "#" in sql:
             sql = without_comments(sql, self._backslash).strip()
         inserting = sql[:1] in "iIrR" and sql[:6].upper() in ("INSERT", "REPLAC")
-        if inserting and fold and len(sql) >= RUN_LENGTH_MIN:
-            run = self._read_run(sql)
-            if run is not None:
-                return run
-        return self._read(sql, inserting, fold)
+        if not inserting or not fold:
+            return self._read(sql, inserting, fold)
+        head = _VALUES.match(sql) if len(sql) > 2 * PART_LENGTH else None
+        return (head and read_parts(sql, head, self._read_insert)) or self._read_insert(sql)
+
+    def _read_insert(self, sql: str) -> Reading:
+        run = self._read_run(sql) if len(sql) >= RUN_LENGTH_MIN else None
+        return run or self._read(sql, True, True)
 
     def _read_run(self, sql: str) -> Reading | None:
         """Rows that are nothing but numbers, up to the end: after the first time, all that is read is these."""

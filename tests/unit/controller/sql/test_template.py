@@ -166,3 +166,22 @@ def test_rows_of_another_width_have_another_template() -> None:
         for _ in range(2):
             reading = reader.read(f"INSERT INTO t VALUES {rows}")
             assert reading.template.batch == (0, width) and reading.values == [7] * 200 * width
+
+
+@pytest.mark.parametrize("comma", [", ", " ,\n"])
+@pytest.mark.parametrize("tail", ["", " ON DUPLICATE KEY UPDATE a = 7"])
+def test_an_insert_of_many_rows_is_read_as_one_of_few(comma: str, tail: str) -> None:
+    """Whatever its strings look like."""
+    texts = ["'),'", "'), ('", "'it''s),'", r"'\'),('", r"'\\'", "'a'", "NULL", '"),"']
+    rows = [f"({number}, {texts[number % len(texts)]})" for number in range(8_000)]
+    long, short = (TemplateReader().read(f"INSERT INTO t VALUES {comma.join(rows[:count])}{tail}") for count in (None, 16))
+    assert long.template == short.template
+    assert list(long.values[:16_000]) == [value for n in range(8_000) for value in (n, short.values[n % 8 * 2 + 1])]
+    assert long.values[16_000:] == short.values[32:]
+
+
+@pytest.mark.parametrize("tail", [",", ", (1)", ", (1, '2"])
+def test_an_insert_of_many_rows_that_is_none_is_read_as_it_is(tail: str) -> None:
+    """Not as the rows without what makes no sense."""
+    rows = ", ".join(f"({number}, {number})" for number in range(8_000))
+    assert TemplateReader().read(f"INSERT INTO t VALUES {rows}{tail}").template.batch is None
