@@ -16,7 +16,7 @@ from backend.hung_views import HungViews, running
 from backend.messages import AddView
 from backend.shared_memory.segment import SegmentNames
 from backend.table_use import TableChanges
-from backend.view_filling import Runner
+from backend.view_filling import Runner, StillFilling
 from backend.view_host import ViewHost
 from backend.view_messages import HostedViews
 from backend.view_range import EncodedRange
@@ -120,9 +120,14 @@ class FollowedViews:
     # --- what others ask
 
     def add(self, view: AddView, versions: Mapping[int, int]) -> bool:
-        """As `ViewHost.add`; not now, if they are busy."""
+        """As `ViewHost.add`; not now, if they are busy. StillFilling if it takes long: all who want it wait for one fill."""
         origin = view.order, view.names, view.since, view.named
-        return not self.is_busy and self._host.add(view.view, view.node, view.key, view.tables, versions, *origin)
+        if self.is_busy:
+            return False
+        is_there = self._host.add(view.view, view.node, view.key, view.tables, versions, *origin)
+        if not is_there and (fill := self._host.filling(view.view)) is not None:
+            raise StillFilling(fill)
+        return is_there
 
     def lookup_shared(self, name: bytes, keys: bytes, part: EncodedRange | None) -> tuple[list[bytes], str] | None:
         return None if self.is_busy else self._host.lookup_shared(name, keys, part)

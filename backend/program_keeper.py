@@ -76,12 +76,9 @@ class ProgramKeeper:
     async def _hand_over(self) -> None:
         self._tries += 1
         catalog = await self._node.load_catalog()
-        still: list[MaintainedQuery] = []
-        for query in self._waiting:
-            if query.is_current(catalog):
-                answer: Message = await self._node.cluster.ask(0, _request(query, catalog))
-                if not isinstance(answer, Done):
-                    still.append(query)
+        current = [query for query in self._waiting if query.is_current(catalog)]
+        answers: list[Message] = await asyncio.gather(*(self._node.cluster.ask(0, _request(query, catalog)) for query in current))
+        still = [query for query, answer in zip(current, answers) if not isinstance(answer, Done)]
         self._waiting = still if self._tries < TRIES_MAX else []
 
     async def _check(self) -> None:

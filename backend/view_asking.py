@@ -22,6 +22,8 @@ from dataflow.errors import Retryable
 ATTEMPTS = 10
 PATIENCE_S = 0.4
 """How long several shards may take to answer, before the query is evaluated instead: they compute what is missing in one go."""
+FILLING_S = 10.0
+"""How long a new view may take to be filled, before the query is evaluated instead."""
 REST_S = 1.0
 """How long no shard is asked after that."""
 
@@ -75,7 +77,7 @@ class ViewAsking:
             requests = [self._ask(shard, Lookup(definition.name, encoded[shard], range_, least_epoch)) for shard in asked]
             found = await asyncio.gather(*requests) if len(requests) > 1 else [await each for each in requests]
             if not all(isinstance(answer, Found) for answer in found):
-                if added or isinstance(await self._ask(0, self._recorded.request(definition)), UnknownView):
+                if added or not await self._add(definition):
                     return None
                 added, missing = True, set(encoded)
                 continue
@@ -87,6 +89,14 @@ class ViewAsking:
                     self._shared.learn(definition, answer, shard)
                 return answers[0].rows if places is None else _merged(places, answers, is_packed(keys))
         return None
+
+    async def _add(self, definition: ViewDefinition) -> bool:
+        """Have the view kept: all who want it wait for one fill, but not for long."""
+        try:
+            async with asyncio.timeout(FILLING_S):
+                return not isinstance(await self._ask(0, self._recorded.request(definition)), UnknownView)
+        except TimeoutError:
+            return False
 
     def _split(self, definition: ViewDefinition, keys: bytes) -> tuple[dict[int, list[int]] | None, dict[int, bytes]]:
         """The places of each shard's keys, and the keys as they travel there; all go to one that is alone."""

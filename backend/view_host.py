@@ -112,7 +112,7 @@ class ViewHost:
 
         Or not yet: a view that takes long to fill is there once it is asked for again after that.
         """
-        if name in self.views or name in self._refused or self._filling(name) is not None:
+        if name in self.views or name in self._refused or self.filling(name) is not None:
             return name in self.views
         definitions = [decode_table(table) for table in tables]
         if any(versions.get(table.id) != table.version for table in definitions) or not set(named) <= versions.keys():
@@ -192,7 +192,7 @@ class ViewHost:
     def _under_way(self) -> list[Fill]:
         return [] if self._fills is None else list(self._fills.under_way)
 
-    def _filling(self, name: bytes) -> Fill | None:
+    def filling(self, name: bytes) -> Fill | None:
         """The fill of a view that is not there yet."""
         return None if self._fills is None else self._fills.find(name)
 

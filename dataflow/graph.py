@@ -195,7 +195,7 @@ class Graph:
         if key is None:
             self.unloaded.append((operator, state))
             return
-        load = group_loader(operator) if isinstance(node, Aggregate) else topk_loader(operator)
+        load = group_loader(operator) if isinstance(node, Aggregate) else topk_loader(operator, is_whole=False)
         inner = node.group if isinstance(node, Aggregate) else tuple(range(len(node.types)))
         below = [inner[c] for c in columns]
         read = self.bag_reader(operator.inputs[0], tuple(sorted(below)))
@@ -291,7 +291,7 @@ class Graph:
                 return group_update(operator, operator.state)
             case TopK():
                 assert operator.state is not None
-                return topk_update(operator, operator.state, _storing(operator))
+                return topk_update(operator, operator.state, _storing(operator), operator.state.full)
             case _:
                 return _storing(operator)
 

@@ -6,10 +6,12 @@ import os
 from collections import Counter
 from decimal import Decimal
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from dataflow import topk_code
 from dataflow.arrangement import Handle, Hit, Hole
 from dataflow.engine import Engine, View
 from dataflow.eviction import Evictor
@@ -182,6 +184,13 @@ def run(history: list[Action], sqlite: bool = False) -> Run:
 @QUIET
 def test_every_filled_key_equals_evaluation_from_scratch(history: list[Action]) -> None:
     run(history)
+
+
+@given(histories())
+@QUIET
+def test_filled_keys_are_right_where_a_top_k_keeps_no_more_rows_than_two_windows(history: list[Action]) -> None:
+    with patch.multiple(topk_code, KEPT_MIN=0, KEPT_WINDOWS=1):
+        run(history)
 
 
 @given(histories(sqlite=True))

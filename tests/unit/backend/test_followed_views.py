@@ -95,7 +95,10 @@ class Followed:
 
     def add(self, name: bytes) -> bool:
         node, key = VIEWS[name]
-        return self.views.add(AddView(name, encode_node(node), key, [encode_table(TABLE)]), VERSIONS)
+        try:
+            return self.views.add(AddView(name, encode_node(node), key, [encode_table(TABLE)]), VERSIONS)
+        except StillFilling:
+            return False
 
     def lookup(self, name: bytes, keys: list[tuple[int, ...]]) -> list[list[list[int]]] | None:
         try:
