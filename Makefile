@@ -38,8 +38,8 @@ fast-tests: $(READY) $(TEST_READY)
 test-slow: $(READY) $(TEST_READY) ## the long tests: crashes, cluster, thousands of statements
 	$(BIN)/python -m pytest -m slow --timeout 3600 $(ARGS)
 
-test-clients: $(READY) $(TEST_READY) ## drivers of other languages and dumps, here and on MariaDB (installs Debian and npm packages)
-	$(BIN)/python -m pytest -m slow --timeout 3600 tests/clients $(ARGS)
+test-clients: $(READY) $(TEST_READY) ## drivers of other languages, dumps, and a browser (installs Debian and npm packages)
+	$(BIN)/python -m pytest -m slow --timeout 3600 tests/clients tests/browser $(ARGS)
 
 compatibility: $(READY) $(TEST_READY) ## SQLAlchemy's, Django's and (--suite mariadb-test) MariaDB's own tests here and on MariaDB
 	$(BIN)/python -m tests.compatibility $(ARGS)

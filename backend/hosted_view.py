@@ -59,6 +59,7 @@ def status_of(
     groups: Callable[[View], tuple[Columns, int]] = lambda view: ((), 0),
 ) -> HostedViews:
     """The views and all that is kept for them, and what is being filled. `groups` says which columns have groups of keys in common."""
+    started = time.perf_counter()
     meter = Meter()
     views = [_view_status(name, hosted, meter, groups(hosted.view)) for name, hosted in hosted_views.items()]
     operators: dict[int, Operator] = {}
@@ -72,7 +73,7 @@ def status_of(
     arrangements = [_arrangement_status(operator, each, meter) for operator, each in kept]
     ends = Counter(hosted.view.operator.number for hosted in hosted_views.values())
     nodes = [_node_status(operator, ends[number]) for number, operator in sorted(operators.items())]
-    return HostedViews(views, arrangements, tuple(fills), tuple(nodes))
+    return HostedViews(views, arrangements, tuple(fills), tuple(nodes), time.perf_counter() - started)
 
 
 def _node_status(operator: Operator, views: int) -> NodeStatus:

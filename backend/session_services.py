@@ -58,9 +58,10 @@ class Services(Protocol):
 
 
 class LocalServices:
-    """For an adapter that is alone."""
+    """For an adapter that is alone: its locks are its own. `joined` has it answer what other processes ask adapters."""
 
-    def __init__(self) -> None:
+    def __init__(self, joined: ClusterServices | None = None) -> None:
+        self._joined = joined
         self._locks: NamedLocks[int] = NamedLocks()
 
     async def acquire(self, name: str, owner: int, timeout_s: float) -> bool:
@@ -82,7 +83,8 @@ class LocalServices:
         return []
 
     def serve(self, answer: Answer, locks_lost: Callable[[int], None]) -> None:
-        pass
+        if self._joined is not None:
+            self._joined.serve(answer, lambda owner: None)
 
 
 class ClusterServices:

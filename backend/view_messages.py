@@ -82,3 +82,5 @@ class HostedViews:
     arrangements: list[ArrangementStatus]
     fills: tuple[FillStatus, ...] = ()
     nodes: tuple[NodeStatus, ...] = ()
+    took_s: float = 0.0
+    """So long the worker took to tell."""

@@ -12,7 +12,7 @@ import uvloop
 from backend.heartbeat import Heartbeat
 from backend.node import Node
 from backend.process_log import configure_logging
-from backend.session_services import ClusterServices
+from backend.session_services import ClusterServices, LocalServices
 from backend.settings import Deployment
 from backend.tls import Certificate, own_certificate, private_key
 from controller.registry import Address
@@ -35,7 +35,7 @@ async def main(number: int, deployment: Deployment) -> None:
         address = Address(deployment.host, deployment.mysql_port, os.getpid())
         await node.register_adapter(str(number), address)
 
-    services = ClusterServices(node.cluster) if deployment.adapter_count > 1 else None
+    joined = ClusterServices(node.cluster)
     gc.freeze()
     server = Server(
         node.database,
@@ -44,13 +44,12 @@ async def main(number: int, deployment: Deployment) -> None:
         password_key=private_key(own),
         adapter_number=number,
         adapter_count=deployment.adapter_count,
-        services=services,
+        services=joined if deployment.adapter_count > 1 else LocalServices(joined),
         default_authentication=deployment.default_authentication,
         logs=deployment.data_path / "logs",
     )
     await run_adapter(server, deployment.host, deployment.mysql_port, listening)
-    if services is not None:
-        services.close()
+    joined.close()
     await node.stop()
 
 

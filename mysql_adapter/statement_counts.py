@@ -6,6 +6,7 @@ statement is worked out when somebody asks (see `backend.statement_counts`).
 
 from __future__ import annotations
 
+import re
 import time
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -28,6 +29,8 @@ PLANS_MAX = 4_000
 TEXT_LENGTH_MAX = 4_000
 VALUES_MAX = 1_000
 """Those of a longer statement are not kept."""
+_LISTS = re.compile(r"\?/\*[^\w*]*(\d+)\*/")
+"""How a template says that a mark stands for a list of so many values."""
 TIMED_EVERY = 64
 """A power of two."""
 
@@ -176,6 +179,6 @@ def _told(counted: CountedStatement, database: Database) -> StatementCount:
             except (MillraceError, IndexError):  # a table is gone, or the values are those of another plan
                 why = "what it reads has changed"
     return StatementCount(
-        counted.database, counted.text, counted.total.kind, counted.executed + counted.hits, counted.hits, counted.asked,
+        counted.database, _LISTS.sub(r"? /* \1 values */", counted.text), counted.total.kind, counted.executed + counted.hits, counted.hits, counted.asked,
         counted.evaluated, 0, counted.seconds, counted.longest_s, counted.last, counted.bins or [], views, why, advice(why),
     )  # fmt: skip

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+from typing import TypeVar
 
 import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from backend.http.bodies import Error, Failure
-from backend.http.values import printable, without_surrogates
+from backend.http.values import number_with_point, printable, without_surrogates
 from dataflow.errors import Condition, InvalidStatement, MillraceError, Retryable, Unsupported
 
 REQUEST_BYTES_MAX = 16 << 20
@@ -37,6 +38,7 @@ _STATUS = {
     Condition.OUTCOME_UNKNOWN: 500,
 }
 
+Body = TypeVar("Body")
 log = logging.getLogger(__name__)
 _encode = msgspec.json.Encoder().encode
 
@@ -49,6 +51,13 @@ def answer(body: msgspec.Struct, status: int = 200) -> web.Response:
     if len(content) > ANSWER_BYTES_MAX:
         raise MillraceError(Condition.PACKET_TOO_LARGE)
     return web.Response(body=content, status=status, content_type="application/json")
+
+
+async def read_body(request: web.Request, kind: type[Body]) -> Body:
+    """The request's JSON. Only what says that it is JSON: a web page may send anything else unasked."""
+    if request.content_type != "application/json":
+        raise web.HTTPUnsupportedMediaType(reason="the body has to be application/json")
+    return msgspec.json.Decoder(kind, float_hook=number_with_point).decode(await request.read())
 
 
 def status_of(error: MillraceError) -> int:

@@ -8,13 +8,15 @@ from typing import Any
 
 import msgspec
 
-from backend.http import bodies, values
+from backend.http import bodies, shown, values
 from backend.http.interface import DATABASE
 
 _REFERENCE = "#/components/schemas/{name}"
 _BODIES = (
     bodies.Lookup, bodies.Found, bodies.Range, bodies.Rows, bodies.NewRows, bodies.Changes, bodies.Row, bodies.Transaction, bodies.Results,
     bodies.Result, bodies.Program, bodies.Views, bodies.MaintainedViews, bodies.Failure, bodies.Done,
+    shown.Overview, shown.ShownGraph, shown.Queries, shown.Transitions, shown.SlowQueries, shown.Sessions, shown.Databases, shown.Explain,
+    shown.ShownExplanation,
 )  # fmt: skip
 _FAILURES = {
     "400": "the request or its SQL is wrong, and will be wrong again",
@@ -38,6 +40,7 @@ def _parameter(place: str, name: str, meaning: str, **schema: Any) -> dict[str, 
 _PATH = {
     "database": _parameter("path", "database", "the database that names are in", type="string", minLength=1),
     "view": _parameter("path", "view", "a view or table", type="string", minLength=1),
+    "session": _parameter("path", "session", "the number of a connection", type="integer", minimum=0),
     "table": _parameter("path", "table", "a table with a primary key", type="string", minLength=1),
 }
 _KEY = _parameter("query", "key", "the primary key as JSON: 7, \"x\", or [7,\"x\"] for several columns") | {"required": True}
@@ -90,6 +93,19 @@ def _paths() -> dict[str, Any]:
         "/health": _open("health", "200 if clients can connect, else 503"),
         "/metrics": _open("metrics", "the status in Prometheus' text format", "text/plain"),
         "/openapi.json": _open("openapi", "this document"),
+        "/v1/overview": {"get": _operation("overview", "how the cluster is, and was for some minutes", None, shown.Overview)},
+        "/v1/graph": {"get": _operation("graph", "tables, nodes and views, and what goes through them", None, shown.ShownGraph)},
+        "/v1/queries": {"get": _operation("queries", "the statements that clients send, and what answers them", None, shown.Queries)},
+        "/v1/transitions": {"get": _operation("transitions", "views that come, are filled, and go", None, shown.Transitions)},
+        "/v1/slow": {"get": _operation("slow", "statements that took 100 ms or longer", None, shown.SlowQueries)},
+        "/v1/sessions": {"get": _operation("sessions", "clients' connections", None, shown.Sessions)},
+        "/v1/sessions/{session}": {
+            "delete": _operation("kill", "KILL a connection, or only its query", None, bodies.Done, [
+                _parameter("query", "query", "true: KILL QUERY", type="boolean")
+            ])
+        },
+        "/v1/databases": {"get": _operation("databases", "databases and their tables", None, shown.Databases)},
+        f"{DATABASE}/explain": {"post": _operation("explain", "how a statement is answered", shown.Explain, shown.ShownExplanation)},
         "/v1/program": {
             "get": _operation("maintainedViews", "all queries that are maintained", None, bodies.MaintainedViews),
             "post": _operation("extendProgram", "carry out definition statements, all or none", bodies.Program, bodies.Done),

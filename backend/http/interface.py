@@ -9,7 +9,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import msgspec
@@ -22,7 +22,7 @@ from backend.execution.database import Database
 from backend.execution.memory_account import LIMIT_BYTES, MemoryAccount
 from backend.execution.pace import paced
 from backend.http import bodies
-from backend.http.answers import answer
+from backend.http.answers import answer, read_body
 from backend.http.authentication import Caller, Callers
 from backend.http.values import number_with_point, to_json, to_key, to_parameter, to_parameters
 from backend.shared_view import SharedViews
@@ -36,7 +36,6 @@ VIEWS_MAX = 1_000
 TRIES_MAX = 20
 PAUSE_S = 0.02
 
-Body = TypeVar("Body")
 Work = Callable[[web.Request, Caller], Coroutine[Any, Any, web.Response]]
 
 DATABASE = "/v1/databases/{database}"
@@ -112,10 +111,10 @@ class Interface:
         return await self._found(body, caller)
 
     async def _look_up(self, request: web.Request, caller: Caller) -> web.Response:
-        return await self._found(await _body(request, bodies.Lookup), caller)
+        return await self._found(await read_body(request, bodies.Lookup), caller)
 
     async def _range(self, request: web.Request, caller: Caller) -> web.Response:
-        body = await _body(request, bodies.Range)
+        body = await read_body(request, bodies.Range)
         key = to_key(body.key)
         view = await self._view(body, caller)
         rows = await view.range(
@@ -172,7 +171,7 @@ class Interface:
     # --- tables
 
     async def _insert(self, request: web.Request, caller: Caller) -> web.Response:
-        body = await _body(request, bodies.NewRows)
+        body = await read_body(request, bodies.NewRows)
         table = self._table(request, caller)
         rows = [{name: to_parameter(each) for name, each in row.items()} for row in body.rows]
         result = await (table.insert(rows[0]) if len(rows) == 1 else table.insert_many(rows))
@@ -187,7 +186,7 @@ class Interface:
         return answer(bodies.Row(dict(zip(view.columns, to_json(rows)[0]))))
 
     async def _update(self, request: web.Request, caller: Caller) -> web.Response:
-        body = await _body(request, bodies.Changes)
+        body = await read_body(request, bodies.Changes)
         values = {name: to_parameter(each) for name, each in body.values.items()}
         table = self._table(request, caller)
         return answer(_result(await table.update(_key(request), values)))
@@ -200,7 +199,7 @@ class Interface:
 
     async def _transact(self, request: web.Request, caller: Caller) -> web.Response:
         """Nobody waits for the caller between its statements, so losing a race is tried again here."""
-        body = await _body(request, bodies.Transaction)
+        body = await read_body(request, bodies.Transaction)
         statements = [(each.sql, to_parameters(each.parameters)) for each in body.statements]
         database = self._database(caller)
         for attempt in range(TRIES_MAX):
@@ -215,7 +214,7 @@ class Interface:
         raise AssertionError("unreachable")
 
     async def _extend_program(self, request: web.Request, caller: Caller) -> web.Response:
-        body = await _body(request, bodies.Program)
+        body = await read_body(request, bodies.Program)
         await self._database(caller).extend_program(body.sql)
         return answer(bodies.Done())
 
@@ -233,13 +232,6 @@ class Interface:
 
 
 # --- what comes in
-
-
-async def _body(request: web.Request, kind: type[Body]) -> Body:
-    """The request's JSON. Only what says that it is JSON: a web page may send anything else unasked."""
-    if request.content_type != "application/json":
-        raise web.HTTPUnsupportedMediaType(reason="the body has to be application/json")
-    return msgspec.json.Decoder(kind, float_hook=number_with_point).decode(await request.read())
 
 
 _decode_value = msgspec.json.Decoder(float_hook=number_with_point).decode

@@ -8,12 +8,16 @@ from backend.http.answers import REQUEST_BYTES_MAX, errors_as_json
 from backend.http.connections import Connections
 from backend.http.description import description
 from backend.http.interface import Interface
+from backend.http.observation import Observation
+from backend.http.page_files import PageFiles
 from backend.http.status import Status, status_routes
+from backend.http.twins import Twins
 from backend.node import Node
 from backend.tls import Certificate
 
 
 def application(routes: list[web.RouteDef], connections: Connections) -> web.Application:
+    files = PageFiles()
     middlewares = [connections.middleware(), errors_as_json]
     found = web.Application(middlewares=middlewares, client_max_size=REQUEST_BYTES_MAX)
 
@@ -21,9 +25,12 @@ def application(routes: list[web.RouteDef], connections: Connections) -> web.App
         return web.json_response(description())
 
     async def show_index(request: web.Request) -> web.Response:
+        """The page, to who asks for HTML."""
+        if "text/html" in request.headers.get("Accept", ""):
+            return files.file(request, "index.html")
         return web.json_response({"paths": ["/status", "/health", "/metrics", "/openapi.json"]})
 
-    found.add_routes([web.get("/", show_index), web.get("/openapi.json", show_description), *routes])
+    found.add_routes([web.get("/", show_index), web.get("/openapi.json", show_description), *files.routes(), *routes])
     return found
 
 
@@ -39,7 +46,10 @@ class HttpServer:
         self._port = port
         self._connections = Connections()
         interface = Interface(node.database, node.cluster.shared, node.deployment.statement_memory_bytes)
-        routes = [*status_routes(status, interface.callers, node.deployment.status_token), *interface.routes()]
+        self._observation = Observation(node.cluster, node.deployment.shard_count)
+        token = node.deployment.status_token
+        twins = Twins(self._observation, status, node.database, interface.callers, token, node.deployment.memory_bytes)
+        routes = [*status_routes(status, interface.callers, token), *interface.routes(), *twins.routes()]
         self._runner = web.AppRunner(application(routes, self._connections), access_log=None, handle_signals=False)
 
     async def start(self) -> None:
@@ -48,7 +58,9 @@ class HttpServer:
         await web.TCPSite(self._runner, self._host, self._port, reuse_port=True, ssl_context=self._tls).start()
         assert self._runner.server is not None
         self._connections.watch(self._runner.server)
+        self._observation.start()
 
     async def stop(self) -> None:
         self._connections.stop()
+        self._observation.stop()
         await self._runner.cleanup()

@@ -25,6 +25,16 @@ _SHARD_METRICS = {
 }
 
 
+async def is_operator(request: web.Request, callers: Callers, token: str) -> bool:
+    """Whether all may be shown to who asks: the account has the privilege PROCESS, or the cluster's token is given."""
+    given = request.headers.get("Authorization")
+    if given is None:
+        return False
+    if hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+        return True
+    return (await callers.identify(request, None)).rights.has_any("PROCESS")
+
+
 def status_routes(status: Status, callers: Callers, token: str) -> list[web.RouteDef]:
     """/status, /health and /metrics.
 
@@ -33,12 +43,7 @@ def status_routes(status: Status, callers: Callers, token: str) -> list[web.Rout
     """
 
     async def sees_all(request: web.Request) -> bool:
-        given = request.headers.get("Authorization")
-        if given is None:
-            return False
-        if hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
-            return True
-        return (await callers.identify(request, None)).rights.has_any("PROCESS")
+        return await is_operator(request, callers, token)
 
     async def show_status(request: web.Request) -> web.Response:
         shows_all, found = await sees_all(request), await status()

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pymysql
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
@@ -24,6 +25,7 @@ from schemathesis.specs.openapi.checks import response_schema_conformance, statu
 
 from backend.http.description import description
 from backend.http.interface import Interface
+from backend.http.twins import Twins
 from tests.serving import MillraceServer
 
 PROGRAM = """
@@ -126,14 +128,87 @@ def test_the_document_is_valid_and_describes_every_request(server: MillraceServe
     described = {
         (method.upper(), path) for path, found in document["paths"].items() for method in found if method != "parameters"
     }
-    routes = {(route.method, route.path) for route in Interface.__new__(Interface).routes()}
+    routes = {(route.method, route.path) for each in (Interface, Twins) for route in each.__new__(each).routes()}
     opened = {("GET", path) for path in ("/", "/status", "/health", "/metrics", "/openapi.json")}
     assert described == routes | opened
 
 
+def test_the_twins_of_the_pages_show_what_clients_do(server: MillraceServer) -> None:
+    query = "SELECT story, COUNT(*) AS votes FROM shop.votes WHERE story = 5 GROUP BY story"
+    with server.connect("shop") as connection, connection.cursor() as cursor:
+        for _ in range(12):
+            cursor.execute(query)
+        shown = {each["text"]: each for each in ask(server, "GET", "/v1/queries")["queries"]}
+        [found] = [each for text, each in shown.items() if text.startswith("SELECT story, COUNT(*)")]
+        assert found["count"] == 12 and found["answered"] == "view" and found["hits"] + found["asked"] + found["evaluated"] == 12
+        explained = ask(server, "POST", "/v1/databases/shop/explain", {"sql": query})
+        assert explained["view"] == found["views"][0] and explained["kept"] >= 1 and "Maintained view" in str(explained["plan"])
+        graph = ask(server, "GET", "/v1/graph")
+        [view] = [each for each in graph["views"] if each["name"] == found["views"][0]]
+        nodes = {each["node"]: each for each in graph["nodes"]}
+        assert view["queries"] == [found["text"]] and view["tables"] == ["shop.votes"] and view["shared_hits"] == found["hits"]
+        assert any(nodes[each]["table"] == "shop.votes" for each in nodes[view["node"]]["inputs"] or [view["node"]])
+        assert any(each["view"] == view["name"] for each in ask(server, "GET", "/v1/transitions")["past"])
+        cursor.execute("SELECT SLEEP(0.15)")
+        assert ask(server, "GET", "/v1/slow")["slow"][0]["text"] == "SELECT SLEEP(0.15)"
+        overview = ask(server, "GET", "/v1/overview")
+        assert overview["ready"] and {each["name"] for each in overview["processes"]} >= {"http", "adapter-0", "worker-0"}
+        assert overview["shards"][0]["limit_bytes"] > overview["shards"][0]["view_bytes"] >= 0
+        kinds = {each["kind"]: each for each in overview["kinds"]}
+        assert kinds["select"]["hits"] >= found["hits"] and len(overview["moments"]["time"]) == len(overview["moments"]["p95_ms"])
+        number = connection.thread_id()
+        sessions = ask(server, "GET", "/v1/sessions")["sessions"]
+        assert [each["user"] for each in sessions if each["id"] == number] == ["root"]
+        assert ask(server, "DELETE", f"/v1/sessions/{number}") == {}
+        with pytest.raises(pymysql.err.OperationalError):
+            cursor.execute("SELECT 1")
+    assert "votes" in ask(server, "GET", "/v1/databases")["databases"]["shop"]
+
+
+def test_the_twins_are_for_who_has_the_privilege(server: MillraceServer) -> None:
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE USER onlooker IDENTIFIED WITH mysql_native_password BY 'z'")
+        cursor.execute("GRANT SELECT ON shop.counts TO onlooker")
+    assert ask(server, "GET", "/v1/overview", account="onlooker:wrong") == 1045
+    for path in ("/v1/overview", "/v1/graph", "/v1/queries", "/v1/transitions", "/v1/slow"):
+        assert ask(server, "GET", path, account="onlooker:z") == 1227
+        with urllib.request.urlopen(server.request(path), timeout=20) as answer:  # the cluster's token will do
+            assert answer.status == 200
+    assert ask(server, "GET", "/v1/sessions", account="onlooker:z") == {"sessions": []}
+    assert ask(server, "GET", "/v1/databases", account="onlooker:z") == {"databases": {"shop": ["counts"]}}
+    assert ask(server, "POST", "/v1/databases/shop/explain", {"sql": "SELECT * FROM votes"}, account="onlooker:z") == 1142
+    with server.connect() as connection:
+        assert ask(server, "DELETE", f"/v1/sessions/{connection.thread_id()}", account="onlooker:z") == 1095
+        connection.ping(reconnect=False)
+    assert ask(server, "DELETE", "/v1/sessions/999999999") == 1094
+
+
+def test_the_page_needs_nothing_from_outside(server: MillraceServer) -> None:
+    def fetched(path: str, **headers: str) -> Any:
+        return urllib.request.urlopen(urllib.request.Request(server.http_address + path, headers=headers), timeout=20)
+
+    with fetched("/", Accept="text/html,*/*") as answer:
+        page, policy = answer.read().decode(), answer.headers["Content-Security-Policy"]
+    assert "default-src 'self'" in policy and "http" not in page
+    waiting, seen = set(re.findall(r'(?:src|href)="(/page/[^"]+)"', page)), set[str]()
+    while waiting:
+        path = waiting.pop()
+        seen.add(path)
+        with fetched(path) as answer:
+            text = answer.read().decode()
+        if path.endswith(".js") and "vendor" not in path:
+            assert "http:" not in text.replace("http://www.w3.org/2000/svg", "") and "https:" not in text
+            found = {"/page/" + each for each in re.findall(r'from "\./([a-z_]+\.js)"', text)} | set(re.findall(r'"(/page/[a-z_./]+)"', text))
+            waiting |= found - seen
+    assert {"/page/app.js", "/page/graph.js", "/page/layout_worker.js", "/page/vendor/dagre.js", "/page/vendor/uplot.js"} <= seen
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        fetched("/page/../server.py")
+
+
 def test_generated_requests_get_what_the_document_says(server: MillraceServer) -> None:
     document = copy.deepcopy(description())
-    names = {"database": ["shop", "nothing"], "table": ["votes", "counts", "nothing"], "view": ["counts", "votes", "nothing"]}
+    names: dict[str, list[Any]] = {"session": [1, 4711]}
+    names |= {"database": ["shop", "nothing"], "table": ["votes", "counts", "nothing"], "view": ["counts", "votes", "nothing"]}
     for path in document["paths"].values():  # else nearly all that is asked for is not there
         for parameter in path.get("parameters", ()):
             parameter["schema"] = {"enum": names[parameter["name"]]}

@@ -15,7 +15,7 @@ import pytest
 from tests.tidy.repository import PACKAGES, ROOT
 
 BUILD = "import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
-DATA_SUFFIXES = {".sql", ".json", ".dat", ".bin", ".toml"}
+DATA_SUFFIXES = {".sql", ".json", ".dat", ".bin", ".toml", ".html", ".js", ".css", ".svg", ".txt"}
 
 
 @pytest.fixture(scope="module")
