@@ -283,6 +283,27 @@ def bench(name: str, as_json: bool, options: tuple[str, ...]) -> None:
 
 
 @main.command()
+@_option("--url", default="mysql://root@127.0.0.1:3307", help="mysql://user:password@host:port/database")
+@click.option("--format", "kind", type=click.Choice(["parquet", "csv", "sql"]), default="parquet", show_default=True)
+@click.option("--to", "folder", default=".", show_default=True, help="The folder for the files.")
+@click.argument("tables", nargs=-1)
+def export(url: str, kind: str, folder: str, tables: tuple[str, ...]) -> None:
+    """Write TABLES and views of a running cluster, or all tables of the database, to files, as of one moment."""
+    import pymysql
+
+    from backend.export import export as export_tables
+    from backend.spark.address import address_of
+
+    try:
+        epoch = export_tables(
+            address_of({"url": url}), list(tables), Path(folder), kind, lambda name, rows: click.echo(f"{name}: {rows:,} rows")
+        )
+    except (pymysql.err.Error, OSError, ValueError) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"as of epoch {epoch}")
+
+
+@main.command()
 @click.argument("data", type=click.Path(exists=True, file_okay=False))
 def repair(data: str) -> None:
     """Go on with what is left of damaged shards in the data directory DATA, and say what is lost.

@@ -1,8 +1,8 @@
 """Epochs that a shard keeps readable for jobs: for whoever knows their number, not for a connection.
 
 A job reads from many processes and through many adapters, and none of them lives as long as the job. So what it reads is kept
-until it says that it is done, or nobody has read it for as long as the job asked for. There are at most `KEPT_MAX`: an old snapshot
-keeps LevelDB from dropping what was overwritten since.
+until it says that it is done, or nobody has read it for as long as the job asked for. There are at most `KEPT_MAX`, as an old snapshot
+keeps LevelDB from dropping what was overwritten since: then the one goes first that was read longest ago, unless that was just now.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from dataflow.errors import Condition, Retryable
 from persistence.view import View
 
-KEPT_MAX = 64
+KEPT_MAX = 128
+IDLE_S = 30.0
 SECONDS_MAX = 86_400.0
 
 
@@ -22,7 +23,11 @@ class _Kept:
     epoch: int
     view: View
     seconds: float
-    until: float
+    read_at: float
+
+    @property
+    def until(self) -> float:
+        return self.read_at + self.seconds
 
 
 class KeptEpochs:
@@ -32,9 +37,12 @@ class KeptEpochs:
 
     def keep(self, name: bytes, epoch: int, view: View, seconds: float) -> None:
         if name not in self._kept and len(self._kept) >= KEPT_MAX:
-            raise Retryable(Condition.UNKNOWN_ERROR, f"{KEPT_MAX} epochs are kept for jobs already")
+            idle = min(self._kept, key=lambda each: self._kept[each].read_at)
+            if self._kept[idle].read_at > self._now() - IDLE_S:
+                raise Retryable(Condition.UNKNOWN_ERROR, f"{KEPT_MAX} epochs are kept for jobs already")
+            del self._kept[idle]
         seconds = min(seconds, SECONDS_MAX)
-        self._kept[name] = _Kept(epoch, view, seconds, self._now() + seconds)
+        self._kept[name] = _Kept(epoch, view, seconds, self._now())
         self._set_timer()
 
     def forget(self, name: bytes) -> None:
@@ -45,7 +53,7 @@ class KeptEpochs:
         found = None
         for each in self._kept.values():
             if each.epoch == epoch:
-                each.until = self._now() + each.seconds
+                each.read_at = self._now()
                 found = each.view
         return found
 

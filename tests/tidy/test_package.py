@@ -38,7 +38,7 @@ def test_a_wheel_has_all_modules_and_data_and_nothing_else(built: Path) -> None:
     [wheel] = built.glob("*.whl")
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     wanted = {
-        str(path.relative_to(ROOT))
+        str(path.relative_to(ROOT)).replace("millrace/pyspark_millrace", "pyspark_millrace")
         for package in PACKAGES
         for path in (ROOT / package).rglob("*")
         if path.suffix in {".py", *DATA_SUFFIXES} or path.name == "py.typed"
@@ -57,6 +57,9 @@ def test_the_installed_command_works_from_any_folder(built: Path, tmp_path: Path
     command = [sys.executable, "-P", "-c", "import millrace; print(millrace.connect.__module__, millrace.__file__)"]
     shown = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
     assert shown.stdout.startswith(f"backend.client.database {built}")
+    command = [sys.executable, "-P", "-c", "import pyspark_millrace; print(pyspark_millrace.DefaultSource.name(), pyspark_millrace.__file__)"]
+    shown = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
+    assert shown.stdout.startswith(f"millrace {built}")
 
 
 def test_a_source_distribution_has_what_a_wheel_is_built_from(built: Path) -> None:

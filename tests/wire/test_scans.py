@@ -10,6 +10,9 @@ import pyarrow as pa
 import pymysql
 import pytest
 
+from backend.spark.address import Address
+from backend.spark.scanning import parts_of
+from backend.spark.scanning import read_part as read_batches
 from tests.wire.worker_server import WorkerServer, worker_server
 
 COUNT = 20_000
@@ -200,3 +203,32 @@ def test_a_client_that_leaves_ends_its_scan(server: WorkerServer) -> None:
             await asyncio.sleep(0)
 
     server.wait_for(until_ended())
+
+
+def test_a_part_goes_on_where_it_was_after_a_restart(server: WorkerServer) -> None:
+    address = Address("127.0.0.1", server.port, "root", "", "d")
+    with connect(server) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE wide (id INT PRIMARY KEY, text VARCHAR(1000))")
+        cursor.execute("INSERT INTO wide SELECT id, REPEAT('x', 1000) FROM t")  # more than waits in sockets
+        [part] = parts_of(connection, "SELECT id, text FROM wide WHERE id <> 5", 1, 60)
+    batches = read_batches(address, part)
+    found = next(batches)["id"].to_pylist()
+    server.wait_for(server.stop_worker())
+    server.wait_for(server.start_worker())
+    for batch in batches:
+        found += batch["id"].to_pylist()
+    assert found == [n for n in range(COUNT) if n != 5]
+
+
+def test_a_part_fails_if_its_epoch_is_lost(server: WorkerServer) -> None:
+    address = Address("127.0.0.1", server.port, "root", "", "d")
+    with connect(server) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE lost (id INT PRIMARY KEY)")
+        [part] = parts_of(connection, "SELECT * FROM wide", 1, 60)
+        batches = read_batches(address, part)
+        next(batches)
+        cursor.execute("INSERT INTO lost VALUES (1)")
+        server.wait_for(server.stop_worker())
+        server.wait_for(server.start_worker())
+        with pytest.raises(pymysql.err.OperationalError, match="not kept any more"):
+            list(batches)
