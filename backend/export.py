@@ -15,7 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet
 from pymysql.converters import escape_string
 
-from backend.spark.address import Address, quoted
+from backend.spark.address import ServerAddress, quoted
 from backend.spark.scanning import ask, fields_of, parts_of, read_part
 from dataflow.arrow_values import sql_type_of
 from dataflow.types import TEMPORALS, Kind
@@ -29,7 +29,7 @@ Told = Callable[[str, int], None]
 """told(table, rows)"""
 
 
-def export(address: Address, tables: list[str], folder: Path, kind: str, told: Told) -> int:
+def export(address: ServerAddress, tables: list[str], folder: Path, kind: str, told: Told) -> int:
     """Write each table, or all of the database, to a file of its own in `folder`; the epoch."""
     folder.mkdir(parents=True, exist_ok=True)
     with address.connect() as connection:
@@ -49,7 +49,7 @@ def _base_tables(connection: Any) -> list[str]:
         return [row[0] for row in cursor.fetchall()]
 
 
-def _export_table(address: Address, connection: Any, name: str, epoch: tuple[int, str], path: Path, kind: str) -> int:
+def _export_table(address: ServerAddress, connection: Any, name: str, epoch: tuple[int, str], path: Path, kind: str) -> int:
     source = ".".join(quoted(each) for each in name.split("."))
     fields = fields_of(connection, f"SELECT * FROM {source}")
     columns = [quoted(each.name) for each in fields]

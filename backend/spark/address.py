@@ -16,7 +16,7 @@ _TLS_MODES = ("DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ServerAddress:
     """What `mysql://user:password@host:port/database?sslMode=…&sslCa=…` says; `jdbc:mysql://` and `jdbc:mariadb://` do, too."""
 
     host: str
@@ -62,7 +62,7 @@ class Address:
         return {"ssl": context}
 
 
-def address_of(options: Mapping[str, str]) -> Address:
+def address_of(options: Mapping[str, str]) -> ServerAddress:
     url = options.get("url", "")
     parts = urlsplit(url.removeprefix("jdbc:"))
     if parts.scheme not in ("mysql", "mariadb", "millrace") or not parts.hostname:
@@ -71,7 +71,7 @@ def address_of(options: Mapping[str, str]) -> Address:
     mode = found.get("sslmode", "PREFERRED").upper().replace("-", "_")
     if mode not in _TLS_MODES:
         raise ValueError(f"sslMode has to be one of {', '.join(_TLS_MODES)}")
-    return Address(
+    return ServerAddress(
         parts.hostname,
         parts.port or PORT,
         options.get("user") or found.get("user") or unquote(parts.username or "root"),

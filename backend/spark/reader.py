@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import types as spark
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from backend.spark.address import Address, quoted
+from backend.spark.address import ServerAddress, quoted
 from backend.spark.column_types import Mapped
 from backend.spark.filters import conditions_of
 from backend.spark.scanning import ScanPart, fields_of, parts_of, read_part
@@ -39,7 +39,7 @@ class PushedFilters:
 class MillraceReader(DataSourceReader):  # type: ignore[misc]
     """`relation` is what follows FROM; `query` is the whole SELECT, where all its columns are wanted and nothing is filtered."""
 
-    def __init__(self, address: Address, relation: str, query: str | None, schema: Any, mapped: Mapped, partitions: int, hold_s: int) -> None:
+    def __init__(self, address: ServerAddress, relation: str, query: str | None, schema: Any, mapped: Mapped, partitions: int, hold_s: int) -> None:
         self._address = address
         self._relation = relation
         self._query = query

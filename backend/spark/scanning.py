@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pymysql
 
-from backend.spark.address import Address
+from backend.spark.address import ServerAddress
 
 LOST = frozenset({2003, 2006, 2013, 1053, 1205})
 """Errors of a server, an adapter or a worker that went away: 1205 is a shard that does not answer."""
@@ -56,7 +56,7 @@ def parts_of(connection: Any, query: str, count: int, seconds: int, epoch: tuple
     return [ScanPart(query, place, number, lease, seconds) for (place,) in ask(connection, "partition_scan", query, count)]
 
 
-def read_part(address: Address, part: ScanPart) -> Iterator[pa.RecordBatch]:
+def read_part(address: ServerAddress, part: ScanPart) -> Iterator[pa.RecordBatch]:
     """The part's record batches, each row once."""
     taken = 0
     for attempt in range(TRIES_MAX):
@@ -83,7 +83,7 @@ def _is_lost(error: Exception) -> bool:
     return True
 
 
-def _batches(address: Address, part: ScanPart, again: bool) -> Iterator[pa.RecordBatch]:
+def _batches(address: ServerAddress, part: ScanPart, again: bool) -> Iterator[pa.RecordBatch]:
     connection = address.connect(unbuffered=True)
     try:
         if again:

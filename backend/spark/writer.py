@@ -21,7 +21,7 @@ import pymysql
 from pyspark.sql import types as spark
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from backend.spark.address import Address, quoted
+from backend.spark.address import ServerAddress, quoted
 from backend.spark.column_types import Mapped
 from backend.spark.scanning import LOST, fields_of
 from dataflow.arrow_values import sql_type_of
@@ -74,7 +74,7 @@ class Staged(WriterCommitMessage):  # type: ignore[misc]
 class MillraceWriter(DataSourceArrowWriter):  # type: ignore[misc]
     """Made once for a job, and sent to its tasks and to who commits. `staging` is empty if the job has been done before."""
 
-    def __init__(self, address: Address, schema: Any, options: WriteOptions, mapped: Mapped) -> None:
+    def __init__(self, address: ServerAddress, schema: Any, options: WriteOptions, mapped: Mapped) -> None:
         self._address = address
         self._options = options
         self._mapped = mapped

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pymysql
 import pytest
 
-from backend.spark.address import Address
+from backend.spark.address import ServerAddress
 from backend.spark.scanning import parts_of
 from backend.spark.scanning import read_part as read_batches
 from tests.wire.worker_server import WorkerServer, worker_server
@@ -206,7 +206,7 @@ def test_a_client_that_leaves_ends_its_scan(server: WorkerServer) -> None:
 
 
 def test_a_part_goes_on_where_it_was_after_a_restart(server: WorkerServer) -> None:
-    address = Address("127.0.0.1", server.port, "root", "", "d")
+    address = ServerAddress("127.0.0.1", server.port, "root", "", "d")
     with connect(server) as connection, connection.cursor() as cursor:
         cursor.execute("CREATE TABLE wide (id INT PRIMARY KEY, text VARCHAR(1000))")
         cursor.execute("INSERT INTO wide SELECT id, REPEAT('x', 1000) FROM t")  # more than waits in sockets
@@ -221,7 +221,7 @@ def test_a_part_goes_on_where_it_was_after_a_restart(server: WorkerServer) -> No
 
 
 def test_a_part_fails_if_its_epoch_is_lost(server: WorkerServer) -> None:
-    address = Address("127.0.0.1", server.port, "root", "", "d")
+    address = ServerAddress("127.0.0.1", server.port, "root", "", "d")
     with connect(server) as connection, connection.cursor() as cursor:
         cursor.execute("CREATE TABLE lost (id INT PRIMARY KEY)")
         [part] = parts_of(connection, "SELECT * FROM wide", 1, 60)
