@@ -58,8 +58,9 @@ class _Parser(PrecedenceParser):
     FUNCTION_PARSERS: ClassVar[dict[Any, Any]] = {
         **{
             name: MySQLParser.FUNCTION_PARSERS[name]
-            for name in ("GROUP_CONCAT", "MATCH", "POSITION", "SUBSTRING", "SUBSTR", "TRIM", "VALUES")
+            for name in ("GROUP_CONCAT", "MATCH", "POSITION", "SUBSTRING", "SUBSTR", "TRIM")
         },
+        "VALUES": lambda self: self.parse_inserted(),
         "ALL": lambda self: exp.All(this=self._parse_select_or_expression()),
         "CAST": lambda self: self.parse_cast(),
         "CONVERT": lambda self: self.parse_convert(),
@@ -245,6 +246,19 @@ class _Parser(PrecedenceParser):
             given = called("VALID BYTES", called("CHAR", *arguments), exp.Literal.string(charset.strip("'\"`").lower()))
             return called("CAST", given, exp.Literal.string("CHAR CHARACTER SET " + charset))
         return called("CHAR", *arguments)
+
+    def parse_inserted(self) -> Any:
+        """VALUES(column), also with the table that it is a column of."""
+        name = self._parse_id_var()
+        while self._match(TokenType.DOT):
+            name = self._parse_id_var()
+        return called("VALUES", name)
+
+    def _match(self, token_type: Any, advance: bool = True, expression: Any = None) -> Any:
+        """ON DUPLICATE KEY is no condition of the join before it."""
+        if token_type is TokenType.ON and self._next is not None and self._next.text.upper() == "DUPLICATE":
+            return None
+        return super()._match(token_type, advance, expression)
 
     def parse_weight_string(self) -> Any:
         """Of CHAR(n) n characters; with three numbers the length of the result, how many characters, and how they are padded."""

@@ -82,7 +82,7 @@ class WritePlanner:
         node = written_through(node, self._catalog, self._database, self.views)
         target, names = node.this, None
         if isinstance(target, exp.Schema):
-            target, names = target.this, [each.name for each in target.expressions]
+            target, names = target.this, [each.name for each in target.expressions] or None  # () is all columns
         if node.args.get("returning"):
             raise Unsupported("RETURNING")
         source = self._target(target)

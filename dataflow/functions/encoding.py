@@ -290,3 +290,9 @@ def bin_to_uuid(value: bytes, swap: int = 0) -> str:
     packed = value[4:8] + value[2:4] + value[:2] + value[8:] if swap else value
     digits = packed.hex()
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+@function("load_file", arguments=(Domain.TEXT,), result=_long_binary)
+def load_file(name: str) -> bytes | None:
+    """The server reads no files, as MySQL where secure_file_priv is NULL."""
+    return None
