@@ -65,7 +65,7 @@ class DirectedPlanner:
             target = each.this
             field = names.resolve(target.name, target.table, target.text("db"), FIELD_LIST).field
             source = next(found for found in names.sources if field in found.fields)
-            table = self._table(source, "UPDATE")
+            table = self._table(source, "UPDATE", node.this)
             _, _, assigned = targets.setdefault(source.alias, (source, table, []))
             assigned.append((source.fields.index(field), each.expression))
         self._check_keys(targets)
@@ -102,7 +102,7 @@ class DirectedPlanner:
             source = next((found for found in names.sources if found.alias == name), None)
             if source is None:
                 raise InvalidStatement(Condition.UNKNOWN_TABLE_MULTI_DELETE, name)
-            table = self._table(source, "DELETE")
+            table = self._table(source, "DELETE", source_node)
             start = self._row(items, source, table)
             changes.append((Delete(table, None, relations=self._writes.relations(table), ignore=bool(node.meta.get("ignore"))), start))
         return Directed(self._query(node, source_node, items), tuple(changes))
@@ -133,12 +133,15 @@ class DirectedPlanner:
             if any(table.columns[position].id in key for position, _ in both):
                 raise InvalidStatement(Condition.MULTI_UPDATE_KEY_CONFLICT, other, alias)
 
-    def _table(self, source: Source, verb: str) -> Table:
+    def _table(self, source: Source, verb: str, node: Any) -> Table:
+        """The table that rows of `source` are rows of, not those of a view that is left in the statement."""
         origin = source.fields[0].output
         table = None
         if source.database and len(source.fields) and origin.original_table:
             table = self._catalog.find_table(source.database, origin.original_table)
-        if table is None or len(table.columns) != len(source.fields) or table.id < 0:
+        named = next((each for each in node.find_all(exp.Table) if (each.alias or each.name) == source.alias), None)
+        is_table = named is not None and self._catalog.find_table(named.text("db") or self._database or "", named.name) is not None
+        if table is None or not is_table or len(table.columns) != len(source.fields) or table.id < 0:
             raise InvalidStatement(Condition.NON_UPDATABLE_TABLE, source.alias, verb)
         return table
 

@@ -2,7 +2,7 @@
 
 A view can be written through if its rows are rows of one table, or of such a view: no joins, groups, DISTINCT, LIMIT or
 set operations. Its columns are replaced by what they stand for, and its conditions are added. WITH CHECK OPTION
-makes its conditions constraints of the statement. Views of several tables are not written through.
+makes its conditions constraints of the statement. Views of several tables are not written through; a view of one table may be joined with others.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def written_through(node: Any, catalog: Catalog, database: str | None, views: li
     """
     target = node.this.this if isinstance(node.this, exp.Schema) else node.this
     if not isinstance(target, exp.Table) or target.args.get("joins") or node.args.get("tables") or node.args.get("using"):
-        return node
+        return node if isinstance(node, exp.Insert) else _in_join(node, catalog, database, views)
     name = (target.text("db") or database or "", target.name)
     view = catalog.views.get(name)
     if view is None or catalog.find_table(*name) is not None:
@@ -83,6 +83,59 @@ def written_through(node: Any, catalog: Catalog, database: str | None, views: li
     if node.args.get("order") is not None:
         node.set("order", _over_table(node.args["order"], found, alias))
     return node
+
+
+def _in_join(node: Any, catalog: Catalog, database: str | None, views: list[View]) -> Any:
+    """A statement about several tables with the table of each view in it that it changes, where that is joined by INNER JOIN alone."""
+    using = node.args.get("using")
+    node = node.copy() if catalog.views else node
+    source = node.args["using"][0] if using else node.this
+    if not isinstance(source, exp.Table) or not catalog.views:
+        return node
+    joins = source.args.get("joins") or []
+    is_inner = not any(each.args.get("side") or each.args.get("using") or each.args.get("method") for each in joins)
+    for table in [source, *(each.this for each in joins)]:
+        name = (table.text("db") or database or "", table.name)
+        view = catalog.views.get(name) if isinstance(table, exp.Table) and catalog.find_table(*name) is None else None
+        if view is None:
+            continue
+        found = _written(view, catalog, views)
+        if not _is_changed(node, table.alias or table.name, found):
+            continue
+        if found is None or not is_inner or (found.checks and isinstance(node, exp.Update)):
+            raise InvalidStatement(Condition.NON_UPDATABLE_TABLE, table.alias or table.name, type(node).__name__.upper())
+        _put_table(node, source, table, found)
+    return node
+
+
+def _is_changed(node: Any, alias: str, found: _Written | None) -> bool:
+    if isinstance(node, exp.Update):
+        columns = {} if found is None else found.columns
+        targets = [each.this for each in node.expressions if isinstance(each, exp.EQ)]
+        return any(each.table == alias or (not each.table and each.name.lower() in columns) for each in targets)
+    named = node.args.get("tables") or [node.this, *(each.this for each in node.this.args.get("joins") or [])]
+    return any((each.alias or each.name) == alias for each in named)
+
+
+def _put_table(node: Any, source: Any, table: Any, found: _Written) -> None:
+    """The table of a view in the place of the view, under its name, and what the view says of it in WHERE and ON."""
+    alias = table.alias or table.name
+    if isinstance(node, exp.Update):
+        changed = [each for each in node.expressions if isinstance(each, exp.EQ) and (each.this.table == alias or each.this.name.lower() in found.columns)]
+        kept = {id(each): _assignment(each, found, alias) for each in changed}
+        node.set("expressions", [kept.get(id(each)) or _over_table(each, found, alias) for each in node.expressions])
+    for join in source.args.get("joins") or []:
+        if join.args.get("on") is not None:
+            join.set("on", _over_table(join.args["on"], found, alias))
+    where = node.args.get("where")
+    conditions = [_of_table(each, alias) for each in found.conditions]
+    if where is not None:
+        conditions.insert(0, _over_table(where.this, found, alias))
+    if conditions:
+        node.set("where", exp.Where(this=exp.and_(*conditions, copy=False)))
+    table.set("this", exp.to_identifier(found.table, quoted=True))
+    table.set("db", exp.to_identifier(found.database, quoted=True))
+    table.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
 
 
 def is_updatable(view: View, catalog: Catalog) -> bool:

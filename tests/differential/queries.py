@@ -294,8 +294,8 @@ class QueryGenerator:
             elif draw < 0.8 and depth > 0 and plain:
                 having = self._subquery_predicate(depth, plain, [])
             tail += f" HAVING {having}"
-        elif keys and random.random() < 0.08 and not any("(DISTINCT" in each.sql for each in outputs):
-            tail += " WITH ROLLUP"  # with which MariaDB counts some equal values twice
+        elif keys and random.random() < 0.08 and not any("(DISTINCT" in each.sql or each.family == "bit" for each in outputs):
+            tail += " WITH ROLLUP"  # with which MariaDB counts some equal values twice, and shows a BIT in the line of all
         return outputs, tail
 
     # -- conditions
