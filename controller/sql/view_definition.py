@@ -177,7 +177,7 @@ def _automatic(tree: Any) -> list[bool]:
         tree = tree.this
     found: list[bool] = []
     for item in tree.expressions:
-        found += [False] * len(list(item.meta[COLUMNS]())) if COLUMNS in item.meta else [not isinstance(item, exp.Alias | exp.Column)]
+        found += [False] * len(item.meta[COLUMNS]()) if COLUMNS in item.meta else [not isinstance(item, exp.Alias | exp.Column)]
     return found
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -16,7 +16,7 @@ from controller.sql.query.conditions import conditions
 from controller.sql.query.expressions import QueryTranslator
 from controller.sql.query.fields import Field, all_columns
 from controller.sql.query.grouped import GroupedClauses
-from controller.sql.query.names import Names
+from controller.sql.query.names import Names, Visible
 from controller.sql.query.sources import FromClause
 from controller.sql.query.windows import WindowClauses
 from controller.sql.query.wrapping import beyond_windows, ordered_by_any
@@ -38,6 +38,11 @@ _UNSUPPORTED = {
 
 COLUMNS = "columns"
 """Where a planned `*` has what it stands for: a function without arguments that names the columns."""
+
+
+def _named(names: Names, everything: list[Visible]) -> Callable[[], list[tuple[str, ...]]]:
+    """A function, as what copies a tree copies all else that is in it, too."""
+    return lambda: [names.written(each) for each in everything]
 
 
 def positional(node: Any, outputs: list[Expression], clause: str) -> Expression | None:
@@ -121,7 +126,7 @@ class SelectResolver:
             if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
                 table, database = ("", "") if isinstance(item, exp.Star) else (item.table, item.text("db"))
                 everything = self._names.star(table, database)
-                item.meta[COLUMNS] = partial(map, self._names.written, everything)
+                item.meta[COLUMNS] = _named(self._names, everything)
                 for each in everything:
                     self._add(block, each.value, each.field.name, each.field)
                     self._note_field(each.field.name, each.value, fields)
