@@ -282,6 +282,8 @@ class Dialogue:
             known = table in before
             found = self._stored_difference(table, NUMBERS_ROWS.match(statement) is not None)
             difference = difference or (None if known else found)
+        if kind is Kind.TIME_OUT:  # it may still be at work
+            self._doubtful |= named
         if ENDS_TRANSACTION.match(statement):
             self._pending = set()
         return difference
