@@ -185,6 +185,7 @@ class Condition(Enum):
     CTE_TWICE = (3577, "HY000", "In recursive query block of Recursive Common Table Expression '{}', the recursive table must be referenced only once, and not in any subquery")
     CTE_DEPTH = (3636, "HY000", "Recursive query aborted after {} iterations. Try increasing @@cte_max_recursion_depth to a larger value.")
     WINDOW_UNKNOWN = (3579, "HY000", "Window name '{}' is not defined.")
+    WRONG_PARAMETERS = (1583, "42000", "Incorrect parameters in the call to native function '{}'")
     AGGREGATE_OF_UNION = (3028, "HY000", "Expression #{} of ORDER BY contains aggregate function and applies to a UNION")
     OTHER_SCHEMA = (1450, "HY000", "Changing schema from '{}' to '{}' is not allowed.")
     WINDOW_PARTITION = (3581, "HY000", "A window which depends on another cannot define partitioning.")

@@ -341,6 +341,18 @@ class Session:
         self._read_only = bool(read_only)
         return isolation in ("REPEATABLE-READ", "SERIALIZABLE")
 
+    @property
+    def characteristics(self) -> dict[str, Value]:
+        """Those of the open transaction, for the one that is chained to it."""
+        if self.transaction is None:
+            return {}
+        level = "REPEATABLE-READ" if self.transaction.repeatable else "READ-COMMITTED"
+        return {"transaction_read_only": int(self._read_only), "transaction_isolation": level}
+
+    def has_temporary(self, database: str | None, name: str) -> bool:
+        tables = temporary_tables(self.catalog, self._owner).values() if self._owner else ()
+        return any((table.database, table.name) == (database, name) for table in tables)
+
     def check_writable(self, tables: tuple[int, ...] = ()) -> None:
         """Whether the transaction may change tables of these ids: a READ ONLY one may change the session's temporary tables."""
         if self._read_only and not (tables and self._owner and set(tables) <= temporary_tables(self.catalog, self._owner).keys()):

@@ -370,6 +370,8 @@ class Translator:
         for argument in arguments:
             if isinstance(argument, exp.Distinct | exp.Star):
                 raise syntax_error(argument.sql("mysql"), 0)
+            if isinstance(argument, exp.Alias):
+                raise InvalidStatement(Condition.WRONG_PARAMETERS, name)
         if name in operators.REFUSED:
             raise Unsupported(name.upper())
         if not is_function(name) and name not in WAITING_FUNCTIONS:

@@ -9,6 +9,7 @@ from backend.execution.outcome import Done
 from controller.catalog import Catalog
 from controller.privileges import check_sees_table
 from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.types import Value
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
@@ -42,8 +43,9 @@ async def begin(session: Session, cursor: TokenCursor) -> Done:
 async def commit(session: Session, cursor: TokenCursor) -> Done:
     cursor.expect("COMMIT")
     chain, release = _completion(cursor)
+    before = session.characteristics
     await session.commit()
-    await _complete(session, chain, release)
+    await _complete(session, before if chain else None, release)
     return Done()
 
 
@@ -59,8 +61,9 @@ async def rollback(session: Session, cursor: TokenCursor) -> Done:
         session.transaction.rollback_to(name)
         return Done()
     chain, release = _completion(cursor)
+    before = session.characteristics
     session.rollback()
-    await _complete(session, chain, release)
+    await _complete(session, before if chain else None, release)
     return Done()
 
 
@@ -93,8 +96,9 @@ async def lock_tables(session: Session, cursor: TokenCursor) -> Done:
     await session.commit()
     while True:
         database, name = cursor.qualified_name()
-        check_sees_table(session, database or session.database, name)
-        await session.environment.with_catalog(partial(_expect_table_or_view, database or session.database, name))
+        if not session.has_temporary(database or session.database, name):
+            check_sees_table(session, database or session.database, name)
+            await session.environment.with_catalog(partial(_expect_table_or_view, database or session.database, name))
         if cursor.accept("AS") or not cursor.at_any("READ", "WRITE", "LOW_PRIORITY"):
             cursor.identifier()
         cursor.accept("LOW_PRIORITY")
@@ -136,8 +140,10 @@ def _completion(cursor: TokenCursor) -> tuple[bool, bool]:
     return chain, release
 
 
-async def _complete(session: Session, chain: bool, release: bool) -> None:
-    if chain:
+async def _complete(session: Session, chained: dict[str, Value] | None, release: bool) -> None:
+    """`chained`: the characteristics of the transaction before, which the next one has, too."""
+    if chained is not None:
+        session.next_transaction.update(chained)
         await session.begin()
     if release:
         session.close_after_answer()
