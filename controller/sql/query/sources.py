@@ -122,6 +122,7 @@ class FromClause:
         database = given or self._names.database
         view = self._resolver.view(database, name)
         if view is not None:
+            _check_hints(node, frozenset())
             with self._resolver.inside_view(view):
                 home = view.default_database or None
                 tree = with_matches(parse_view(view.select), self._resolver.catalog, home)
@@ -129,6 +130,7 @@ class FromClause:
                 return self._derived(block, node.alias or name, view.database, names or list(view.columns))
         table = self._resolver.catalog.table(database, name)
         self._resolver.tables[table.id] = table
+        _check_hints(node, frozenset({"primary", *(index.name.lower() for index in table.indexes)}))
         return self._table(table, node.alias or name)
 
     def _table(self, table: Table, alias: str) -> Item:
@@ -268,3 +270,12 @@ class FromClause:
         for place, each in enumerate(self._names.sources):
             self._names.sources[place] = replace(each, fields=tuple(nullable(found) for found in each.fields))
         return [Visible(nullable(each.field), each.value) for each in visible]
+
+
+def _check_hints(node: Any, known: frozenset[str]) -> None:
+    """USE INDEX and its like name indexes of the table, or the beginning of one's name; they change nothing."""
+    for hint in node.args.get("hints") or ():
+        for each in hint.expressions if isinstance(hint, exp.IndexTableHint) else ():
+            name = each.name.lower()
+            if name not in known and sum(index.startswith(name) for index in known) != 1:
+                raise InvalidStatement(Condition.KEY_DOES_NOT_EXIST, each.name, node.alias or node.name)
