@@ -86,7 +86,7 @@ def same_rows(statement: str, expected: Answer, found: Answer, hidden: Sequence[
     keys, limited = _order(statement, expected.columns)
     if limited:
         return not keys or _sequences_match(left, right, keys)
-    if Counter(left) != Counter(right) and not _match(sorted(left, key=repr), sorted(right, key=repr)):
+    if Counter(left) != Counter(right) and not _match(sorted(left, key=repr), sorted(right, key=repr), 10.0 ** (1 - digits)):
         return False
     return not keys or _sequences_match(left, right, keys)
 
@@ -140,9 +140,9 @@ def _changed(answer: Answer, change: Callable[[Any], Any]) -> Answer:
     return replace(answer, rows=[tuple(map(change, row)) for row in answer.rows or ()])
 
 
-def _match(left: list[Shown], right: list[Shown]) -> bool:
+def _match(left: list[Shown], right: list[Shown], tolerance: float = 1e-8) -> bool:
     return len(left) == len(right) and all(
-        a == b or (isinstance(a, float) and isinstance(b, float) and isclose(a, b, rel_tol=1e-8, abs_tol=1e-12))
+        a == b or (isinstance(a, float) and isinstance(b, float) and isclose(a, b, rel_tol=tolerance, abs_tol=1e-12))
         for first, second in zip(left, right)
         for a, b in zip(first, second)
     )
