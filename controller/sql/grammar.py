@@ -249,10 +249,10 @@ class _Parser(PrecedenceParser):
 
     def parse_inserted(self) -> Any:
         """VALUES(column), also with the table that it is a column of."""
-        name = self._parse_id_var()
+        parts = [self._parse_id_var()]
         while self._match(TokenType.DOT):
-            name = self._parse_id_var()
-        return called("VALUES", name)
+            parts.append(self._parse_id_var())
+        return called("VALUES", parts[0] if len(parts) == 1 else exp.column(*reversed(parts)))
 
     def _match(self, token_type: Any, advance: bool = True, expression: Any = None) -> Any:
         """ON DUPLICATE KEY is no condition of the join before it."""

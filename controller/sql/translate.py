@@ -355,6 +355,8 @@ class Translator:
         if name == "default" and len(arguments) == 1:
             return operands.default_of(self.stored_column(arguments[0]), self.parameters)
         if name == "values" and self._values is not None:
+            if isinstance(arguments[0], exp.Column):
+                self.translate(arguments[0])  # of the table that is written
             return self._values(arguments[0].name)
         if name in operators.DATE_ARITHMETIC and len(arguments) == 2:
             amount = arguments[1]
