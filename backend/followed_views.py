@@ -13,15 +13,19 @@ from contextlib import AbstractContextManager, nullcontext
 from backend.garbage import Garbage
 from backend.hosted_view import HostedView
 from backend.hung_views import HungViews, running
-from backend.messages import AddView
+from backend.messages import AddView, AskViews, Done, Found, Lookup, UnknownView
+from backend.miss_messages import FoundEach, LookupEach
 from backend.shared_memory.segment import SegmentNames
 from backend.table_use import TableChanges
+from backend.transport import Peer
 from backend.view_filling import Runner, StillFilling
 from backend.view_host import ViewHost
 from backend.view_messages import HostedViews
 from backend.view_range import EncodedRange
+from backend.worker_views import Handlers, Hosting
 from dataflow.clock import MemoryReport
-from dataflow.epoch_effects import PersistEpoch
+from dataflow.epoch_effects import ApplyEpoch, PersistEpoch, PreparedEpoch
+from dataflow.epoch_messages import ViewsFailed
 from persistence.shard_store import ShardStore
 
 
@@ -36,12 +40,23 @@ class FollowedViews:
         fill: Runner,
         follow: Runner,
         garbage: Garbage,
+        hosting: Hosting | None = None,
     ) -> None:
         self._host = ViewHost(store, memory_bytes, names, _Patient(fill, self.when_free))
         self._run = follow
         self._garbage = garbage
+        self._hosting = hosting
         self.is_busy = False
         """Whether they follow an epoch in the thread."""
+        self._changes = TableChanges()
+        self._is_collected = False
+        self._adding: list[tuple[Peer, int, AddView]] = []
+        self.handlers: Handlers = {
+            AddView: self._add,
+            AskViews: lambda peer, request, _: self.status(lambda status: peer.send(status, request)),
+            Lookup: self._lookup,
+            LookupEach: self._lookup_each,
+        }
         self._waiting: list[Callable[[], None]] = []
         self._limited: Callable[[int], AbstractContextManager[None]] = lambda rows: nullcontext()
 
@@ -57,23 +72,20 @@ class FollowedViews:
     def memory(self) -> MemoryReport:
         return self._host.memory
 
+    @property
+    def view_count(self) -> int:
+        return len(self._host.views)
+
     def keep_idle(self, seconds: float) -> None:
-        """Views that nobody has used for so long go."""
         self._host.idle_s = seconds
 
     def keep_small(self, rows_max: int) -> None:
-        """Tables of no more rows are kept whole."""
         self._host.small.rows_max = rows_max
 
     def watch(self, hung: HungViews) -> None:
-        """Leave the names of views that hang for a successor, and set aside those that a predecessor has left."""
         self._host.hung = hung.names
         hung.watch(lambda frame: running(frame, self._host.views))
         self._limited = hung.limited
-
-    @property
-    def idle_s(self) -> float:
-        return self._host.idle_s
 
     def when_free(self, action: Callable[[], None]) -> None:
         """Do it now, or as soon as the thread is done."""
@@ -84,10 +96,41 @@ class FollowedViews:
 
     # --- epochs
 
+    def is_due(self, record: PreparedEpoch | None) -> bool:
+        return False
+
+    def collect(self, epoch: PersistEpoch) -> bool:
+        self._changes, self._is_collected = self.changes(epoch), True
+        return bool(self._changes)
+
+    def stored(self, wait: Callable[[], None], then: Callable[[int], None]) -> None:
+        self.apply_changes(self._changes, wait, lambda count: self._shown(count, then))
+
+    def _shown(self, count: int, then: Callable[[int], None]) -> None:
+        self._changes, self._is_collected = TableChanges(), False
+        adding, self._adding = self._adding, []
+        for asked in adding:
+            assert self._hosting is not None
+            self._hosting.handle(*asked)
+        then(count)
+
+    def apply(self, epoch: ApplyEpoch) -> None:
+        raise AssertionError("there is nobody to do it with")
+
+    def landed(self) -> None: ...
+
+    def start(self, generation: int) -> None: ...
+
+    def blame(self, failed: ViewsFailed) -> None: ...
+
+    def shard_found(self, shard: int, peer: Peer) -> None: ...
+
+    def peer_lost(self, peer: Peer) -> None: ...
+
     def changes(self, epoch: PersistEpoch) -> TableChanges:
         return self._host.changes(epoch)
 
-    def apply(self, changes: TableChanges, wait: Callable[[], None], then: Callable[[int], None]) -> None:
+    def apply_changes(self, changes: TableChanges, wait: Callable[[], None], then: Callable[[int], None]) -> None:
         """As `ViewHost.apply`; what it would return is given to `then`."""
         if changes.large is None:
             with self._garbage.many_rows(changes.new_count):
@@ -135,8 +178,34 @@ class FollowedViews:
     def lookup_each(self, name: bytes, keys: bytes) -> tuple[list[bytes | None], str] | None:
         return None if self.is_busy else self._host.lookup_each(name, keys)
 
+    def _add(self, peer: Peer, request: int, message: AddView) -> None:
+        assert self._hosting is not None
+        if self._is_collected and not self.is_busy:
+            # The changes of the epoch being written were collected without this view.
+            self._adding.append((peer, request, message))
+        else:
+            peer.send(Done() if self.add(message, self._hosting.epochs.tables) else UnknownView(), request)
+
+    def _lookup(self, peer: Peer, request: int, message: Lookup) -> None:
+        assert self._hosting is not None
+        self._hosting.count_reads(1)
+        found = self.lookup_shared(message.view, message.keys, message.part)
+        peer.send(UnknownView() if found is None else Found(*found), request)
+
+    def _lookup_each(self, peer: Peer, request: int, message: LookupEach) -> None:
+        assert self._hosting is not None
+        found = self.lookup_each(message.view, message.keys)
+        if found is None:
+            peer.send(UnknownView(), request)
+            return
+        self._hosting.count_reads(len(found[0]))
+        peer.send_now(FoundEach(*found), request)
+
     def tables_changed(self, versions: Mapping[int, int]) -> None:
         self.when_free(lambda: self._host.tables_changed(versions))
+
+    def allow(self, versions: Mapping[int, int]) -> bool:
+        return True
 
     def enforce_limit(self) -> None:
         if not self.is_busy:

@@ -10,6 +10,7 @@ from itertools import islice
 
 import msgspec
 
+from backend.view_definition import keys_decoder
 from backend.view_messages import ArrangementStatus, FillStatus, HostedViews, NodeStatus, ViewStatus
 from backend.view_range import RangeDecoder
 from dataflow.arrangement import Arrangement
@@ -100,6 +101,14 @@ def _arrangement_status(operator: Operator, arrangement: Arrangement, meter: Met
         arrangement.users,
         arrangement.views,
     )
+
+
+def hosted_view(view: View, tables: frozenset[int], names: tuple[str, ...], named: frozenset[int], since: float) -> HostedView:
+    """`named` are the ids of `names`; `since` is when the view was first maintained, 0 if that is now."""
+    types = view.node.types
+    keys = keys_decoder(tuple([types[column] for column in view.key]))
+    ranges = RangeDecoder([types[column] for column in view.order])
+    return HostedView(view, tables, keys, ranges, names=names, named=named, since=since or time.time())
 
 
 def definition_of(view: View) -> str:

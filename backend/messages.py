@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import get_args
 
+from backend.bundles import BundleSent, ShardLinked
 from backend.lock_messages import (
     BreakWait,
     EndLocks,
@@ -28,9 +29,8 @@ from backend.scan_messages import (
     SplitRange,
 )
 from backend.session_messages import AdapterAnswers, AdapterJoined, AskAdapters, LockAnswer, LockRequest
-from backend.sharded_view_messages import BundleSent, ViewsUsed
 from backend.statement_messages import AddStatement, RunStatements, UnknownStatement
-from backend.view_messages import HostedViews
+from backend.view_messages import HostedViews, ViewsUsed
 from backend.view_range import EncodedRange
 from controller.account_changes import AccountStatement
 from controller.catalog_nodes import StoredHead
@@ -350,6 +350,7 @@ Message = (
     | HostedViews
     | ViewsUsed
     | BundleSent
+    | ShardLinked
     | StagePart
     | LookupEach
     | FoundEach

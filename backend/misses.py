@@ -2,8 +2,8 @@
 
 Everything that is asked for in one turn of the event loop is one message for each view and shard. Who asked is called back with
 the rows of its keys; with None if the statement has to be executed as any other: a worker is lost, does
-not have the view, or would take long to fill a key, or the keys live on several shards, whose answers may be of
-different epochs. The general path then waits, asks again and reports.
+not have the view, or would take long to fill a key. The general path then waits, asks again and reports. So it does with
+keys that live on several shards, whose answers may be of different epochs.
 """
 
 from __future__ import annotations
@@ -37,12 +37,11 @@ class Misses:
         self._seen_epoch = seen_epoch
         self._asked: dict[tuple[bytes, int], _Asked] = {}
 
-    def ask(self, view: ViewDefinition, keys: Sequence[Row], then: Arrived) -> None:
-        """The rows of each of these keys, as of one epoch."""
+    def ask(self, view: ViewDefinition, keys: Sequence[Row], then: Arrived) -> bool:
+        """The rows of each of these keys, as of one epoch, in a later turn of the loop; False if they cannot be asked for."""
         shard = 0 if self._shard_count == 1 else self._shard(view, keys)
         if shard is None:
-            then(None)
-            return
+            return False
         asked = self._asked
         if not asked:
             asyncio.get_running_loop().call_soon(self._send)
@@ -51,6 +50,7 @@ class Misses:
             found = asked[view.name, shard] = _Asked(view, shard, self._learn)
         found.keys.extend(keys)
         found.askers.append((len(keys), then))
+        return True
 
     def _shard(self, view: ViewDefinition, keys: Sequence[Row]) -> int | None:
         """Where all of these keys live, if that is one shard."""

@@ -17,17 +17,16 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from backend.hosted_view import HostedView, definition_of, status_of
+from backend.hosted_view import HostedView, definition_of, hosted_view, status_of
 from backend.set_aside import HeldUp, SetAside, reason_of, severity, to_blame
 from backend.shared_memory.publication import Edited, Publisher
 from backend.shared_memory.segment import SegmentNames
 from backend.small_tables import SmallTables, is_too_large
 from backend.table_use import TableChanges, TableUse
-from backend.view_definition import keys_decoder
 from backend.view_filling import PARTIAL, Fill, Fills, OutOfMemory, Runner, StillFilling
 from backend.view_limit import ViewLimit
 from backend.view_messages import HostedViews
-from backend.view_range import EncodedRange, RangeDecoder
+from backend.view_range import EncodedRange
 from backend.view_reading import ViewReading
 from backend.view_restarting import restarting, stored_bytes
 from backend.view_use import ViewUse
@@ -159,12 +158,7 @@ class ViewHost:
         self._refused[name] = SetAside(view[1], versions, reason_of(error), names, named, definition)
 
     def _host(self, name: bytes, view: View, tables: frozenset[int]) -> None:
-        types = view.node.types
-        keys = keys_decoder(tuple(types[column] for column in view.key))
-        hosted = HostedView(view, tables, keys, RangeDecoder([types[column] for column in view.order]))
-        hosted.names, hosted.named, since = self._origins.pop(name, ((), frozenset(), 0.0))
-        hosted.since = since or hosted.since
-        self.views[name] = hosted
+        self.views[name] = hosted_view(view, tables, *self._origins.pop(name, ((), frozenset(), 0.0)))
         log.info("view %s is %s, %d views", name.hex(), view.reason or "partial", len(self.views))
 
     def remove(self, name: bytes) -> None:

@@ -1,4 +1,4 @@
-"""What a worker tells of its views; see `backend.messages`."""
+"""What workers tell of their views, others and each other; see `backend.messages`."""
 
 from __future__ import annotations
 
@@ -84,3 +84,17 @@ class HostedViews:
     nodes: tuple[NodeStatus, ...] = ()
     took_s: float = 0.0
     """So long the worker took to tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewsUsed:
+    """A shard to shard 0: these views have been read there since it last said so."""
+
+    views: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveView:
+    """A transition: the view is not kept any more."""
+
+    view: bytes

@@ -18,23 +18,22 @@ from types import FrameType
 
 import msgspec
 
-from backend.hosted_view import HostedView, definition_of, status_of
+from backend.bundles import decode_bundle, encode_bundle
+from backend.hosted_view import HostedView, definition_of, hosted_view, status_of
 from backend.hung_views import is_within
 from backend.messages import AddView, Done, Found, Lookup, Message, UnknownView
 from backend.miss_messages import FoundEach, LookupEach
 from backend.set_aside import BlamedViews, HeldUp, reason_of, severity
-from backend.sharded_view_messages import RemoveView, decode_bundle, encode_bundle
 from backend.shared_memory.epoch_words import EpochWords
 from backend.shared_memory.publication import Publisher
 from backend.shared_memory.segment import SegmentNames, is_possible, remove_orphans
 from backend.table_use import TableUse
 from backend.transport import FRAME_BYTES_MAX, Peer
-from backend.view_definition import keys_decoder
 from backend.view_limit import ViewLimit
-from backend.view_messages import HostedViews
-from backend.view_outside import Outside
-from backend.view_range import Range, RangeDecoder
+from backend.view_messages import HostedViews, RemoveView
+from backend.view_range import Range
 from backend.view_use import ViewUse
+from backend.worker_views import Outside
 from controller.catalog import decode_node, decode_table
 from dataflow import shard_messages, shard_worker
 from dataflow.arrangement import Hit
@@ -64,15 +63,13 @@ _decode_transition = msgspec.msgpack.Decoder(tuple[str, bytes]).decode
 _decode_view = msgspec.msgpack.Decoder(AddView).decode
 
 
-@dataclass(slots=True)
-class _Hosted:
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A view that is here, or comes in the epoch that is applied; `reads` has the versions of its tables and named views."""
+
     message: AddView
-    tables: dict[int, int]
-    named: dict[int, int]
-    keys: msgspec.msgpack.Decoder[list[Row]]
-    ranges: RangeDecoder
-    hits: int = 0
-    misses: int = 0
+    tables: frozenset[int]
+    reads: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +104,9 @@ class ViewShard:
         self._outside = outside
         self._use = TableUse(store, is_all=False)
         self._views = ShardViews(shard, shard_count, self._use.source)
-        self._hosted: dict[bytes, _Hosted] = {}
-        self._leaving: list[_Hosted] = []
+        self._known: dict[bytes, _Known] = {}
+        self._leaving: list[_Known] = []
+        self._hosted: dict[bytes, HostedView] = {}
         self._changes: tuple[int, dict[int, Delta]] = (0, {})
         self._asking: dict[int, _Asking] = {}
         self._requests = 0
@@ -155,7 +153,7 @@ class ViewShard:
         self._use.source.advance(self._store.view())
         current = effect.generation == self._views.generation
         transitions = tuple([self._transition(each) for each in effect.transitions]) if current else ()
-        if current and any(_is_stale(hosted.tables | hosted.named, versions) for hosted in self._hosted.values()):
+        if current and any(_is_stale(known.reads, versions) for known in self._known.values()):
             self._carry_out(self._views.fail(RuntimeError("a table has changed while a view of it was on its way")))
         hung = tuple([each.view for each in transitions if isinstance(each, shard_messages.AddView) and each.view in self.hung])
         if hung:
@@ -166,10 +164,12 @@ class ViewShard:
     def _transition(self, payload: bytes) -> shard_messages.Transition:
         kind, body = _decode_transition(payload)
         if kind == RemoveView.__name__:
-            gone = self._hosted.pop(body, None)
+            gone = self._known.pop(body, None)
             if gone is not None:
                 self._leaving.append(gone)
-                self._publisher.end(self._views.views[body])
+                hosted = self._hosted.pop(body, None)
+                if hosted is not None:
+                    self._publisher.end(hosted.view)
             return shard_messages.RemoveView(body)
         message = _decode_view(body)
         node = decode_node(message.node)
@@ -179,11 +179,8 @@ class ViewShard:
             if table.id in used:
                 self._use.source.learn(table)
         self._use.begin(used)
-        keys = keys_decoder(tuple([node.types[column] for column in message.key]))
-        ranges = RangeDecoder([node.types[column] for column in message.order])
-        named = dict.fromkeys(message.named, 0)
-        self._hosted[message.view] = _Hosted(message, used, named, keys, ranges)
-        log.info("view %s, %d views", message.view.hex(), len(self._hosted))
+        self._known[message.view] = _Known(message, frozenset(used), used | dict.fromkeys(message.named, 0))
+        log.info("view %s, %d views", message.view.hex(), len(self._known))
         return shard_messages.AddView(message.view, node, message.key, message.order)
 
     def start(self, generation: int) -> None:
@@ -194,6 +191,7 @@ class ViewShard:
         """
         self._publisher.close()
         remove_orphans()
+        self._known.clear()
         self._hosted.clear()
         self._leaving.clear()
         self._use.end_all()
@@ -201,6 +199,11 @@ class ViewShard:
         adding, self._adding = self._adding, {}
         for *_, waiting in adding.values():
             _answer(waiting, UnknownView())
+
+    def link_broken(self) -> None:
+        """Bundles may be lost: who waits for one cannot go on."""
+        if self._views.is_applying:
+            self._carry_out(self._views.fail(ConnectionError("a connection between two workers has ended"), ()))
 
     def receive(self, payload: bytes) -> None:
         self._carry_out(self._views.receive(decode_bundle(payload)))
@@ -271,6 +274,11 @@ class ViewShard:
         for gone in self._leaving:
             self._use.end(gone.tables)
         self._leaving.clear()
+        for name, view in self._views.views.items():
+            if name not in self._hosted:
+                known = self._known[bytes(name)]
+                origin = known.message.names, frozenset(known.message.named), known.message.since
+                self._hosted[bytes(name)] = hosted_view(view, known.tables, *origin)
         self._outside.views_applied()
 
     def landed(self, versions: Mapping[int, int]) -> None:
@@ -299,24 +307,23 @@ class ViewShard:
 
     def remove_stale(self, versions: Mapping[int, int]) -> bool:
         """Have the views over changed tables go; whether there are any, still."""
-        for name, hosted in self._hosted.items():
-            if _is_stale(hosted.tables | hosted.named, versions):
+        for name, known in self._known.items():
+            if _is_stale(known.reads, versions):
                 self._outside.change_views(_encode((RemoveView.__name__, name)))
         return self.has_stale(versions)
 
     def has_stale(self, versions: Mapping[int, int]) -> bool:
         """Whether views over changed tables are there, or about to be."""
-        return any(_is_stale(hosted.tables | hosted.named, versions) for hosted in self._hosted.values()) or any(
-            _is_stale(tables, versions) for _, tables, _ in self._adding.values()
-        )
+        known = [each.reads for each in self._known.values()] + [reads for _, reads, _ in self._adding.values()]
+        return any(_is_stale(reads, versions) for reads in known)
 
     def blame(self, failed: ViewsFailed) -> None:
         """Set aside who is to blame. If that is not known, nobody is."""
         for name in failed.suspects:
             if self.blamed.blame(name, failed):
-                if name in self._hosted:
+                if name in self._known:
                     view = self._views.views.get(name)
-                    self.blamed.refuses(self._hosted[name].message, "" if view is None else definition_of(view))
+                    self.blamed.refuses(self._known[name].message, "" if view is None else definition_of(view))
                 elif name in self._adding:
                     self.blamed.refuses(self._adding[name][0])
 
@@ -324,10 +331,11 @@ class ViewShard:
 
     def lookup(self, peer: Peer, request: int, message: Lookup | LookupEach) -> None:
         """Keys that live here. What is missing is filled in the next epoch, with all that others miss."""
-        hosted, view = self._hosted.get(message.view), self._views.views.get(message.view)
-        if hosted is None or view is None:
+        hosted = self._hosted.get(message.view)
+        if hosted is None:
             peer.send(UnknownView(), request)
             return
+        view = hosted.view
         wanted = hosted.keys.decode(message.keys)
         part = message.part if isinstance(message, Lookup) else None
         read = None if part is None else self._reading(view, wanted, hosted.ranges.decode(part))
@@ -350,13 +358,13 @@ class ViewShard:
 
     def retire(self, idle_s: float) -> None:
         """On shard 0: views that no shard has used for so long go, unless they read named ones."""
-        for name in self.use.idle(self._shown(), idle_s):
+        for name in self.use.idle(self._hosted, idle_s):
             log.info("view %s retires", name.hex())
             self._outside.change_views(_encode((RemoveView.__name__, name)))
 
     def enforce_limit(self) -> None:
         """Have cold keys evicted in the next epoch if the views take too much memory."""
-        self._outside.views_used(self.use.newly_used(self._shown(), self._publisher))
+        self._outside.views_used(self.use.newly_used(self._hosted, self._publisher))
         self.memory = self._limit.enforce(self._views.worker.engine, self._publisher, self._memory_bytes, self._evict)
 
     def _evict(self, limit_bytes: int) -> MemoryReport:
@@ -368,19 +376,8 @@ class ViewShard:
             engine.age()
         return report
 
-    def _shown(self) -> dict[bytes, HostedView]:
-        shown = {}
-        for name, hosted in self._hosted.items():
-            view = self._views.views.get(name)
-            if view is not None:
-                shown[name] = HostedView(
-                    view, frozenset(hosted.tables), hosted.keys, hosted.ranges, hosted.hits, hosted.misses,
-                    names=hosted.message.names, since=hosted.message.since,
-                )  # fmt: skip
-        return shown
-
     def status(self) -> HostedViews:
-        found = status_of(self._shown())
+        found = status_of(self._hosted)
         return replace(found, views=[*found.views, *self.blamed.status()])
 
 

@@ -15,11 +15,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, get_args
 
+from backend.bundles import BundleSent
 from backend.disk import Disk
 from backend.epoch_questions import EpochQuestions
 from backend.followed_views import FollowedViews
 from backend.garbage import Garbage
-from backend.hung_views import HungViews
 from backend.large_commits import LargeCommits
 from backend.lock_messages import BreakWait, EndLocks, LockRows, OwnerWaits, RowLocked
 from backend.lone_epochs import OpeningAlarm, alone_of
@@ -30,13 +30,11 @@ from backend.messages import (
     Allocated,
     AskEpoch,
     AskStatus,
-    AskViews,
     Done,
     Lookup,
     Message,
     SetTables,
     Stop,
-    UnknownView,
 )
 from backend.miss_messages import LookupEach
 from backend.row_lock_service import RowLockService
@@ -46,14 +44,16 @@ from backend.shard_reads import STATE_READS, ShardReads
 from backend.shared_memory.segment import SegmentNames
 from backend.statement_messages import AddStatement, RunStatements
 from backend.statement_service import StatementService
-from backend.table_use import TableChanges
+from backend.table_versions import TableVersions
 from backend.transport import Peer, failure, listen
 from backend.view_filling import StillFilling, ThreadRunner
-from backend.view_lookups import ViewLookups
+from backend.views_of_several import ViewsOfSeveral
 from backend.worker_status import shard_status
+from backend.worker_views import WorkerViews
 from dataflow import epoch_effects as do
 from dataflow.coordinator import Coordinator
 from dataflow.epoch_messages import (
+    EpochLanded,
     EpochWanted,
     Inquire,
     ShardJoined,
@@ -62,6 +62,7 @@ from dataflow.epoch_messages import (
     ToCoordinator,
     ToShard,
     TransactionId,
+    ViewsFailed,
 )
 from dataflow.epochs import ShardEpochs
 from dataflow.errors import Condition, InvalidStatement, MillraceError
@@ -84,22 +85,23 @@ class Worker:
         self.shard = shard
         self.store = store
         self.garbage = Garbage()
-        self.views = FollowedViews(store, memory_bytes, names, ThreadRunner(), ThreadRunner(), self.garbage)
-        self._changes = TableChanges()
+        self.views: WorkerViews
+        if shard_count == 1:
+            self.views = FollowedViews(store, memory_bytes, names, ThreadRunner(), ThreadRunner(), self.garbage, self)
+        else:
+            self.views = ViewsOfSeveral(self, shard, shard_count, store, memory_bytes, names)
         self.coordinator: Coordinator | None = None
         if shard == 0:
             self.coordinator = Coordinator(shard_count, store.next_epoch, store.decisions(), store.epoch)
         alone = alone_of(store, self.coordinator) if shard_count == 1 else None
         self.is_alone = shard_count == 1
-        self._opening = OpeningAlarm(store, lambda: self._run(self.epochs.due()))
-        self.epochs = ShardEpochs(shard, store, store.prepared(), alone=alone)
+        self._opening = OpeningAlarm(store, lambda: self.run(self.epochs.due()))
+        self.epochs: ShardEpochs = ShardEpochs(shard, store, store.prepared(), self.views, alone)
         self._services = SessionServices()
         self._locks = RowLockService(shard, store, self._tell_shard)
         self.statements = StatementService(shard, store, self._locks)
         self.stopped = asyncio.Event()
-        self.catalog_version = 0
-        self._tables_known = False
-        self.next_table_id = 0
+        self.tables = TableVersions(self, self.views)
         self._disk = Disk(store.waits_for_disk)
         self._effects: deque[do.ShardEffect | do.Send] = deque()
         self._carrying_out = False
@@ -109,14 +111,10 @@ class Worker:
         self._peer_of_shard: dict[int, Peer] = {}
         self._coordinator_peer: Peer | None = None
         self._held: list[tuple[Peer, int, Any]] = []
-        self._tables_waiting: list[tuple[Peer, int]] = []
-        self._views_waiting: list[tuple[Peer, int, AddView]] = []
-        self._persisting = False
         self._questions = EpochQuestions(self.coordinator)
         self.holds = LoopHolds()
         self._transactions = 0
         self._reads = ShardReads(store)
-        self._lookups = ViewLookups(self.views, self._reads)
         self._handlers: dict[type, Callable[[Peer, int, Any], None]] = {
             Stage: self._stage,
             StagePart: self._stage_part,
@@ -125,12 +123,10 @@ class Worker:
             LockRows: self._locks.lock_rows,
             EndLocks: self._locks.end_locks,
             Allocate: self._allocate,
-            SetTables: self._set_tables,
-            AddView: self._add_view,
-            **self._lookups.handlers,
+            SetTables: self.tables.set,
+            **self.views.handlers,
             AskEpoch: self._questions.ask,
             AskStatus: self._status,
-            AskViews: self._ask_views,
             Stop: self._stop,
         }
         if shard_count == 1:  # else what they write may be elsewhere
@@ -140,10 +136,10 @@ class Worker:
         self._handlers |= dict.fromkeys(FROM_SHARDS, self._from_shard)
 
     async def serve(self, host: str, secret: bytes) -> tuple[asyncio.Server, int]:
-        server, port = await listen(host, 0, secret, self._handle, on_lost=self._peer_lost)
+        server, port = await listen(host, 0, secret, self.handle, on_lost=self._peer_lost)
         self._large.move()
         if self.coordinator is not None:
-            self._run(self.epochs.coordinator_found())
+            self.run(self.epochs.coordinator_found())
         return server, port
 
     def close(self) -> None:
@@ -153,43 +149,54 @@ class Worker:
         self._disk.close()
         self.store.close()
 
-    def watch(self, hung: HungViews) -> None:
-        self.views.watch(hung)
+    # --- connections to other shards: to the coordinator's, and those with lower numbers --------
 
-    # --- the connection to the coordinator, for shards that are not its own ---------------------
+    def shard_found(self, shard: int, peer: Peer) -> None:
+        self.views.shard_found(shard, peer)
+        if shard == 0:
+            self._coordinator_peer = peer
+            self._locks.coordinator_found()
+            self.run(self.epochs.coordinator_found())
 
-    def coordinator_found(self, peer: Peer) -> None:
-        self._coordinator_peer = peer
-        self._locks.coordinator_found()
-        self._run(self.epochs.coordinator_found())
-
-    def coordinator_lost(self, peer: Peer) -> None:
+    def shard_lost(self, peer: Peer) -> None:
         if self._coordinator_peer is peer:
             self._coordinator_peer = None
             self.epochs.coordinator_lost()
+            self.views.start(0)
+            self.run([])
+        self.views.peer_lost(peer)
 
-    def from_coordinator(self, peer: Peer, request: int, message: Any) -> None:
-        if isinstance(message, BreakWait):
+    def from_shard(self, peer: Peer, request: int, message: Any) -> None:
+        if isinstance(message, BundleSent):
+            self.handle(peer, request, message)
+        elif isinstance(message, BreakWait):
             self._locks.break_wait(message)
         elif peer is self._coordinator_peer and isinstance(message, FROM_COORDINATOR):
-            self._run(self.epochs.handle(message))
+            self.run(self.epochs.handle(message))
+
+    def tell_coordinator(self, message: Message) -> None:
+        if self._coordinator_peer is not None:
+            self._coordinator_peer.send(message)
+
+    def count_reads(self, count: int) -> None:
+        self._reads.count += count
 
     # --- requests -------------------------------------------------------------------------------
 
-    def _handle(self, peer: Peer, request: int, message: Any) -> None:
+    def handle(self, peer: Peer, request: int, message: Any) -> None:
         handler = self._handlers.get(type(message))
         if handler is None:
             log.warning("unexpected message %s", type(message).__name__)
             return
         if (self.epochs.in_doubt and type(message) in WAITING_FOR_CERTAINTY) or (
-            not self._tables_known and type(message) in (Stage, RunStatements, AddView)
+            not self.tables.is_known and type(message) in (Stage, RunStatements, AddView)
         ):
             self._held.append((peer, request, message))
             return
         try:
             handler(peer, request, message)
         except StillFilling as still:
-            still.fill.then(lambda error: peer.send(failure(error), request) if error else self._handle(peer, request, message))
+            still.fill.then(lambda error: peer.send(failure(error), request) if error else self.handle(peer, request, message))
         except Exception as error:
             if not isinstance(error, MillraceError):
                 log.exception("%s failed", type(message).__name__)
@@ -211,9 +218,9 @@ class Worker:
     def _await_epoch(self, peer: Peer, request: int, message: Stage | StatementStage) -> None:
         self._waiting.setdefault(message.transaction, []).append((peer, request))
         if self._disk.is_waited_for or self.is_alone:
-            self._run(self.epochs.stage(message))
+            self.run(self.epochs.stage(message))
         else:  # the epoch is over at once: what others have sent by now comes with it
-            asyncio.get_running_loop().call_soon(self._run, self.epochs.stage(message))
+            asyncio.get_running_loop().call_soon(self.run, self.epochs.stage(message))
 
     def _stage_part(self, peer: Peer, request: int, message: StagePart) -> None:
         self.store.require_room(message)
@@ -224,61 +231,25 @@ class Worker:
         self._large.begun(message.transaction, peer, request)
         effects = self.epochs.stage_part(message)
         self._locks.staged_part(message, self.epochs.large_values(message.transaction))
-        self._run(effects)
+        self.run(effects)
 
     def _inquire(self, peer: Peer, request: int, message: Inquire) -> None:
         self._waiting.setdefault(message.transaction, []).append((peer, request))
-        self._run(self.epochs.inquire(message))
+        self.run(self.epochs.inquire(message))
 
     def _allocate(self, peer: Peer, request: int, message: Allocate) -> None:
         peer.send(Allocated(self.store.allocate(message.counter, message.count, message.floor, message.expected)), request)
 
-    @property
-    def _tables_in_force(self) -> bool:
-        return self.epochs.idle
-
-    def _set_tables(self, peer: Peer, request: int, message: SetTables) -> None:
-        if self.learn_tables(message):
-            peer.send(Done(), request)
-        else:
-            self._tables_waiting.append((peer, request))
-
-    def learn_tables(self, tables: SetTables) -> bool:
-        """Take over the catalog's table versions; True if they are in force at once."""
-        if tables.catalog_version <= self.catalog_version:
-            return self.epochs.idle
-        self.catalog_version = tables.catalog_version
-        self.next_table_id = tables.next_table_id
-        self.views.tables_changed(tables.versions)
-        in_force = self.epochs.set_tables(tables.versions)
-        if not self._tables_known:
-            self._tables_known = True
-            self._run([])  # what came before is answered now
-        return in_force
-
-    def _add_view(self, peer: Peer, request: int, message: AddView) -> None:
-        if self._persisting and not self.views.is_busy:
-            # The changes of the epoch being written were collected without this view.
-            self._views_waiting.append((peer, request, message))
-            return
-        peer.send(Done() if self.views.add(message, self.epochs.tables) else UnknownView(), request)
-
     def _status(self, peer: Peer, request: int, message: AskStatus) -> None:
-        facts = self._transactions, self._reads, self.catalog_version, self._view_facts, self.holds.longest_ms
-        peer.send(shard_status(self.store, self.epochs, *facts), request)
-
-    @property
-    def _view_facts(self) -> tuple[int, int, bool]:
         memory = self.views.memory
-        return len(self.views.views), memory.total_bytes, memory.only_full_left
+        views = self.views.view_count, memory.total_bytes, memory.only_full_left
+        facts = self._transactions, self._reads, self.tables.catalog_version, views, self.holds.longest_ms
+        peer.send(shard_status(self.store, self.epochs, *facts), request)
 
     def enforce_limit(self) -> None:
         """Keep the views within their memory."""
         self.views.enforce_limit()
         self._large.check()
-
-    def _ask_views(self, peer: Peer, request: int, message: AskViews) -> None:
-        self.views.status(lambda status: peer.send(status, request))
 
     def _stop(self, peer: Peer, request: int, message: Stop) -> None:
         peer.send(Done(), request)
@@ -290,12 +261,19 @@ class Worker:
         if isinstance(message, ShardJoined):
             self._shard_of_peer[peer] = message.shard
             self._peer_of_shard[message.shard] = peer
+            self.views.shard_found(message.shard, peer)
         elif self._peer_of_shard.get(message.shard) is not peer:
             return
         if isinstance(message, OwnerWaits):
             self._locks.owner_waits(message)
-        elif self.store.shadow is None or not isinstance(message, EpochWanted):  # else it could not be written down
-            self._run(self.coordinator.handle(message))
+            return
+        if self.store.shadow is None or not isinstance(message, EpochWanted):  # else it could not be written down
+            self.run(self._coordinated(self.coordinator, message))
+
+    def _coordinated(self, coordinator: Coordinator, message: ToCoordinator) -> list[do.Send]:
+        if isinstance(message, ViewsFailed):
+            self.views.blame(message)
+        return coordinator.handle(message)
 
     def _tell_shard(self, shard: int, message: Message) -> None:
         peer = self._peer_of_shard.get(shard) if self.shard == 0 else self._coordinator_peer
@@ -307,18 +285,19 @@ class Worker:
         self._locks.peer_lost(peer)
         self._reads.peer_lost(peer)
         for transaction in self._large.lost(peer):
-            self._run(self.epochs.abandon(transaction))
+            self.run(self.epochs.abandon(transaction))
             self._locks.answered(transaction, None)
         shard = self._shard_of_peer.pop(peer, None)
         if shard is not None and self._peer_of_shard.get(shard) is peer:
             del self._peer_of_shard[shard]
             self._locks.shard_lost(shard)
             assert self.coordinator is not None
-            self._run(self.coordinator.lost(shard))
+            self.run(self.coordinator.lost(shard))
+        self.views.peer_lost(peer)
 
     # --- effects --------------------------------------------------------------------------------
 
-    def _run(self, effects: list[do.ShardEffect] | list[do.Send]) -> None:
+    def run(self, effects: list[do.ShardEffect] | list[do.Send]) -> None:
         """Carry effects out in order; those that they cause come after them."""
         self._effects.extend(effects)
         if self._carrying_out:
@@ -329,12 +308,12 @@ class Worker:
                 self._carry_out(self._effects.popleft())
         finally:
             self._carrying_out = False
-        self._answer_tables()
+        self.tables.answer()
         self._questions.answer()
         if self._held and not self.epochs.in_doubt:
             held, self._held = self._held, []
             for peer, request, message in held:
-                self._handle(peer, request, message)
+                self.handle(peer, request, message)
 
     def _carry_out(self, effect: do.ShardEffect | do.Send) -> None:
         match effect:
@@ -349,23 +328,27 @@ class Worker:
             case do.DiscardParts(transaction):
                 self._large.discard(transaction)
             case do.Report(message):
-                if self.coordinator is not None:
-                    self._effects.extend(self.coordinator.handle(message))
-                elif self._coordinator_peer is not None:
-                    self._coordinator_peer.send(message)
+                if self.coordinator is None:
+                    self.tell_coordinator(message)
+                else:
+                    self._effects.extend(self._coordinated(self.coordinator, message))
             case do.Send(shard, message_):
                 if shard == self.shard:
+                    if isinstance(message_, EpochLanded):
+                        self.views.landed()
                     self._effects.extend(self.epochs.handle(message_))
                 elif shard in self._peer_of_shard:
                     self._peer_of_shard[shard].send(message_)
             case do.PersistPrepared(record):
-                self._persisting = True
                 self._disk.write(self.store.persist_prepared, record, self._persisted)
             case do.PersistEpoch():
-                self._changes = self.views.changes(effect)
+                is_followed = self.views.collect(effect)
                 self._reads.shown = self.store.epoch
-                self._persisting = True
-                self._disk.write_epoch(self.store.begin_epoch, effect, self._persisted, bool(self._changes))
+                self._disk.write_epoch(self.store.begin_epoch, effect, self._persisted, is_followed)
+            case do.ApplyEpoch():
+                self.views.apply(effect)
+            case do.StartViews(generation):
+                self.views.start(generation)
             case do.OpenLater():
                 self._opening.set()
             case do.DiscardPrepared(epoch):
@@ -373,26 +356,14 @@ class Worker:
             case do.DiscardDecisions(epochs):
                 self.store.discard_decisions(epochs)
 
-    def _answer_tables(self) -> None:
-        """Tell those who sent table versions when these are in force."""
-        if self._tables_waiting and self._tables_in_force:
-            waiting, self._tables_waiting = self._tables_waiting, []
-            for peer, request in waiting:
-                peer.send(Done(), request)
-
     def _persisted(self, wait: Callable[[], None] = lambda: None) -> None:
         """What was to be written is, or is after `wait`."""
-        self.views.apply(self._changes, wait, self._followed)
+        self.views.stored(wait, self._followed)
 
     def _followed(self, changed: int) -> None:
-        """The views show the epoch."""
-        self._changes = TableChanges()
+        """The views show the epoch, or will when all shards have stored it."""
         self._reads.shown = None
-        self._persisting = False
-        waiting, self._views_waiting = self._views_waiting, []
-        for peer, request, message in waiting:
-            self._handle(peer, request, message)
-        self._run(self.epochs.persisted())
+        self.run(self.epochs.persisted())
         self._large.move()
         self.garbage.rows_changed(changed)
 

@@ -23,7 +23,6 @@ from backend.messages import SetTables
 from backend.process_log import configure_logging
 from backend.refusing_worker import RefusingWorker
 from backend.settings import Deployment, own_address
-from backend.sharded_worker import ShardedWorker
 from backend.shared_memory.segment import SegmentNames
 from backend.small_tables import ROWS_MAX
 from backend.transport import Peer, connect
@@ -83,13 +82,10 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     names = SegmentNames(deployment.data, shard)
     # The store is ours, so a predecessor is dead, and what it has left must not pass for current.
     names.remove_stale()
-    kind = Worker if deployment.shard_count == 1 else ShardedWorker
-    worker = kind(
-        shard, deployment.shard_count, store, deployment.memory_bytes // deployment.shard_count, names
-    )
+    worker = Worker(shard, deployment.shard_count, store, deployment.memory_bytes // deployment.shard_count, names)
     worker.views.keep_idle(deployment.idle_view_s)
     worker.views.keep_small(ROWS_MAX)
-    worker.watch(HungViews(folder.parent / f"{shard}.hung-views", deployment.watchdog_s))
+    worker.views.watch(HungViews(folder.parent / f"{shard}.hung-views", deployment.watchdog_s))
     server, port = await worker.serve(own_address(deployment.internal_host), deployment.secret_bytes)
     registry = Registry(deployment.zookeeper, deployment.root, deployment.secret_bytes)
     await asyncio.to_thread(registry.start, 60.0)
@@ -103,21 +99,19 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     await asyncio.to_thread(registry.register_worker, shard, address)
     # Registered first: a change of the catalog from now on is sent here.
     catalog = await asyncio.to_thread(registry.load_catalog)
-    worker.learn_tables(catalog_tables(catalog))
+    worker.tables.learn(catalog_tables(catalog))
     worker.garbage.begin()
     worker.holds.begin()
     log.info("shard %d serves on port %d at epoch %d", shard, port, store.epoch)
     limiting = asyncio.ensure_future(_limit_memory(worker))
     sweeping = asyncio.ensure_future(_sweep(worker))
-    following = (
-        None if shard == 0 else asyncio.ensure_future(_follow_coordinator(worker, registry, deployment))
-    )
+    following = [asyncio.ensure_future(_follow(worker, other, registry, deployment)) for other in range(shard)]
     await _until_end(worker.stopped, orphaned, folder if store.shadow is not None else None)
     log.info("shard %d stops", shard)
     sweeping.cancel()
     limiting.cancel()
-    if following is not None:
-        following.cancel()
+    for each in following:
+        each.cancel()
     server.close()
     worker.close()
     await asyncio.to_thread(registry.stop)
@@ -177,11 +171,11 @@ async def _sweep(worker: Worker) -> None:
     swept = 0
     while True:
         await asyncio.sleep(SWEEP_CHECK_S)
-        version, tables = worker.catalog_version, worker.epochs.tables
+        version, tables = worker.tables.catalog_version, worker.epochs.tables
         # What a large transaction has written comes late.
         is_free = worker.epochs.idle and worker.store.can_delete and not worker.store.is_moving
         if version != swept and is_free and tables is worker.epochs.tables:
-            slices = sweep(worker.store, tables, worker.next_table_id)
+            slices = sweep(worker.store, tables, worker.tables.next_table_id)
             while await asyncio.to_thread(next, slices, slices) is not slices:
                 await asyncio.sleep(SWEEP_PAUSE_S)
             swept = version
@@ -205,29 +199,24 @@ async def _until_orphaned() -> None:
     log.warning("Spark is gone")
 
 
-async def _follow_coordinator(worker: Worker, registry: Registry, deployment: Deployment) -> None:
-    """Keep a connection to shard 0, wherever it is."""
+async def _follow(worker: Worker, shard: int, registry: Registry, deployment: Deployment) -> None:
+    """Keep a connection to another shard, wherever it is."""
     while True:
         lost = asyncio.Event()
 
         def on_lost(peer: Peer, lost: asyncio.Event = lost) -> None:
-            worker.coordinator_lost(peer)
+            worker.shard_lost(peer)
             lost.set()
 
         try:
             addresses = await asyncio.to_thread(registry.workers)
-            if 0 in addresses:
-                peer = await connect(
-                    addresses[0].host,
-                    addresses[0].port,
-                    deployment.secret_bytes,
-                    worker.from_coordinator,
-                    on_lost=on_lost,
-                )
-                worker.coordinator_found(peer)
+            if shard in addresses:
+                where = addresses[shard]
+                peer = await connect(where.host, where.port, deployment.secret_bytes, worker.from_shard, on_lost=on_lost)
+                worker.shard_found(shard, peer)
                 await lost.wait()
         except (OSError, TimeoutError, Retryable) as error:  # ZooKeeper may be away for a while too
-            log.info("no coordinator yet: %s", error)
+            log.info("shard %d is not there yet: %s", shard, error)
         await asyncio.sleep(RECONNECT_S)
 
 

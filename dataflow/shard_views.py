@@ -91,6 +91,10 @@ class ShardViews:
         return self.worker.views
 
     @property
+    def is_applying(self) -> bool:
+        return self._applying
+
+    @property
     def wants_epoch(self) -> bool:
         return not self._failed and self.worker.wants_epoch
 

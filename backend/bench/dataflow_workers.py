@@ -15,7 +15,7 @@ from statistics import median
 
 from backend.bench import Advance, Measurement
 from backend.bench.dataflow import STORIES_TABLE, STORIES_WITH_VOTE_COUNT, VOTES_TABLE, Stories, Vote, votes
-from backend.sharded_view_messages import decode_bundle, encode_bundle
+from backend.bundles import decode_bundle, encode_bundle
 from dataflow.delta import Delta
 from dataflow.node import Columns
 from dataflow.shard_messages import AddView, BeginEpoch, Send, ToWorker, Upquery

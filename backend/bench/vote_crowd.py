@@ -23,6 +23,8 @@ SOJOURN_EDGES_S = np.geomspace(1e-5, 10.0, 241).tolist()
 DRAW_S = 5e-8
 """Drawing one request beforehand takes less than this."""
 START_S = 0.1
+IDLE: dict[str, Any] = {"requests": 0, "offered": 0, "answered": 0, "histogram": [], "cpu_s": 0.0}
+"""What a process answers that has nothing to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +61,10 @@ class Crowd:
         start = time.monotonic() + START_S + DRAW_S * max(rates) * (warm_s + measure_s)
         cpu_before = cpu_s()
         for number, (process, share) in enumerate(zip(self._processes, rates)):
-            tell(
-                process,
-                {"do": "load", "rate": share, "start": start, "warm_s": warm_s, "measure_s": measure_s, "seed": number},
-            )
-        answers = [answer_of(process) for process in self._processes]
+            load = {"do": "load", "rate": share, "start": start, "warm_s": warm_s, "measure_s": measure_s, "seed": number}
+            if share:
+                tell(process, load)
+        answers = [answer_of(process) if share else IDLE for process, share in zip(self._processes, rates)]
         requests = max(sum(each["requests"] for each in answers), 1)
         histograms = [np.sum([each["histogram"] for each in some], axis=0) for some in _apart(answers, self._readers)]
         # Of reads and votes together, 5 % of votes could wait for ever and nobody would notice.

@@ -113,8 +113,7 @@ class InstantQuery:
         if missed is None or missed[0] is not parameters or keys is None:
             return False
         self._missed = None
-        keys.ask(missed[1], missed[2], lambda rows: then(_found_of(rows)))
-        return True
+        return keys.ask(missed[1], missed[2], lambda rows: then(_found_of(rows)))
 
     def _found(self, parameters: Parameters) -> Found | None:
         query = self._query

@@ -40,6 +40,14 @@ def test_vote_measures_millrace_and_mariadb_and_draws_a_plot(tmp_path: Path) -> 
     assert not list(tmp_path.glob("millrace-bench-*")), "nothing is left"
 
 
+def test_one_worker_and_two_are_given_the_same_votes_and_reads(tmp_path: Path) -> None:
+    found = {each["metric"]: each for each in bench(tmp_path, "scale", "--quick", "--bound-ms=5000")}
+    for mix in ("reads", "votes", "95/5"):
+        assert found[f"throughput {mix} 2 workers"]["value"] > 0 and found[f"throughput {mix} 2 workers"]["peers"]["1 workers"] > 0
+    assert found["workers_cpu votes 2 workers"]["value"] >= found["busiest_worker_cpu votes 2 workers"]["value"] > 0
+    assert (tmp_path / "bench-results" / "scale.png").exists()
+
+
 def test_a_migration_is_timed_while_reads_and_writes_go_on(tmp_path: Path) -> None:
     found = {each["metric"]: each["value"] for each in bench(tmp_path, "migration", "--quick")}
     assert 0 < found["installed_ms"] < found["answered_ms"] <= found["kept_ms"]

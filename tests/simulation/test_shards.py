@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from backend.sharded_view_messages import decode_bundle, encode_bundle
+from backend.bundles import decode_bundle, encode_bundle
 from dataflow.node import Columns, Join, LeftJoin, Node, SemiJoin
 from dataflow.shard_messages import (
     AddView,

@@ -66,7 +66,7 @@ class WorkerServer(ServerThread):
 
     def _tell_tables(self) -> None:
         catalog = self._catalog
-        self.worker.learn_tables(SetTables(catalog.version, dict(catalog.versions), catalog.next_table_id))
+        self.worker.tables.learn(SetTables(catalog.version, dict(catalog.versions), catalog.next_table_id))
 
     # --- the catalog, in memory
 

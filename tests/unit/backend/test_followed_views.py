@@ -91,7 +91,7 @@ class Followed:
                     self.rows.pop(number, None)
                 else:
                     self.rows[number] = value
-        self.views.apply(changes, lambda: None, self.done.append)
+        self.views.apply_changes(changes, lambda: None, self.done.append)
 
     def add(self, name: bytes) -> bool:
         node, key = VIEWS[name]

@@ -1,8 +1,7 @@
-"""What is said about views whose keys live on several shards, and how bundles travel.
+"""How bundles travel from worker to worker (`dataflow.shard_messages`, `backend.shard_links`).
 
-A bundle between two shards goes through shard 0, which passes it on unread, so that its order
-with what the coordinator says is the same for all. Prefixes are flat tuples, and tuples again when
-they arrive; DECIMALs, and integers of more than 64 bits, are marked as what they are.
+Prefixes are flat tuples, and tuples again when they arrive; DECIMALs, and integers of more than 64 bits, are marked as what
+they are. A bundle names its generation, epoch and round, so its order with what the coordinator says does not matter.
 """
 
 from __future__ import annotations
@@ -23,22 +22,14 @@ INTEGER_BITS_MAX = 63
 class BundleSent:
     """One shard's part of a round for another."""
 
-    to: int
     bundle: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class ViewsUsed:
-    """A shard to shard 0: these views have been read there since it last said so."""
+class ShardLinked:
+    """A worker to another, over a new connection: bundles for this shard go here from now on."""
 
-    views: list[bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class RemoveView:
-    """A transition: the view is not kept any more."""
-
-    view: bytes
+    shard: int
 
 
 def encode_bundle(bundle: Bundle) -> bytes:
