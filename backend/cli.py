@@ -16,14 +16,13 @@ from http.client import HTTPException
 from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import click
 from rich.console import Console
 from rich.table import Table
 
 from backend.process_log import configure_logging
-from backend.settings import SECRET_VARIABLE, Settings, parse_bytes, status_token
+from backend.settings import SECRET_VARIABLE, Settings, parse_bytes
 from controller.passwords import DEFAULT_PLUGIN, PLUGINS
 
 PORT = click.IntRange(0, 65535)
@@ -204,12 +203,10 @@ async def _serve(settings: Settings) -> int:
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def status(http: str, as_json: bool) -> None:
     """Show the processes and shards of a running cluster: one's own on this machine, or that of the secret in MILLRACE_SECRET."""
-    from backend.client.status import ask_status, local_deployment
+    from backend.client.status import ask_status, token_for
 
     try:
-        local = local_deployment(urlsplit(http).port or 0)
-        secret = os.environ.get(SECRET_VARIABLE) or (local.secret if local is not None else None)
-        found = ask_status(http, status_token(bytes.fromhex(secret)) if secret else None, 10)
+        found = ask_status(http, token_for(http)[0], 10)
     except (OSError, HTTPException, ValueError) as error:
         click.echo(f"millrace: no cluster answers at {http}: {error}", err=True)
         sys.exit(1)
@@ -248,6 +245,35 @@ def status(http: str, as_json: bool) -> None:
     for each in found["shards"]:
         if each.get("only_full_views_left"):
             console.print(f"shard {each['shard']}: views that must be kept whole take more memory than --memory allows")
+
+
+@main.command()
+@_option("--http", default="http://127.0.0.1:6033", help="Where the cluster shows its status.")
+@click.option("--every", default=2.0, show_default=True, type=click.FloatRange(min=0.2), help="Seconds from one look to the next.")
+@click.option("--once", is_flag=True, help="Look once, and end.")
+def top(http: str, every: float, once: bool) -> None:
+    """Watch a running cluster in the terminal: rates, shards, and the queries that take most time. Ctrl-C ends it."""
+    from backend.top import watch
+
+    try:
+        watch(http, every, once, console)
+    except (OSError, HTTPException, ValueError) as error:
+        raise click.ClickException(f"no cluster answers at {http}: {error}") from None
+
+
+@main.command()
+@_option("--http", default="http://127.0.0.1:6033", help="Where the cluster shows its status.")
+@click.option("--output", default="millrace-report.zip", show_default=True, type=click.Path(dir_okay=False), help="The file to write.")
+@click.option("--data", default=None, type=click.Path(exists=True, file_okay=False), help="The data directory, for a cluster that does not run.")
+def report(http: str, output: str, data: str | None) -> None:
+    """Collect what somebody who helps wants to see, in one file: versions, settings, status, metrics, queries with ? for values, logs.
+
+    No rows, no passwords, no secrets. Look into it before you pass it on: logs have statements that failed.
+    """
+    from backend.report import write_report
+
+    for line in write_report(http, Path(output), None if data is None else Path(data)):
+        click.echo(line)
 
 
 @main.command()

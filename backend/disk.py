@@ -13,8 +13,10 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from queue import SimpleQueue
 from threading import Thread
+from time import perf_counter
 from typing import Any, TypeVar
 
+from backend.durations import EPOCHS, WRITES
 from dataflow.epoch_effects import PersistEpoch, PreparedEpoch
 
 Record = TypeVar("Record", PersistEpoch, PreparedEpoch)
@@ -70,17 +72,24 @@ class Disk:
 
         With `beside`, it may be written while `then` goes on: where not the disk takes long, but a processor.
         """
+        started = perf_counter()
+
+        def go_on(wait: Wait) -> None:
+            then(wait)
+            EPOCHS.took(perf_counter() - started)
+
         is_small = epoch.write_count < BESIDE_WRITES_MIN
         if is_small and not self._aside:  # the thread has nothing to do but to wait for the disk
             finish = begin(epoch)
-            self.write(lambda record: finish(), epoch, lambda: then(_nothing))
+            self.write(lambda record: _timed(finish), epoch, lambda: go_on(_nothing))
             return
         if not beside or self.is_waited_for or is_small:
-            self.write(lambda record: begin(record)(), epoch, lambda: then(_nothing))
+            self.write(lambda record: _timed(begin(record)), epoch, lambda: go_on(_nothing))
             return
         written: Future[BaseException | None] = Future()
-        self._thread.run(begin(epoch), lambda error, _: written.set_result(error))
-        then(lambda: _go_on(written.result(), _nothing))
+        write = begin(epoch)
+        self._thread.run(lambda: _timed(write), lambda error, _: written.set_result(error))
+        go_on(lambda: _go_on(written.result(), _nothing))
 
     def close(self) -> None:
         self._thread.close()
@@ -111,6 +120,12 @@ class _Thread:
     def close(self) -> None:
         self._queue.put(None)
         self._thread.join()
+
+
+def _timed(write: Callable[[], None]) -> None:
+    started = perf_counter()
+    write()
+    WRITES.took(perf_counter() - started)
 
 
 def _nothing() -> None:

@@ -6,7 +6,7 @@ checks every field when it decodes. The epoch messages are those of `dataflow`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import get_args
 
 from backend.bundles import BundleSent, ShardLinked
@@ -236,6 +236,8 @@ class ShardStatus:
     read_only: bool = False
     """The disk is all but full: rows can be read, not added or changed."""
     longest_hold_ms: float = 0.0
+    durations: dict[str, tuple[float, list[int]]] = field(default_factory=dict)
+    """Histograms of epochs, writes to disk and fills, see `backend.durations`."""
     """The longest time for which the worker has computed without answering anybody, see `loop_holds`."""
 
 

@@ -6,6 +6,7 @@ import os
 
 import psutil
 
+from backend.durations import told
 from backend.messages import ShardStatus
 from backend.shard_reads import ShardReads
 from dataflow.epochs import ShardEpochs
@@ -39,4 +40,5 @@ def shard_status(
         damage=store.damage,
         read_only=store.read_only,
         longest_hold_ms=round(longest_hold_ms, 1),
+        durations=told(),
     )

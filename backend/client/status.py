@@ -10,11 +10,12 @@ import json
 import os
 import urllib.request
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 import psutil
 
-from backend.settings import Deployment
+from backend.settings import SECRET_VARIABLE, Deployment, status_token
 
 
 def local_deployment(port: int) -> Deployment | None:
@@ -31,16 +32,28 @@ def local_deployment(port: int) -> Deployment | None:
     return None
 
 
+def token_for(url: str) -> tuple[str | None, Deployment | None]:
+    """What shows that one may see all: of MILLRACE_SECRET, or of the own cluster that serves `url` on this machine."""
+    local = local_deployment(urlsplit(url).port or 0)
+    secret = os.environ.get(SECRET_VARIABLE) or (local.secret if local is not None else None)
+    return (status_token(bytes.fromhex(secret)) if secret else None), local
+
+
+def ask(url: str, token: str | None, timeout_s: float) -> bytes:
+    request = urllib.request.Request(url)
+    if token is not None:
+        request.add_header("Authorization", f"Bearer {token}")
+    with urllib.request.urlopen(request, timeout=timeout_s) as answer:
+        found: bytes = answer.read()
+    return found
+
+
 def ask_status(url: str, token: str | None, timeout_s: float) -> dict[str, Any]:
     """`url` is that of the HTTP interface. Raises OSError, HTTPException or ValueError if no cluster answers there.
 
     Without a token the answer is that for strangers; with a wrong one there is HTTPError 401.
     """
-    request = urllib.request.Request(f"{url}/status")
-    if token is not None:
-        request.add_header("Authorization", f"Bearer {token}")
-    with urllib.request.urlopen(request, timeout=timeout_s) as answer:
-        found = json.load(answer)
+    found = json.loads(ask(f"{url}/status", token, timeout_s))
     if not isinstance(found, dict) or "ready" not in found:
         raise ValueError("that is something else")
     return found

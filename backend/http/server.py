@@ -49,7 +49,7 @@ class HttpServer:
         self._observation = Observation(node.cluster, node.deployment.shard_count)
         token = node.deployment.status_token
         twins = Twins(self._observation, status, node.database, interface.callers, token, node.deployment.memory_bytes)
-        routes = [*status_routes(status, interface.callers, token), *interface.routes(), *twins.routes()]
+        routes = [*status_routes(status, interface.callers, token), *interface.routes(), *twins.routes(), web.get("/metrics", twins.metrics)]
         self._runner = web.AppRunner(application(routes, self._connections), access_log=None, handle_signals=False)
 
     async def start(self) -> None:

@@ -5,6 +5,7 @@ The cluster's token (see `backend.http.status`) will do for all that only reads.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -20,6 +21,7 @@ from backend.execution.explanation import Explained, ExplainedStep
 from backend.http import bodies, shown
 from backend.http.answers import answer, read_body
 from backend.http.authentication import Caller, Callers
+from backend.http.metrics import exposition
 from backend.http.observation import Observation
 from backend.http.status import Status, is_operator
 from backend.http.values import to_parameters
@@ -28,7 +30,7 @@ from backend.statement_counts import KindCount, StatementCount, quantiles
 from controller.catalog import Catalog
 from controller.privileges import sees_database
 from controller.sql.planner import PlanCache
-from dataflow.errors import Condition, InvalidStatement
+from dataflow.errors import Condition, InvalidStatement, MillraceError
 
 QUERIES_MAX = 1_000
 Work = Callable[[web.Request], Awaitable[msgspec.Struct]]
@@ -103,6 +105,19 @@ class Twins:
             shown.ShownSlow(_moment(each.moment), each.seconds, each.user, each.host, each.database, each.connection, each.text)
             for each in await self._observation.slow()
         ])  # fmt: skip
+
+    async def metrics(self, request: web.Request) -> web.Response:
+        """For everybody: whether clients can connect. The rest is for operators."""
+        accept = request.headers.get("Accept", "")
+        is_all, found = await is_operator(request, self._callers, self._token), await self._status()
+        if is_all:
+            kinds, views = [], []
+            with contextlib.suppress(MillraceError, OSError, TimeoutError):  # where shard 0 is away, what is left is told
+                kinds, views = list((await self._observation.kinds()).values()), (await self._graph(request)).views
+            content, kind = exposition(accept, found, self._memory_bytes, kinds, views)
+        else:
+            content, kind = exposition(accept, {"ready": found["ready"]})
+        return web.Response(body=content, headers={"Content-Type": kind})
 
     # --- for every account
 

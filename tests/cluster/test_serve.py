@@ -215,7 +215,7 @@ def test_strangers_learn_from_http_whether_it_is_ready_and_no_more(server: Millr
 
     for user in (None, "nobody"):
         assert json.loads(shown("/status", user)) == json.loads(shown("/health", user)) == {"ready": True}
-        assert [line for line in shown("/metrics", user).splitlines() if not line.startswith("#")] == ["millrace_ready 1"]
+        assert [line for line in shown("/metrics", user).splitlines() if not line.startswith("#")] == ["millrace_ready 1.0"]
     status = json.loads(shown("/status", "watcher"))
     assert status["data"] == str(server.data) and len(status["shards"]) == 2
     assert 'millrace_shard_epoch{shard="1"}' in shown("/metrics", "watcher")
