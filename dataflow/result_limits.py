@@ -2,8 +2,7 @@
 
 A function whose result can be longer than its arguments is registered with a `size`: what its result will have at least, in
 characters or bytes, computed from the arguments; the result is at most a few times that. `bounded` asks it first, and
-measures the result afterwards. What is too long is NULL, with warning 1301. Long results are also reported to whoever counts
-a statement's memory (`weigh_by`), because a thousand of them may be made before anybody sees the first row.
+measures the result afterwards. What is too long is NULL, with warning 1301. Long results are also reported (`dataflow.long_values`).
 
 The limit is part of the expression: where the session for which a statement is planned has another than the
 default, `dataflow.functions.call` wraps the call in "limited", so equal expressions have equal limits wherever they are
@@ -20,12 +19,11 @@ from functools import lru_cache
 from typing import Any
 
 from dataflow.errors import Condition
+from dataflow.long_values import LONG, weigh
 from dataflow.notices import say
 from dataflow.types import DEFAULT_COLLATION
 
 PACKET_BYTES_MAX = 64 << 20
-LONG = 1 << 16
-"""Results of more characters are reported."""
 DIVISION_DIGITS = 4
 
 Size = Callable[..., int]
@@ -85,18 +83,6 @@ def total(*values: Any) -> int:
     return sum([len(value) for value in values if isinstance(value, str | bytes)])
 
 
-def _nothing(size: int) -> None: ...
-
-
-class _Scales:
-    weigh: Callable[[int], None] = staticmethod(_nothing)
-
-
-def weigh_by(weigh: Callable[[int], None]) -> None:
-    """From now on `weigh` is called with the size of each long result; it may raise."""
-    _Scales.weigh = staticmethod(weigh)
-
-
 @lru_cache(maxsize=1024)
 def bounded(name: str, body: Callable[..., Any], size: Size | None, bytes_max: int) -> Callable[..., Any]:
     """`body`, or NULL where its result would be longer; without `size` it is given `bytes_max`, and raises TooLong."""
@@ -114,7 +100,7 @@ def bounded(name: str, body: Callable[..., Any], size: Size | None, bytes_max: i
                 return None
             length = len(result)
             if length > LONG:
-                _Scales.weigh(length)
+                weigh(length)
             if length <= certain or byte_length(result) <= bytes_max:
                 return result
         except TooLong:

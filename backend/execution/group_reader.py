@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from backend.execution.pace import batches, parts
-from backend.execution.reader import Conditions, Keys, Run
+from backend.execution.reader import Conditions, Keys, Run, taken
 from backend.execution.rows import Keyed, Rows, Weight, held
 from backend.execution.sorting import sort_rows
 from dataflow.expression import columns_of
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 GROUP_BYTES = 400
 """What a group takes besides its values."""
+DISTINCT_BYTES = 200
+"""The same where nothing is computed of it: its key, in a dict."""
 
 
 class AggregateReader:
@@ -39,14 +41,19 @@ class AggregateReader:
             node.input, tuple(inner[place] for place in order), tuple(moved(each, places) for each in conditions)
         )
         self._load = _loader(node)
+        self._distinct = _distinct_loader(node) if node.group and not node.functions else None
 
     async def rows(self, run: Run, keys: Keys | None) -> list[Row]:
         if keys is not None and not self._same:
             order, wanted = self._order, list(keys.values())
             ordered = [tuple([values[place] for place in order]) for part in parts(wanted) for values in part]
             keys = {self._key(values): values for part in parts(ordered) for values in part}
-        rows = await self._input.rows(run, keys)
-        return self._load(parts(rows), run.parameters)
+        rows = await taken(self._input, run, keys)
+        if self._distinct is None:
+            return self._load(parts(rows), run.parameters)
+        states, _weight = self._distinct(parts(rows))
+        del rows  # those that were the first of their groups count from here on
+        return held(batches(states.values()))
 
 
 def _loader(node: Aggregate) -> Callable[[Iterable[Sequence[Row]], Sequence[Value]], list[Row]]:
@@ -68,6 +75,24 @@ def _loader(node: Aggregate) -> Callable[[Iterable[Sequence[Row]], Sequence[Valu
     made = f"[{writer.output_row('g')} for g, s in part]"
     code.line(f"return {code.constant(held)}({made} for part in {code.constant(batches)}(states.items()))")
     found: Callable[[Iterable[Sequence[Row]], Sequence[Value]], list[Row]] = code.build()
+    return found
+
+
+def _distinct_loader(node: Aggregate) -> Callable[[Iterable[Sequence[Row]]], tuple[Keyed[Any, Row], Weight]]:
+    """As `_loader`, where nothing is computed: the first row of each group, as it is."""
+    code = Source("distinct", "rows")
+    writer = GroupWriter(code, node)
+    made = "row" if node.group == tuple(range(len(node.input.types))) else f"({', '.join(writer.columns[c] for c in node.group)},)"
+    code.line(f"states = {code.constant(Keyed)}()")
+    code.line(f"weight = {code.constant(Weight)}()")
+    with code.block("for part in rows:"):
+        code.line("before = len(states)")
+        with code.block("for row in part:"):
+            code.line(f"g = {writer.group_key()}")
+            code.line(f"if g not in states: states[g] = {made}")
+        code.line(f"weight.add((len(states) - before) * {DISTINCT_BYTES})")
+    code.line("return states, weight")
+    found: Callable[[Iterable[Sequence[Row]]], tuple[Keyed[Any, Row], Weight]] = code.build()
     return found
 
 

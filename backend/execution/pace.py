@@ -32,7 +32,7 @@ from backend.execution.collector import hold_off, let_go
 from backend.execution.memory_account import MemoryAccount
 from controller.sql.depth import large_stacks
 from dataflow.breath import breathe_by
-from dataflow.result_limits import weigh_by
+from dataflow.long_values import weigh_by
 
 T = TypeVar("T")
 
@@ -241,6 +241,7 @@ def _note_made(size_bytes: int) -> None:
     mine = account()
     if mine is not None:
         mine.note_made(size_bytes)
+        breathe()
 
 
 weigh_by(_note_made)

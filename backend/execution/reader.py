@@ -66,13 +66,21 @@ class Kept:
     """A reader without key columns that several consumers read: evaluated once in a run."""
 
     def __init__(self, inner: Reader) -> None:
-        self._inner = inner
+        self.inner = inner
+        self.consumers = 0
 
     async def rows(self, run: Run, keys: Keys | None) -> list[Row]:
         found = run.kept.get(id(self))
         if found is None:
-            found = run.kept[id(self)] = await self._inner.rows(run, None)
+            found = run.kept[id(self)] = await self.inner.rows(run, None)
         return found
+
+
+async def taken(reader: Reader, run: Run, keys: Keys | None) -> list[Row]:
+    """The rows of a reader for its consumer, which reads it once in a run: what nobody else reads is not kept."""
+    if isinstance(reader, Kept) and reader.consumers == 1:
+        return await reader.inner.rows(run, None)
+    return await reader.rows(run, keys)
 
 
 class Chosen:

@@ -17,6 +17,7 @@ from backend.execution.reader import (
     Reader,
     Run,
     conditions_of,
+    taken,
 )
 from backend.execution.rows import Rows
 from dataflow.expression import Expression, columns_of
@@ -38,8 +39,8 @@ class UnionReader:
     async def rows(self, run: Run, keys: Keys | None) -> list[Row]:
         out: Rows[Row] = Rows()
         for each in self._inputs:
-            for part in parts(await each.rows(run, keys)):
-                out.add_shared(part)
+            for part in parts(await taken(each, run, keys)):
+                out.add(part)
         return out
 
 
@@ -59,6 +60,8 @@ class Readers:
             if not columns:
                 found = Kept(found)
             self._made[name] = found
+        if isinstance(found, Kept):
+            found.consumers += 1
         return found
 
     def traced(self, node: Node, columns: Columns) -> Columns:

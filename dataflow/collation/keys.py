@@ -21,6 +21,7 @@ from functools import cache
 from dataflow.collation.character_sets import byte_weights
 from dataflow.collation.names import BY_NAME, UNICODE, canonical, charset_of
 from dataflow.collation.weights import Tailored, Weights, weights
+from dataflow.long_values import LONG, weigh
 from dataflow.short_cache import kept_if_short
 
 Key = Callable[[str], bytes]
@@ -89,18 +90,26 @@ def _ascii_table(encode: Callable[[str], bytes]) -> tuple[bytes, bytes] | None:
     return table, bytes(point for point, key in enumerate(keys) if not key)
 
 
+def _weighed(text: str) -> str:
+    if len(text) > LONG:
+        weigh(len(text))
+    return text
+
+
 def _plain(encode: Callable[[str], bytes], units: tuple[str, ...]) -> Key:
     """The keys of a text's characters, side by side."""
     characters = _Characters(encode)
     table = None if units else _ascii_table(encode)
     if units:
         split = re.compile("|".join(map(re.escape, units)) + "|.", re.DOTALL).findall
-        return lambda text: b"".join([characters[unit] for unit in split(text)])
+        return lambda text: b"".join([characters[unit] for unit in split(_weighed(text))])
     if table is None:
-        return lambda text: b"".join([characters[character] for character in text])
+        return lambda text: b"".join([characters[character] for character in _weighed(text)])
     translation, ignored = table
 
     def plain(text: str) -> bytes:
+        if len(text) > LONG:
+            weigh(len(text))
         if text.isascii():
             return text.encode().translate(translation, ignored)
         return b"".join([characters[character] for character in text])
@@ -150,7 +159,7 @@ def _multi_level(levels: int) -> Collating:
     @kept_if_short(1024)
     def key(text: str) -> bytes:
         return b"\0\0".join(
-            [b"".join([first[character] for character in text])]
+            [b"".join([first[character] for character in _weighed(text)])]
             + [b"".join([part[character] for character in text]) for part in parts]
         )
 
@@ -158,7 +167,7 @@ def _multi_level(levels: int) -> Collating:
 
 
 def _binary(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
+    return _weighed(text).encode("utf-8", "surrogateescape")
 
 
 def _padded(plain: Key) -> Collating:

@@ -83,11 +83,21 @@ def test_a_statement_ends_at_its_memory(run: Any, digits: None) -> None:
     run("SET statement_memory = DEFAULT")
 
 
+def test_a_union_holds_its_rows_once(run: Any, digits: None) -> None:
+    run("SET statement_memory = 6000000")
+    found = run("SELECT n, CONCAT('note ', n % 50) FROM numbers UNION SELECT n + 5000, CONCAT('note ', n % 50) FROM numbers")
+    run("SET statement_memory = DEFAULT")
+    assert sorted(found) == [(n, f"note {n % 50}") for n in range(10_000)]
+
+
 TAKES_GIGABYTES = {
     "keys of a join": "SELECT COUNT(*) FROM numbers a JOIN numbers b ON CONCAT(a.n) = REPEAT(b.n, 200000)",
     "keys of a left join": "SELECT COUNT(*) FROM numbers a LEFT JOIN numbers b ON CONCAT(a.n) = REPEAT(b.n, 200000)",
     "keys of a semi join": "SELECT COUNT(*) FROM numbers WHERE CONCAT(n) IN (SELECT REPEAT(n, 200000) FROM numbers)",
     "keys of a short sort": "SELECT n FROM numbers WHERE n < 900 ORDER BY REPEAT('x', 3000000 + n)",
+    "keys of a sort by a variable": "SELECT n FROM numbers WHERE n < 900 ORDER BY IF(n < 10, 'x', @long)",
+    "keys of a long sort by a variable": "SELECT n FROM numbers ORDER BY IF(n < 10, 'x', @long), n",
+    "groups by a variable": "SELECT IF(n < 10, 'x', @long) g, n, COUNT(*) FROM numbers GROUP BY g, n",
     "long rows after short ones": "SELECT REPEAT('x', IF(n < 4000, 1, 3000000)) FROM numbers ORDER BY n + 1",
     "rows to insert": "INSERT INTO texts (n, t) VALUES " + ", ".join(f"({n}, REPEAT('x', 3000000))" for n in range(700)),
     "rows to insert from others": "INSERT INTO texts (n) SELECT n FROM numbers",
@@ -99,12 +109,13 @@ TAKES_GIGABYTES = {
 def test_a_statement_that_would_take_gigabytes_ends_before(run: Any, digits: None, what: str) -> None:
     run("ALTER TABLE numbers ADD COLUMN t LONGTEXT")
     run("CREATE TABLE texts (n INT PRIMARY KEY, t LONGTEXT, u LONGTEXT AS (REPEAT('u', IF(t IS NULL, 3000000, 1))) STORED)")
+    run("SET @long = REPEAT('x', 20000000)")
     run("SET statement_memory = 64000000")
     before_bytes = reset_peak()
     try:
         code, _ = code_of(lambda: run(TAKES_GIGABYTES[what]))
     finally:
-        run("SET statement_memory = DEFAULT")
+        run("SET statement_memory = DEFAULT, @long = NULL")
         run("DROP TABLE texts")
     assert code == 3170
     assert peak_bytes() - before_bytes < 300_000_000
