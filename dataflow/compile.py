@@ -43,6 +43,10 @@ FOLDED_LENGTH_MAX = 1 << 16
 """Longer constants are computed when they are needed, and not kept with the plan."""
 
 
+LEVELS_TRIED_MAX = 2
+"""What is made of a constant that is too long to be kept is computed, once, to see whether that is short; but not level by level."""
+
+
 class Emitter:
     """Turns expressions into source that reads the given variables.
 
@@ -77,7 +81,8 @@ class Emitter:
         self._kept: list[object] = []
         self._temporaries = 0
         self._depth = 0
-        self._not_folded: dict[int, Expression] = {}
+        self._not_folded: dict[int, tuple[Expression, int]] = {}
+        """With how many levels below are not folded, either."""
         self.bound: dict[int, str] = {}
         """The variables that have the values of expressions, by identity."""
         self._apart: dict[int, Expression] = {}
@@ -297,21 +302,23 @@ class Emitter:
 
     def _fold(self, expression: Call) -> Fragment | None:
         """The value of a call on constants, unless computing it is an error or has something to say (both when it is run)."""
-        if not _is_foldable(expression):
-            return None
-        if id(expression) in self._not_folded:
+        if not _is_foldable(expression) or id(expression) in self._not_folded:
             return None
         inner = self._inner()
         function = lookup(expression.function)
+        levels = 1
         try:
             with overheard() as heard:
                 source = self._nested(lambda: function.emit(inner, expression)).source
+                levels = 1 + max([self._not_folded[id(each)][1] for each in expression.arguments if id(each) in self._not_folded], default=0)
+                if levels > LEVELS_TRIED_MAX:
+                    raise OverflowError
                 value = _define("constant", f"    return {source}", inner.namespace)((), ())
             if not heard and not (isinstance(value, str | bytes) and len(value) > FOLDED_LENGTH_MAX):
                 return self.literal(value)
         except Exception:
             pass
-        self._not_folded[id(expression)] = expression
+        self._not_folded[id(expression)] = (expression, levels)
         return None
 
     def _inner(self) -> Emitter:

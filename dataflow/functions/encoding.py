@@ -16,6 +16,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from dataflow.breath import breathe
 from dataflow.conversion import conversion
 from dataflow.conversion.texts import encoder
 from dataflow.errors import Condition, InvalidStatement
@@ -74,10 +75,20 @@ def _unsigned(number: int | float | Decimal) -> int:
     return int(real + math.copysign(0.5, real)) & UNSIGNED_MAX
 
 
+HEX_BYTES_AT_ONCE = 1 << 20
+
+
 def _hex(value: int | float | Decimal | str | bytes) -> str:
     if isinstance(value, int | float | Decimal):
         return f"{_unsigned(value):X}"
-    return (value.encode() if isinstance(value, str) else value).hex().upper()
+    digits = value.encode() if isinstance(value, str) else value
+    if len(digits) <= HEX_BYTES_AT_ONCE:
+        return digits.hex().upper()
+    pieces = []
+    for start in range(0, len(digits), HEX_BYTES_AT_ONCE):
+        pieces.append(digits[start : start + HEX_BYTES_AT_ONCE].hex().upper())
+        breathe()
+    return "".join(pieces)
 
 
 @special("hex", least=1, most=1, result=text(), grows=True)

@@ -22,14 +22,14 @@ PATIENCE_S = 90.0
 IN_DISK = """mount -t tmpfs -o size=$1 none "$2" && shift 2 && exec "$@\""""
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[MillraceServer]:
-    """One worker whose shard is on a small disk of its own."""
+@pytest.fixture(params=[1, 2], ids=["one worker", "two workers"])
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MillraceServer]:
+    """Workers whose shards are on a small disk of their own."""
     shards = tmp_path / "data" / "shards"
     shards.mkdir(parents=True)
     namespace = ("unshare", "--user", "--map-root-user", "--mount")
     within = (*namespace, "sh", "-c", IN_DISK, "sh", str(DISK_BYTES), str(shards))
-    server = MillraceServer(tmp_path / "data", "--controllers=1", within=within)
+    server = MillraceServer(tmp_path / "data", "--controllers=1", f"--workers={request.param}", within=within)
     yield server
     server.kill()
 

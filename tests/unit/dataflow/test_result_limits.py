@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from time import process_time
 from typing import Any
 
 import pytest
@@ -117,3 +118,12 @@ def test_very_long_numbers_are_converted(value: str, kind: SqlType) -> None:
 
 def test_a_long_pattern_is_read_in_linear_time() -> None:
     assert value_of("like", LONG, LONG + "%")[0] == 1
+
+
+def test_what_is_made_of_long_constants_is_not_computed_level_by_level() -> None:
+    inner: Expression = Literal("a", text(1))
+    for _ in range(45):
+        inner = call("hex", inner)
+    began = process_time()
+    compile_scalar(inner)
+    assert process_time() - began < 2
