@@ -21,6 +21,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from backend.imports.command import import_command
 from backend.process_log import configure_logging
 from backend.settings import SECRET_VARIABLE, Settings, parse_bytes
 from controller.passwords import DEFAULT_PLUGIN, PLUGINS
@@ -375,6 +376,9 @@ def version() -> None:
 
     click.echo(package_version("millrace"))
     click.echo(interpreter.description())
+
+
+main.add_command(import_command)
 
 
 if __name__ == "__main__":

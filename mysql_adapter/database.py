@@ -53,6 +53,12 @@ class Database(Protocol):
         """
         ...
 
+    async def execute_together(
+        self, statements: Sequence[tuple[Plan, Sequence[Value]]], modes: Modes, lock_timeout_s: float = ...
+    ) -> Outcome:
+        """Run statements that change rows as one transaction, durable when this returns; the answer of the first."""
+        ...
+
     async def stream(
         self,
         plan: Plan,

@@ -22,6 +22,7 @@ from backend.tls import Certificate
 from controller.accounts import Account, find_account
 from controller.catalog import Catalog, View
 from controller.privileges import sees_database
+from controller.sql.plan import Plan
 from controller.sql.planner import PlanCache
 from dataflow.errors import MillraceError
 from dataflow.schema import Table
@@ -74,6 +75,8 @@ class Environment:
         self._extended = Catalog()
         self.described: dict[View, Table] = {}
         """Views as tables, as far as anyone has asked, under the present catalog."""
+        self.plans_of_many: dict[int, tuple[Plan, Plan]] = {}
+        """Plans of statements for one row, as those for any number of rows (`statements.uploads`)."""
         self.services.serve(partial(answer, self), self._locks_lost)
 
     def set_global(self, name: str, value: Value) -> None:

@@ -26,7 +26,7 @@ from backend.execution.outcome import Answer, Done, Outcome, RowStream
 from backend.execution.pace import PARAMETER_LENGTH, aside
 from backend.execution.point_write import point_definition
 from backend.execution.query import CompiledQuery, compile_query
-from backend.execution.statement_run import Compiled, StatementRun
+from backend.execution.statement_run import Compiled, RunTogether, StatementRun
 from backend.execution.table_check import check_table
 from backend.execution.transaction import SchemaChanged, TableAltering, Transaction
 from backend.execution.update import CompiledDelete, CompiledUpdate
@@ -180,6 +180,22 @@ class Database:
         """As `execute`, but a large result comes as a stream if that is possible."""
         return await self._answer(plan, parameters, transaction, modes, memory, lock_timeout_s, True)
 
+    async def execute_together(
+        self, statements: Sequence[tuple[Plan, Sequence[Value]]], modes: Modes, lock_timeout_s: float = TIMEOUT_S
+    ) -> Outcome:
+        """Run statements that change rows as one transaction, durable when this returns; the answer of the first."""
+        runs = [StatementRun(plan, self._compile(plan), values, modes, self._numbers, {}, False) for plan, values in statements]
+        locks = HeldLocks(self.store, lock_timeout_s)
+        try:
+            answer = await self._run_tries(RunTogether(runs), locks)
+        except TableAltering:
+            await self._wait_for_alteration()
+            raise SchemaChanged from None
+        finally:
+            locks.release()
+        assert not isinstance(answer, RowStream)
+        return answer
+
     async def _answer(
         self,
         plan: Plan,
@@ -248,7 +264,7 @@ class Database:
                 locks.gate = None
                 self._convoys.leave(entered)
 
-    async def _run_tries(self, run: StatementRun, locks: HeldLocks, joins: bool = False) -> Answer:
+    async def _run_tries(self, run: StatementRun | RunTogether, locks: HeldLocks, joins: bool = False) -> Answer:
         """Try without locks first; who has lost a race, or meets another's lock, waits for its turn in line."""
         assume_absent = run.may_assume_absent
         give_up = asyncio.get_running_loop().time() + PATIENCE_SECONDS

@@ -135,6 +135,22 @@ class StatementRun:
         return await self._compiled.run(execution)
 
 
+class RunTogether:
+    """Several statements that change rows, in one transaction."""
+
+    def __init__(self, runs: Sequence[StatementRun]) -> None:
+        self._runs = runs
+
+    @property
+    def may_assume_absent(self) -> bool:
+        return any(run.may_assume_absent for run in self._runs)
+
+    async def __call__(self, transaction: Transaction, assume_absent: bool = False) -> Answer:
+        """The answer of the first."""
+        answers = [await run(transaction, assume_absent and run.may_assume_absent) for run in self._runs]
+        return answers[0]
+
+
 def utc_now() -> int:
     """The time as packed DATETIME in UTC, with microseconds."""
     return from_datetime(datetime.now(UTC))

@@ -8,6 +8,7 @@
 | `describe_scan(query)`                     | `fields`: the Arrow schema of a SELECT, as an IPC message            |
 | `partition_scan(query, count)`             | `part`: its parts, each to be scanned by itself                      |
 | `scan(query, part, epoch)`                 | `batch`: the part's record batches, each as an IPC message           |
+| `load_rows(file, insert, with)`            | how many rows were stored: see `mysql_adapter.statements.uploads`    |
 
 A SELECT is planned and its privileges are checked as those of any other. Parts name the versions of the tables that they
 were made for: of a table that has changed since, nothing is read.
@@ -34,6 +35,7 @@ from dataflow.types import BIGINT, BLOB, Row, Value, text
 from mysql_adapter.facts import fact
 from mysql_adapter.planned import evaluate_list
 from mysql_adapter.statements.cursor import TokenCursor
+from mysql_adapter.statements.uploads import load_rows
 
 if TYPE_CHECKING:
     from mysql_adapter.session import Session
@@ -55,13 +57,15 @@ async def call(session: Session, cursor: TokenCursor) -> Answer:
     arguments = "" if cursor.at(")") else cursor.expression(")")
     cursor.expect(")")
     cursor.expect_end()
-    found = _PROCEDURES.get(name)
+    found: tuple[Procedure | None, tuple[type, ...]] | None = (None, (str, str, str)) if name == "load_rows" else _PROCEDURES.get(name)
     if found is None:
         raise InvalidStatement(Condition.UNKNOWN_PROCEDURE, f"millrace.{name}")
     procedure, kinds = found
     values = await evaluate_list(session, arguments) if arguments else ()
     if len(values) != len(kinds) or not all(isinstance(value, kind) for value, kind in zip(values, kinds)):
         raise InvalidStatement(Condition.WRONG_ARGUMENTS, f"millrace.{name}")
+    if procedure is None:
+        return await load_rows(session, values)
     store = session.environment.database.store
     if not isinstance(store, Cluster):
         raise Unsupported("CALL where there is no cluster")
