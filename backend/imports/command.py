@@ -6,16 +6,20 @@ import hashlib
 import json
 import os
 import sys
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import pymysql
 from rich.console import Console
 
 from backend.imports.journal import Journal, Rejected
-from backend.imports.loader import ImportConflict, error_of
-from backend.imports.server import ServerAddress
+from backend.imports.server import CannotImport, ImportConflict, MysqlAddress, error_of
+
+if TYPE_CHECKING:
+    from backend.imports.progress import ImportMeter
 
 SHOWN_MAX = 20
 SCHEMES = ("mysql://", "mariadb://")
@@ -30,6 +34,11 @@ console = Console(highlight=False, stderr=True)
 @click.option("--user", default="root", show_default=True)
 @click.option("--password", envvar="MILLRACE_PASSWORD", default="", help="Of the user; or in MILLRACE_PASSWORD.")
 @click.option("--database", help="The database to import into; made if it is not there. Else the source's name.")
+@click.option("--table", help="The table of all files; else each file's name is that of its table.")
+@click.option("--primary-key", metavar="COLUMN,…", default="", help="Of a table that is made for a file.")
+@click.option("--format", "file_format", type=click.Choice(["csv", "tsv", "json", "parquet", "sql"]), help="Of the files; else by their names.")
+@click.option("--delimiter", default=",", show_default=True, help="Between the fields of CSV.")
+@click.option("--no-header", is_flag=True, help="CSV begins with a row; its fields are the table's columns in their order.")
 @click.option("--exclude", multiple=True, metavar="TABLE", help="A table or view that is not wanted; may be repeated.")
 @click.option("--jobs", type=click.IntRange(1, 64), default=4, show_default=True, help="Connections that read and store at once.")
 @click.option("--chunk-rows", type=click.IntRange(1, 100_000), default=10_000, show_default=True, help="Rows that are one transaction.")
@@ -42,42 +51,79 @@ def import_command(
     user: str,
     password: str,
     database: str | None,
+    table: str | None,
+    primary_key: str,
+    file_format: str | None,
+    delimiter: str,
+    no_header: bool,
     exclude: tuple[str, ...],
     jobs: int,
     chunk_rows: int,
     report: str | None,
     forget: bool,
 ) -> None:
-    """Import a live MySQL or MariaDB: mysql://user:password@host:port/database.
+    """Import a live MySQL or MariaDB, mysql://user:password@host:port/database, or files: mysqldump, CSV, JSON lines, Parquet.
 
-    An import that was interrupted goes on when the same command is given again.
+    Files may be patterns, and URLs such as s3://bucket/folder/*.parquet. An import that was interrupted goes on when the same
+    command is given again.
     """
-    from backend.imports.live import CannotImport, LiveImport
-    from backend.imports.mysql_source import LiveSource
     from backend.imports.progress import ImportMeter
 
-    target = ServerAddress(host, mysql_port, user, password)
+    target = MysqlAddress(host, mysql_port, user, password)
+    is_live = sources[0].startswith(SCHEMES)
     try:
-        address = ServerAddress.parse(sources[0])
-        target = target.within(database or address.database)
-        journal = Journal(job_name(address.name, target.database or ""))
+        address = MysqlAddress.parse(sources[0]) if is_live else None
+        target = target.within(database or (address.database if address is not None else None))
+        journal = Journal(job_name(target.database or "", table or "", *([address.name] if address is not None else sources)))
         if forget:
             _forget(target, journal)
             return
-        source = LiveSource(address)
         with ImportMeter(console) as meter:
-            importing = LiveImport(source, target, journal, jobs, chunk_rows, meter)
-            importing.run(exclude)
-        for line in importing.warnings:
-            console.print(f"warning: {line}", style="yellow", soft_wrap=True)
-        for line in importing.left_out:
-            console.print(f"not imported: {line}", style="yellow", soft_wrap=True)
+            if address is not None:
+                said = _import_live(address, target, journal, jobs, chunk_rows, meter, exclude)
+            else:
+                options = FileOptions(table, tuple(filter(None, primary_key.split(","))), file_format, delimiter, not no_header)
+                said = _import_files(sources, target, journal, jobs, chunk_rows, meter, options)
+        for line in said:
+            console.print(line, style="yellow", soft_wrap=True)
         sys.exit(finish(target, journal, report))
-    except (CannotImport, ImportConflict, ValueError) as error:
+    except (CannotImport, ImportConflict, ValueError, OSError) as error:
         raise click.ClickException(str(error)) from None
     except pymysql.MySQLError as error:
         code, message = error_of(error)
         raise click.ClickException(f"{message} ({code}); the same command goes on from here") from None
+
+
+@dataclass(frozen=True, slots=True)
+class FileOptions:
+    table: str | None
+    key: tuple[str, ...]
+    format: str | None
+    delimiter: str
+    has_header: bool
+
+
+def _import_live(
+    address: MysqlAddress, target: MysqlAddress, journal: Journal, jobs: int, chunk_rows: int, meter: ImportMeter, exclude: Sequence[str]
+) -> list[str]:
+    from backend.imports.live import LiveImport
+    from backend.imports.mysql_source import LiveSource
+
+    importing = LiveImport(LiveSource(address), target, journal, jobs, chunk_rows, meter)
+    importing.run(exclude)
+    return [f"warning: {line}" for line in importing.warnings] + [f"not imported: {line}" for line in importing.left_out]
+
+
+def _import_files(
+    sources: Sequence[str], target: MysqlAddress, journal: Journal, jobs: int, chunk_rows: int, meter: ImportMeter, options: FileOptions
+) -> list[str]:
+    from backend.imports.file_import import FileImport
+    from backend.imports.files import Dialect, find_files
+
+    importing = FileImport(target, journal, jobs, chunk_rows, meter)
+    files = find_files(sources, options.format)
+    importing.run(files, options.table, options.key, Dialect(options.delimiter), options.has_header)
+    return [f"not imported: {line}" for line in importing.left_out]
 
 
 def job_name(*parts: str) -> str:
@@ -85,13 +131,13 @@ def job_name(*parts: str) -> str:
     return hashlib.sha256(os.fsencode("\n".join(parts))).hexdigest()[:32]
 
 
-def _forget(target: ServerAddress, journal: Journal) -> None:
+def _forget(target: MysqlAddress, journal: Journal) -> None:
     with target.within(None).connect() as connection:
         journal.open(connection)
         journal.end(connection)
 
 
-def finish(target: ServerAddress, journal: Journal, report: str | None) -> int:
+def finish(target: MysqlAddress, journal: Journal, report: str | None) -> int:
     """Say what was stored and what was not, forget the journal; the exit code: 1 if rows were rejected."""
     with target.within(None).connect() as connection:
         marks, rejected = journal.marks(connection), journal.rejected(connection)

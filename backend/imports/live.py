@@ -13,17 +13,13 @@ import pymysql
 
 from backend.imports.columns import ImportedTable, describe
 from backend.imports.journal import Journal, Mark
-from backend.imports.loader import Loader, error_of
+from backend.imports.loader import Loader
 from backend.imports.mysql_source import Binlog, KeyRangeUnit, LiveSource, place_of
 from backend.imports.progress import ImportMeter
-from backend.imports.server import ServerAddress, quoted, rows_of
+from backend.imports.server import CannotImport, MysqlAddress, error_of, quoted, rows_of
 
 UNIT_PARTS = 8
 """Large tables are cut into so many ranges."""
-
-
-class CannotImport(Exception):
-    """What is in the way, in words for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +40,7 @@ class LivePlan:
 
 
 class LiveImport:
-    def __init__(self, source: LiveSource, target: ServerAddress, journal: Journal, jobs: int, chunk_rows: int, meter: ImportMeter) -> None:
+    def __init__(self, source: LiveSource, target: MysqlAddress, journal: Journal, jobs: int, chunk_rows: int, meter: ImportMeter) -> None:
         assert target.database is not None
         self._source = source
         self._target = target

@@ -16,7 +16,7 @@ import pymysql
 
 from backend.imports.columns import ImportedTable
 from backend.imports.journal import Journal, Mark, Rejected
-from backend.imports.server import ServerAddress, rows_of
+from backend.imports.server import ImportConflict, MysqlAddress, error_of, rows_of
 
 SQL_MODE = "STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
 """Values are stored as they are, or refused; what another server has stored is stored here, too."""
@@ -29,14 +29,10 @@ _AT_FAULT = frozenset(
 """Errors that are about the values of a row."""
 
 
-class ImportConflict(Exception):
-    """Another importer does the same."""
-
-
 class Loader:
     """`told` is called with the numbers of rows that were stored and rejected."""
 
-    def __init__(self, target: ServerAddress, journal: Journal, told: Callable[[int, int], object]) -> None:
+    def __init__(self, target: MysqlAddress, journal: Journal, told: Callable[[int, int], object]) -> None:
         self._target = target
         self._journal = journal
         self._told = told
@@ -136,8 +132,3 @@ class Loader:
             file.flush()
             with self.connection.cursor() as cursor:
                 cursor.execute("CALL millrace.load_rows(%s, %s, %s)", (f"/proc/self/fd/{file.fileno()}", insert, step))
-
-
-def error_of(error: pymysql.MySQLError) -> tuple[int, str]:
-    code, message = (*error.args, "", "")[:2]
-    return (code if isinstance(code, int) else 2013), str(message)

@@ -19,7 +19,7 @@ from pymysql.converters import escape_string
 from pymysql.cursors import SSCursor
 
 from backend.imports.columns import ImportedTable, describe
-from backend.imports.server import ServerAddress, quoted, rows_of
+from backend.imports.server import MysqlAddress, quoted, rows_of
 
 _INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 _NUMBERS = _INTEGERS | {"decimal", "year", "float", "double"}
@@ -67,7 +67,7 @@ class Binlog:
 
 
 class LiveSource:
-    def __init__(self, address: ServerAddress) -> None:
+    def __init__(self, address: MysqlAddress) -> None:
         assert address.database is not None
         self.address = address
         self.database = address.database

@@ -11,8 +11,16 @@ import pymysql
 CONNECT_TIMEOUT_S = 20
 
 
+class CannotImport(Exception):
+    """What is in the way, in words for the user."""
+
+
+class ImportConflict(Exception):
+    """Another importer does the same."""
+
+
 @dataclass(frozen=True, slots=True)
-class ServerAddress:
+class MysqlAddress:
     host: str
     port: int
     user: str
@@ -20,7 +28,7 @@ class ServerAddress:
     database: str | None = None
 
     @classmethod
-    def parse(cls, url: str) -> ServerAddress:
+    def parse(cls, url: str) -> MysqlAddress:
         """Of `mysql://user:password@host:port/database`, or `mariadb://…`."""
         parts = urlsplit(url)
         database = unquote(parts.path.strip("/"))
@@ -28,7 +36,7 @@ class ServerAddress:
             raise ValueError("the source has to be mysql://user:password@host:port/database")
         return cls(parts.hostname, parts.port or 3306, unquote(parts.username or "root"), unquote(parts.password or ""), database)
 
-    def within(self, database: str | None) -> ServerAddress:
+    def within(self, database: str | None) -> MysqlAddress:
         return replace(self, database=database)
 
     @property
@@ -58,3 +66,8 @@ def rows_of(connection: Any, sql: str, arguments: Any = None) -> list[tuple[Any,
     with connection.cursor() as cursor:
         cursor.execute(sql, arguments)
         return list(cursor.fetchall())
+
+
+def error_of(error: pymysql.MySQLError) -> tuple[int, str]:
+    code, message = (*error.args, "", "")[:2]
+    return (code if isinstance(code, int) else 2013), str(message)
