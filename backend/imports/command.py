@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,7 +17,7 @@ import click
 import pymysql
 from rich.console import Console
 
-from backend.imports.journal import Journal, Rejected
+from backend.imports.journal import BINLOG_UNIT, Journal, Rejected
 from backend.imports.server import CannotImport, ImportConflict, MysqlAddress, error_of
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 SHOWN_MAX = 20
 SCHEMES = ("mysql://", "mariadb://")
+CHANGES = "changes"
 
 console = Console(highlight=False, stderr=True)
 
@@ -42,6 +45,7 @@ console = Console(highlight=False, stderr=True)
 @click.option("--exclude", multiple=True, metavar="TABLE", help="A table or view that is not wanted; may be repeated.")
 @click.option("--jobs", type=click.IntRange(1, 64), default=4, show_default=True, help="Connections that read and store at once.")
 @click.option("--chunk-rows", type=click.IntRange(1, 100_000), default=10_000, show_default=True, help="Rows that are one transaction.")
+@click.option("--follow", is_flag=True, help="Then apply the row changes of the source's binlog, until Ctrl-C: it ends when it has caught up.")
 @click.option("--rejected", "report", type=click.Path(dir_okay=False), help="A file for the rows that are refused, as JSON lines.")
 @click.option("--forget", is_flag=True, help="Forget how far an import of this source was; what it has stored stays.")
 def import_command(
@@ -59,6 +63,7 @@ def import_command(
     exclude: tuple[str, ...],
     jobs: int,
     chunk_rows: int,
+    follow: bool,
     report: str | None,
     forget: bool,
 ) -> None:
@@ -80,13 +85,15 @@ def import_command(
             return
         with ImportMeter(console) as meter:
             if address is not None:
-                said = _import_live(address, target, journal, jobs, chunk_rows, meter, exclude)
+                said = _import_live(address, target, journal, jobs, chunk_rows, meter, exclude, follow)
+            elif follow:
+                raise ValueError("only a live MySQL or MariaDB can be followed")
             else:
                 options = FileOptions(table, tuple(filter(None, primary_key.split(","))), file_format, delimiter, not no_header)
                 said = _import_files(sources, target, journal, jobs, chunk_rows, meter, options)
         for line in said:
             console.print(line, style="yellow", soft_wrap=True)
-        sys.exit(finish(target, journal, report))
+        sys.exit(finish(target, journal, report, ends=not follow))
     except (CannotImport, ImportConflict, ValueError, OSError) as error:
         raise click.ClickException(str(error)) from None
     except pymysql.MySQLError as error:
@@ -104,13 +111,33 @@ class FileOptions:
 
 
 def _import_live(
-    address: MysqlAddress, target: MysqlAddress, journal: Journal, jobs: int, chunk_rows: int, meter: ImportMeter, exclude: Sequence[str]
+    address: MysqlAddress,
+    target: MysqlAddress,
+    journal: Journal,
+    jobs: int,
+    chunk_rows: int,
+    meter: ImportMeter,
+    exclude: Sequence[str],
+    follow: bool,
 ) -> list[str]:
     from backend.imports.live import LiveImport
     from backend.imports.mysql_source import LiveSource
 
-    importing = LiveImport(LiveSource(address), target, journal, jobs, chunk_rows, meter)
-    importing.run(exclude)
+    source = LiveSource(address)
+    if follow:
+        from backend.imports.follow import Following, check_binlog
+
+        check_binlog(source)
+    importing = LiveImport(source, target, journal, jobs, chunk_rows, meter)
+    plan = importing.run(exclude)
+    if follow:
+        meter.expect(CHANGES, 0)
+        following = Following(source, target, journal, plan, lambda count: meter.told(CHANGES, count, 0))
+        stop = threading.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.set())
+        console.print(f"following the binlog from {following.place}; stop writing to the source and press Ctrl-C to switch over", soft_wrap=True)
+        console.print(f"caught up with the source at {following.run(stop)}", soft_wrap=True)
     return [f"warning: {line}" for line in importing.warnings] + [f"not imported: {line}" for line in importing.left_out]
 
 
@@ -137,13 +164,17 @@ def _forget(target: MysqlAddress, journal: Journal) -> None:
         journal.end(connection)
 
 
-def finish(target: MysqlAddress, journal: Journal, report: str | None) -> int:
-    """Say what was stored and what was not, forget the journal; the exit code: 1 if rows were rejected."""
+def finish(target: MysqlAddress, journal: Journal, report: str | None, ends: bool) -> int:
+    """Say what was stored and what was not, forget the journal if that `ends` it; the exit code: 1 if rows were rejected."""
     with target.within(None).connect() as connection:
         marks, rejected = journal.marks(connection), journal.rejected(connection)
+        changes = marks.pop(BINLOG_UNIT, None)
+        if changes is not None:
+            click.echo(f"{changes.stored:,} changes applied")
         click.echo(f"{sum(mark.stored for mark in marks.values()):,} rows stored, {len(rejected):,} rejected")
         _report(rejected, report)
-        journal.end(connection)
+        if ends:
+            journal.end(connection)
     return 1 if rejected else 0
 
 

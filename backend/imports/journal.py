@@ -16,6 +16,8 @@ from pymysql.converters import escape_string
 from backend.imports.server import rows_of
 
 DATABASE = "millrace_imports"
+BINLOG_UNIT = "binlog"
+"""The unit of the changes that follow the snapshot."""
 _TABLES = (
     f"CREATE TABLE IF NOT EXISTS {DATABASE}.jobs (job VARCHAR(64) PRIMARY KEY, source LONGTEXT NOT NULL, facts LONGTEXT NOT NULL)",
     f"""CREATE TABLE IF NOT EXISTS {DATABASE}.steps (job VARCHAR(64), unit VARCHAR(190), step BIGINT, place LONGTEXT NOT NULL,
