@@ -126,9 +126,8 @@ class Resolver:
         aliases: dict[str, Expression] = {}
         for (_, value), output in zip(block.outputs, block.columns):
             aliases.setdefault(output.name.lower(), value)
-        translator = self.translator(
-            Names(names.parent, names.database), ORDER_CLAUSE, subqueries, aliases=aliases, aliases_first=True
-        )
+        inside = Names(names.parent, names.database, names.common, selected=aliases.get)
+        translator = self.translator(inside, ORDER_CLAUSE, subqueries, aliases=aliases, aliases_first=True)
         outputs: list[Expression] = [value for _, value in block.outputs]
         for number, item in enumerate(order_items(node), 1):
             if calls_aggregate(item):
