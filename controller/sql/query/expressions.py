@@ -199,6 +199,10 @@ class QueryTranslator(Translator):
                         if names.aggregates is not None:
                             return names.aggregates(function)
                         break
+            elif not used and self._collect is None:  # COUNT(*) in a WHERE counts for the query around
+                for names in self.names.around():
+                    if names.aggregates is not None:
+                        return names.aggregates(function)
         if self._collect is None:
             raise InvalidStatement(Condition.INVALID_GROUP_FUNCTION)
         return self._collect(name, node, self)
