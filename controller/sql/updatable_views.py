@@ -2,7 +2,7 @@
 
 A view can be written through if its rows are rows of one table, or of such a view: no joins, groups, DISTINCT, LIMIT or
 set operations. Its columns are replaced by what they stand for, and its conditions are added. WITH CHECK OPTION
-makes its conditions constraints of the statement. Views of several tables are not written through; a view of one table may be joined with others.
+makes its conditions constraints of the statement. A view of one table may be joined with others; views of several tables are in `joined_views`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from sqlglot import exp
 
 from controller.catalog import Catalog, View
+from controller.sql.joined_views import joined_through
 from controller.sql.operators import calls_aggregate
 from controller.sql.output import default_name
 from controller.sql.parse import parse_view
@@ -53,6 +54,9 @@ def written_through(node: Any, catalog: Catalog, database: str | None, views: li
     verb = type(node).__name__.upper()
     found = _written(view, catalog, views)
     inserting = isinstance(node, exp.Insert)
+    joined = joined_through(node, target, view, catalog) if found is None else None
+    if joined is not None:
+        return joined
     if found is None or (inserting and not _is_insertable(found)):
         condition = Condition.NON_INSERTABLE_TABLE if inserting else Condition.NON_UPDATABLE_TABLE
         raise InvalidStatement(condition, target.alias or target.name, verb)
