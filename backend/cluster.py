@@ -28,12 +28,13 @@ from backend.messages import (
 from backend.misses import Misses
 from backend.point_writes import PointWrites
 from backend.recorded_views import RecordedViews
+from backend.shared_memory.parts import settled
 from backend.shared_view import SharedViews
 from backend.staged_parts import is_large, send_parts
 from backend.store import CommitResult, Conflict, Locked, Owner, Part, Stored
 from backend.transport import Peer
 from backend.view_asking import ViewAsking
-from backend.view_definition import ViewDefinition
+from backend.view_definition import ViewDefinition, is_packed
 from backend.view_messages import HostedViews
 from backend.view_range import Range
 from dataflow import epoch_messages
@@ -178,6 +179,8 @@ class Cluster(Connections):
         self, definition: ViewDefinition, keys: bytes, part: Range | None = None
     ) -> list[bytes] | None:
         found = self.shared.lookup(definition, keys, part)
+        if found is None and not is_packed(keys):
+            found = await settled(self.shared.reader(definition.name), lambda: self.shared.lookup(definition, keys, part))
         return found if found is not None else await self._asking.lookup(definition, keys, part)
 
     async def view_status(self) -> list[tuple[int, HostedViews]]:

@@ -1,7 +1,7 @@
 """Keys of views, asked of the workers they live on, which fill what is missing.
 
-What is returned is one epoch's: where shards answer for different ones, those that are behind are asked again. No
-answer of this process is from before an earlier one.
+What is returned is one epoch's: where shards answer for different ones, all are asked again, or read. No answer of this
+process is from before an earlier one.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ViewAsking:
             return None
         try:
             async with asyncio.timeout(self._patience_s):
-                found = await self._asked(definition, keys, part)
+                found = await (self._of_one(definition, keys, part) if self._shard_count == 1 else self._of_several(definition, keys, part))
         except Retryable:
             if self._shard_count == 1:
                 raise
@@ -67,52 +67,46 @@ class ViewAsking:
             self._recorded.answered(definition)
         return found
 
-    async def _asked(self, definition: ViewDefinition, keys: bytes, part: Range | None) -> list[bytes] | None:
-        places, encoded = self._split(definition, keys)
-        range_ = None if part is None else part.encoded()
-        answers: dict[int, Found] = {}
-        missing, least_epoch, added = set(encoded), self._shared.seen.epoch, False
-        for _ in range(ATTEMPTS):
-            asked = sorted(missing)
-            requests = [self._ask(shard, Lookup(definition.name, encoded[shard], range_, least_epoch)) for shard in asked]
-            found = await asyncio.gather(*requests) if len(requests) > 1 else [await each for each in requests]
-            if not all(isinstance(answer, Found) for answer in found):
-                if added or not await self._add(definition):
-                    return None
-                added, missing = True, set(encoded)
-                continue
-            answers |= zip(asked, found)
-            least_epoch = max(answer.epoch for answer in answers.values())
-            missing = {shard for shard, answer in answers.items() if answer.epoch != least_epoch}
-            if not missing:
-                for shard, answer in answers.items():
-                    self._shared.learn(definition, answer, shard)
-                return answers[0].rows if places is None else _merged(places, answers, is_packed(keys))
-        return None
+    async def _of_one(self, definition: ViewDefinition, keys: bytes, part: Range | None) -> list[bytes] | None:
+        wanted = Lookup(definition.name, keys, None if part is None else part.encoded())
+        answer = await self._ask(0, wanted)
+        if isinstance(answer, UnknownView) and await self._added(definition):
+            answer = await self._ask(0, wanted)
+        if not isinstance(answer, Found):
+            return None
+        self._shared.learn(definition, answer)
+        return answer.rows
 
-    async def _add(self, definition: ViewDefinition) -> bool:
-        """Have the view kept: all who want it wait for one fill, but not for long."""
-        try:
-            async with asyncio.timeout(FILLING_S):
-                return not isinstance(await self._ask(0, self._recorded.request(definition)), UnknownView)
-        except TimeoutError:
-            return False
-
-    def _split(self, definition: ViewDefinition, keys: bytes) -> tuple[dict[int, list[int]] | None, dict[int, bytes]]:
-        """The places of each shard's keys, and the keys as they travel there; all go to one that is alone."""
-        if self._shard_count == 1:
-            return None, {0: keys}
-        wanted = list(zip(unpacked(keys).tolist())) if is_packed(keys) else definition.decode_keys(keys)
+    async def _of_several(self, definition: ViewDefinition, given: bytes, part: Range | None) -> list[bytes] | None:
+        keys = _encode(list(zip(unpacked(given).tolist()))) if is_packed(given) else given
+        wanted = definition.decode_keys(keys)
         places: dict[int, list[int]] = {}
         for place, shard in enumerate(definition.shards(wanted, self._shard_count)):
             places.setdefault(shard, []).append(place)
-        return places, {shard: _encode([wanted[place] for place in own]) for shard, own in places.items()}
+        encoded = {shard: _encode([wanted[place] for place in own]) for shard, own in places.items()}
+        range_ = None if part is None else part.encoded()
+        rows: list[bytes] | None = None
+        for attempt in range(ATTEMPTS):
+            least_epoch = self._shared.seen.epoch
+            requests = [self._ask(shard, Lookup(definition.name, own, range_, least_epoch)) for shard, own in encoded.items()]
+            answers = dict(zip(encoded, await asyncio.gather(*requests)))
+            if not all(isinstance(answer, Found) for answer in answers.values()):
+                if attempt or not await self._added(definition):
+                    return None
+                continue
+            for shard, answer in answers.items():
+                self._shared.learn(definition, answer, shard)
+            if len({answer.epoch for answer in answers.values()}) == 1:
+                rows = [b""] * len(wanted)
+                for shard, own in places.items():
+                    for place, each in zip(own, answers[shard].rows, strict=True):
+                        rows[place] = each
+            else:  # what was missing is filled by now, so that all can answer at once, if they are asked at all
+                rows = self._shared.lookup(definition, keys, part)
+            if rows is not None:
+                return [together(len(rows), rows)] if is_packed(given) else rows
+        return None
 
-
-def _merged(places: dict[int, list[int]], answers: dict[int, Found], is_one_list: bool) -> list[bytes]:
-    """The rows of all keys in their order; as packed keys get them, in one list of lists."""
-    rows: list[bytes] = [b""] * sum(map(len, places.values()))
-    for shard, own in places.items():
-        for place, each in zip(own, answers[shard].rows, strict=True):
-            rows[place] = each
-    return [together(len(rows), rows)] if is_one_list else rows
+    async def _added(self, definition: ViewDefinition) -> bool:
+        """Have the view kept, which is new, or has retired."""
+        return not isinstance(await self._ask(0, self._recorded.request(definition)), UnknownView)

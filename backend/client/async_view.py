@@ -14,7 +14,7 @@ from backend.client.ordered_query import Inclusive
 from backend.client.statements import Statements
 from backend.client.values import Rows
 from backend.shared_memory.columns import ColumnReader
-from backend.shared_memory.parts import PartsColumns, ViewReader, columns_of
+from backend.shared_memory.parts import PartsColumns, ViewReader, columns_of, settled
 from backend.shared_view import SharedViews
 from backend.view_definition import packed
 from controller.catalog import Catalog
@@ -65,6 +65,8 @@ class AsyncView:
     async def lookup(self, key: Any, block: bool = True) -> Rows | None:
         """The key's rows. A key that is not at hand is computed, and kept from then on, or None unless `block`."""
         found = self.try_lookup(key)
+        if found is None and block:
+            found = await settled(self._reader, lambda: self.try_lookup(key))
         return found if found is not None or not block else (await self._ask([key]))[0]
 
     @overload
@@ -75,6 +77,8 @@ class AsyncView:
         """The rows of each key, all as of one moment."""
         wanted = list(keys)
         found = self.try_lookup_many(wanted)
+        if found is None and block:
+            found = await settled(self._reader, lambda: self.try_lookup_many(wanted))
         return found if found is not None or not block else await self._ask(wanted)
 
     @overload
@@ -90,6 +94,8 @@ class AsyncView:
     ) -> Batch | None:
         """The rows of keys that have at most one each, column by column; ValueError if one has more."""
         found = self.try_lookup_columns(keys, columns)
+        if found is None and block:
+            found = await settled(self._reader, lambda: self.try_lookup_columns(keys, columns))
         if found is not None or not block:
             return found
         return self._batch(await self._ask(keys), columns)

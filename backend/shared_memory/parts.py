@@ -1,12 +1,14 @@
 """A view whose keys are in the files of several workers, read as if it were in one.
 
 Each worker says beside its files which epoch they show (`epoch_words`). What is read of several files at once is as of
-one epoch, or not read at all; and nothing is read from before an epoch that this process has seen.
+one epoch, or not read at all; and nothing is read from before an epoch that this process has seen. Workers show an epoch
+one a moment after the other: who can wait for that moment tries again (`settled`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import asyncio
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,6 +23,8 @@ from dataflow.sharding import shard_of, shards_of
 from dataflow.types import SqlType
 
 T = TypeVar("T")
+TRIES_MAX, TRY_S = 20, 0.0005
+"""How often, and after how long, files that show different epochs are looked at again."""
 Part = tuple[SharedViewReader, memoryview]
 """A worker's file of the view, and its epoch words."""
 
@@ -45,6 +49,8 @@ class PartsReader:
         self.shard_count = shard_count
         self.is_exact = naming.is_exact
         self.is_gone = False
+        self.is_between = False
+        """Whether what was last looked for was not to be had because files show different epochs."""
         self._index_key = naming.index_key
         self._seen = seen
         self._parts: dict[int, Part] = {}
@@ -104,30 +110,43 @@ class PartsReader:
                 result[place] = each
         return result
 
-    def at_once(self, shards: Iterable[int], read: Callable[[int, SharedViewReader], T | None]) -> dict[int, T] | None:
+    def at_once(self, shards: Collection[int], read: Callable[[int, SharedViewReader], T | None]) -> dict[int, T] | None:
         """What `read` finds in the files of these shards, as of one epoch; None if that is not to be had of one of them."""
-        parts = {shard: self.part(shard) for shard in shards}
-        shown = {0 if part is None else part[1][SHOWN] for part in parts.values()}
-        if len(shown) != 1 or min(shown) < max(self._seen.epoch, 1):
+        self.is_between = False
+        parts = {shard: part for shard in shards if (part := self.part(shard)) is not None}
+        if not parts or len(parts) < len(shards):
+            return None
+        shown = {part[1][SHOWN] for part in parts.values()}
+        self.is_between = len(shown) > 1 or min(shown) < self._seen.epoch
+        if self.is_between:
             return None
         result: dict[int, T] = {}
-        begun = 0
-        for shard, part in parts.items():
-            assert part is not None
-            found = read(shard, part[0])
+        for shard, (file, words) in parts.items():
+            found = read(shard, file)
             if found is None:
                 return None
             result[shard] = found
-        for part in parts.values():
-            assert part is not None
-            begun = max(begun, part[1][BEGUN])
-        if len(parts) > 1 and {begun} != shown:
-            return None
-        self._seen.see(begun)
+            begun = words[BEGUN]
+            if len(parts) > 1 and begun not in shown:  # else what one file has is of one epoch, whichever
+                self.is_between = True
+                return None
+            self._seen.see(begun)
         return result
 
 
 ViewReader = SharedViewReader | PartsReader
+
+
+async def settled(reader: ViewReader | None, look: Callable[[], T | None]) -> T | None:
+    """What `look` finds, which has just found nothing, if that is because the reader's files show different epochs."""
+    for _ in range(TRIES_MAX):
+        if not isinstance(reader, PartsReader) or not reader.is_between:
+            return None
+        await asyncio.sleep(TRY_S)
+        found = look()
+        if found is not None:
+            return found
+    return None
 
 
 class PartsColumns:

@@ -146,6 +146,33 @@ def test_a_miss_is_told_and_then_filled(db: Database) -> None:
     assert view.lookup(1 << 70) == []
 
 
+def test_many_keys_are_of_one_moment_while_somebody_writes_them(db: Database, server: MillraceServer) -> None:
+    stories = list(range(800, 816))
+    everywhere = [{"story": story} for story in stories]
+    db.table("votes").insert_many(everywhere)
+    view = db.view(COUNT)
+    for story in stories:
+        shared(view, story)
+    done = threading.Event()
+
+    def write() -> None:
+        with connect(server.data, "vote") as other:
+            for _ in range(100):
+                other.table("votes").insert_many(everywhere)
+        done.set()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    last = 1
+    while not done.is_set() or last < 101:
+        [votes] = {votes for [(_, votes)] in view.lookup_many(stories)}
+        [later] = set(view.lookup_columns(np.array(stories), ["votes"]).columns["votes"].tolist())
+        assert last <= votes <= later
+        last = later
+    thread.join()
+    assert last == 101
+
+
 READER = """
 import sys
 from millrace import connect, connect_async
