@@ -130,7 +130,7 @@ class SelectResolver:
                 for each in everything:
                     self._add(block, each.value, each.field.name, each.field)
                     self._note_field(each.field.name, each.value, fields)
-                    if self._aliases.setdefault(each.field.name.lower(), each.value) != each.value:
+                    if self._aliases.setdefault(each.field.name.lower(), each.value) != each.value and fields[each.field.name.lower()] is not None:
                         repeated.add(each.field.name.lower())
                 continue
             value = translator.translate(item)
@@ -138,7 +138,13 @@ class SelectResolver:
             self._add(block, value, name, self._field(value))
             if not isinstance(item, exp.Alias | exp.Column):
                 continue  # what it is called is no name to refer to it by
+            is_first = fields.get(name.lower(), value) is not None
             self._note_field(name, value, fields)
+            if fields[name.lower()] is None:  # a computed value comes before columns of its name
+                if is_first and isinstance(item, exp.Alias):
+                    self._aliases[name.lower()] = value
+                    repeated.discard(name.lower())
+                continue
             if self._aliases.setdefault(name.lower(), value) != value:
                 if isinstance(item, exp.Column):
                     repeated.add(name.lower())

@@ -102,3 +102,5 @@ SELECT a FROM groups1 UNION SELECT 7 ORDER BY (SELECT COUNT(*) FROM groups1 AS g
 SELECT p.a AS v, q.a AS v FROM groups1 AS p, groups1 AS q ORDER BY v;
 SELECT * FROM groups1 USE INDEX (none_of_them);
 DROP TABLE groups1;
+SELECT a, 2 AS a FROM (SELECT '1' AS a) AS b HAVING a = 2;
+SELECT a, 2 AS a FROM (SELECT '1' AS a) AS b HAVING a = 1;
