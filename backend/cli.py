@@ -331,6 +331,27 @@ def export(url: str, kind: str, folder: str, tables: tuple[str, ...]) -> None:
 
 
 @main.command()
+@_option("--url", default="mysql://root@127.0.0.1:3307", help="mysql://user:password@host:port")
+@click.option("--sample", type=click.IntRange(min=0), default=0, help="Compare so many keys of each view, chosen by chance; 0: all.")
+@click.argument("views", nargs=-1)
+def verify(url: str, sample: int, views: tuple[str, ...]) -> None:
+    """Compare maintained VIEWS, or all, with their queries evaluated from the base tables, key by key; exit code 1 if they differ.
+
+    VIEWS are names of views, or those that millrace.views shows. Nothing is held up meanwhile.
+    """
+    import pymysql
+
+    from backend.spark.address import address_of
+    from backend.verify import verify as verify_views
+
+    try:
+        differs = verify_views(address_of({"url": url}), views, sample, click.echo)
+    except (pymysql.err.Error, OSError, ValueError) as error:
+        raise click.ClickException(str(error)) from error
+    sys.exit(1 if differs else 0)
+
+
+@main.command()
 @click.argument("data", type=click.Path(exists=True, file_okay=False))
 def repair(data: str) -> None:
     """Go on with what is left of damaged shards in the data directory DATA, and say what is lost.

@@ -23,6 +23,7 @@ from backend.view_host import ViewHost
 from backend.view_messages import HostedViews
 from backend.view_range import EncodedRange
 from backend.worker_views import Handlers, Hosting
+from dataflow.arrangement import Handle
 from dataflow.clock import MemoryReport
 from dataflow.epoch_effects import ApplyEpoch, PersistEpoch, PreparedEpoch
 from dataflow.epoch_messages import ViewsFailed
@@ -200,6 +201,19 @@ class FollowedViews:
             return
         self._hosting.count_reads(len(found[0]))
         peer.send_now(FoundEach(*found), request)
+
+    def open_handle(self, hosted: HostedView) -> Handle:
+        """A reader of the view as it is now; they must not be busy."""
+        return self._host.engine.open_handle(hosted.view)
+
+    def close_handle(self, hosted: HostedView, handle: Handle) -> None:
+        """To be called as soon as nobody reads by it; when they have begun anew since, it has gone with the views."""
+
+        def close() -> None:
+            if any(each is hosted for each in self.views.values()):
+                self._host.engine.close_handle(hosted.view, handle)
+
+        self.when_free(close)
 
     def tables_changed(self, versions: Mapping[int, int]) -> None:
         self.when_free(lambda: self._host.tables_changed(versions))

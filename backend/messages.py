@@ -20,9 +20,14 @@ from backend.lock_messages import (
 )
 from backend.miss_messages import FoundEach, LookupEach
 from backend.scan_messages import (
+    AuditedKeys,
+    AuditOpened,
+    EndAudit,
     EndColumns,
     ForgetEpoch,
     KeepEpoch,
+    OpenAudit,
+    ReadAudit,
     ScanColumns,
     ScannedColumns,
     SplitKeys,
@@ -366,6 +371,11 @@ Message = (
     | EndColumns
     | SplitRange
     | SplitKeys
+    | OpenAudit
+    | AuditOpened
+    | ReadAudit
+    | AuditedKeys
+    | EndAudit
 )
 
 MESSAGES: tuple[type[Message], ...] = get_args(Message)

@@ -64,3 +64,48 @@ class SplitKeys:
     """Ascending, within the range; fewer than asked for where little is stored."""
 
     keys: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAudit:
+    """Keep a maintained view readable as it is now, with the epoch that it shows under `name` as KeepEpoch does.
+
+    Answered by AuditOpened, or UnknownView. With `sample`, so many of its keys are chosen by chance.
+    """
+
+    view: bytes
+    sample: int
+    name: bytes
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOpened:
+    """`columns` are those that the keys are of; there are so many `keys`."""
+
+    audit: int
+    epoch: int
+    keys: int
+    node: bytes
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAudit:
+    """Some more of the keys that were there; answered by AuditedKeys. One that has been evicted since is left out."""
+
+    audit: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedKeys:
+    """Each key as msgpack has it, and its rows as those of Found; `audit` is 0 at the end."""
+
+    audit: int
+    keys: list[bytes]
+    rows: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class EndAudit:
+    audit: int

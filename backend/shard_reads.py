@@ -136,9 +136,13 @@ class ShardReads:
             self._held[peer, message.epoch] = view, count - 1
 
     def keep_epoch(self, peer: Peer, request: int, message: KeepEpoch) -> None:
+        peer.send(ReadableEpoch(self.keep(peer, message)), request)
+
+    def keep(self, peer: Peer, message: KeepEpoch) -> int:
+        """Keep the epoch, and say which one that is."""
         epoch = message.epoch or (self._store.epoch if self.shown is None else self.shown)
         self._kept.keep(message.name, epoch, self._view(peer, message.epoch), message.seconds)
-        peer.send(ReadableEpoch(epoch), request)
+        return epoch
 
     def forget_epoch(self, peer: Peer, request: int, message: ForgetEpoch) -> None:
         self._kept.forget(message.name)

@@ -54,7 +54,7 @@ class ViewHost:
         self, store: ShardStore, memory_bytes: int, names: SegmentNames | None = None, runner: Runner | None = None
     ) -> None:
         """With `names`, views are shared on this machine; with `runner`, what takes long to fill is filled there."""
-        self._fills = None if runner is None else Fills(runner, lambda: (self._engine.epoch, self._source.state), self._finish, self._fail)
+        self._fills = None if runner is None else Fills(runner, lambda: (self.engine.epoch, self._source.state), self._finish, self._fail)
         self._store = store
         self._names = names
         self._publisher = Publisher(names)
@@ -86,7 +86,7 @@ class ViewHost:
         self._publisher.close()
         self._use = TableUse(self._store, is_all=True)
         self._source = self._use.source
-        self._engine = Engine(self._source, partial=PARTIAL, clock=time.perf_counter)
+        self.engine = Engine(self._source, partial=PARTIAL, clock=time.perf_counter)
         self.views: dict[bytes, HostedView] = {}
         self._leaving: dict[bytes, HostedView | Fill] = {}
         """Views that start anew after the epoch that is followed."""
@@ -122,7 +122,7 @@ class ViewHost:
             self._source.learn(table)
         node = decode_node(node_bytes)
         used = tables_of(node)
-        room_bytes = self._memory_bytes - self._engine.measure().full_bytes
+        room_bytes = self._memory_bytes - self.engine.measure().full_bytes
         if is_too_large((node, key, order), self._source, stored_bytes(self._store, used), room_bytes):
             return False
         self._origins[name] = (names, frozenset(named), since)
@@ -138,8 +138,8 @@ class ViewHost:
         try:
             if name in self.hung:
                 raise HeldUp
-            with self._engine.spending(budget):
-                made = self._engine.add_view(*view, full=self.small.reason(view, self._source))
+            with self.engine.spending(budget):
+                made = self.engine.add_view(*view, full=self.small.reason(view, self._source))
         except OverBudget:
             self._begin(name, view, (), tables)
         except Exception as error:
@@ -165,7 +165,7 @@ class ViewHost:
         hosted = self.views.pop(name, None)
         if hosted is not None:
             self._publisher.end(hosted.view)
-            self._engine.remove_view(hosted.view)
+            self.engine.remove_view(hosted.view)
             self._use.end(hosted.tables)
         for fill in [fill for fill in self._under_way() if fill.name == name]:
             self._fills.abandon(fill)  # type: ignore[union-attr]
@@ -197,7 +197,7 @@ class ViewHost:
         self, name: bytes, view: tuple[Node, Columns, Columns], keys: Sequence[Key], tables: frozenset[int]
     ) -> Fill:
         assert self._fills is not None
-        limit_bytes = self._memory_bytes - self._engine.measure().full_bytes
+        limit_bytes = self._memory_bytes - self.engine.measure().full_bytes
         fill = Fill(name, view, keys, tables, self._source.copy(tables), limit_bytes)
         log.info("view %s is filled from epoch %d%s", name.hex(), self._source.state.epoch, ", some keys" if keys else "")
         self._fills.begin(fill)
@@ -206,10 +206,10 @@ class ViewHost:
     def _finish(self, fill: Fill) -> None:
         """What was filled is at the engine's epoch."""
         if fill.keys:
-            self._engine.take_over(fill.engine)
+            self.engine.take_over(fill.engine)
             self.views[fill.name].misses += len(fill.keys)
         else:
-            view = self._engine.add_view(*fill.view, prepared=fill.engine)
+            view = self.engine.add_view(*fill.view, prepared=fill.engine)
             self._host(fill.name, view, fill.tables)
 
     def _fail(self, fill: Fill, error: Exception) -> None:
@@ -232,8 +232,8 @@ class ViewHost:
             return None
         before = len(kept)
         try:
-            with self._engine.spending(self._budget()):
-                self._engine.fill(view, wanted)
+            with self.engine.spending(self._budget()):
+                self.engine.fill(view, wanted)
         except OverBudget:
             if not patient:
                 return None
@@ -260,12 +260,12 @@ class ViewHost:
         With `part`, only the rows in that range.
         """
         hosted = self.views.get(name)
-        return None if hosted is None else self._reading.lookup(self._engine, name, hosted, keys, part)
+        return None if hosted is None else self._reading.lookup(self.engine, name, hosted, keys, part)
 
     def lookup_each(self, name: bytes, keys: bytes) -> tuple[list[bytes | None], str] | None:
         """As `lookup_shared` for keys that have nothing to do with each other: None for those that take long."""
         hosted = self.views.get(name)
-        return None if hosted is None else self._reading.lookup_each(self._engine, name, hosted, keys)
+        return None if hosted is None else self._reading.lookup_each(self.engine, name, hosted, keys)
 
     # --- epochs
 
@@ -305,11 +305,11 @@ class ViewHost:
         if changes.large is not None and self._fills is not None:
             self._leave(changes.large[0])
             tables = frozenset(table for name, each in self._all().items() if name not in self._leaving for table in each.tables)
-        seen = self._engine.graph.seen_columns
+        seen = self.engine.graph.seen_columns
         # What is being filled may look at more.
         self._deltas = self._use.deltas(changes, (lambda table: None) if self._under_way() else seen, tables)
-        self._engine.apply(changes.epoch, self._deltas)
-        self._edited = self._publisher.edit(self._engine, self._deltas)
+        self.engine.apply(changes.epoch, self._deltas)
+        self._edited = self._publisher.edit(self.engine, self._deltas)
 
     def end(self, changes: TableChanges, wait: Callable[[], None], error: Exception | None) -> int:
         """The third step: everything shows the epoch."""
@@ -338,7 +338,7 @@ class ViewHost:
         views = self.views | {name: left for name, left in self._leaving.items() if isinstance(left, HostedView)}
         blamed = to_blame(error, views, self._source, changed)
         log.log(severity(error), "the views begin anew: %d of %d could not follow", len(blamed), len(views), exc_info=error)
-        broken, source = self._engine, self._source
+        broken, source = self.engine, self._source
         definitions = {name: definition_of(views[name].view) for name in blamed}
         self._start_anew()
         for name, hosted in views.items():
@@ -361,7 +361,7 @@ class ViewHost:
             hosted = self.views.pop(name, None)
             if hosted is not None:
                 self._publisher.end(hosted.view)
-                self._engine.remove_view(hosted.view)
+                self.engine.remove_view(hosted.view)
 
     def _all(self) -> dict[bytes, HostedView | Fill]:
         """The views that are there, and those that are to come."""
@@ -378,11 +378,11 @@ class ViewHost:
             for name in [*self._used.idle(self.views, self.idle_s), *self.small.outgrown(self.views)]:
                 log.info("view %s retires", name.hex())
                 self.remove(name)
-        self.memory = self._limit.enforce(self._engine, self._publisher, self._memory_bytes, self._evict)
+        self.memory = self._limit.enforce(self.engine, self._publisher, self._memory_bytes, self._evict)
 
     def _evict(self, limit_bytes: int) -> MemoryReport:
-        report = self._engine.enforce(limit_bytes)
-        self._publisher.publish(self._engine)
+        report = self.engine.enforce(limit_bytes)
+        self._publisher.publish(self.engine)
         return report
 
     # --- for those who want to know

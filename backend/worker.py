@@ -46,6 +46,7 @@ from backend.statement_messages import AddStatement, RunStatements
 from backend.statement_service import StatementService
 from backend.table_versions import TableVersions
 from backend.transport import Peer, failure, listen
+from backend.view_audits import ViewAudits
 from backend.view_filling import StillFilling, ThreadRunner
 from backend.views_of_several import ViewsOfSeveral
 from backend.worker_status import shard_status
@@ -129,8 +130,9 @@ class Worker:
             AskStatus: self._status,
             Stop: self._stop,
         }
-        if shard_count == 1:  # else what they write may be elsewhere
+        if isinstance(self.views, FollowedViews):  # else what they write or have may be elsewhere
             self._handlers |= {AddStatement: self.statements.add, RunStatements: self._run_statements}
+            self._handlers |= ViewAudits(self.views, self._reads).handlers
         if shard == 0:
             self._handlers |= dict.fromkeys((LockRequest, AdapterJoined, AskAdapters), self._services.handle)
         self._handlers |= dict.fromkeys(FROM_SHARDS, self._from_shard)

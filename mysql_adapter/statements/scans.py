@@ -7,6 +7,7 @@
 | `forget_epoch(lease)`                      | nothing: the job is done                                             |
 | `describe_scan(query)`                     | `fields`: the Arrow schema of a SELECT, as an IPC message            |
 | `partition_scan(query, count)`             | `part`: its parts, each to be scanned by itself                      |
+| `verify_view(name, sample)`                | a maintained view against the base tables: a row for each difference |
 | `scan(query, part, epoch)`                 | `batch`: the part's record batches, each as an IPC message           |
 | `load_rows(file, insert, with)`            | how many rows were stored: see `mysql_adapter.statements.uploads`    |
 
@@ -24,10 +25,11 @@ from backend.execution.column_scan import batches_of, column_scan, schema_of
 from backend.execution.outcome import Answer, Done, ResultSet, RowStream
 from backend.execution.pace import aside
 from backend.execution.transaction import Transaction
+from backend.execution.verification import verify_view
 from backend.scan_jobs import forget_epoch, keep_again, keep_epoch, parts_of, scan_columns
 from backend.scan_messages import ScanColumns
 from controller.catalog import Catalog
-from controller.privileges import check_plan, check_text
+from controller.privileges import check_global, check_plan, check_text
 from controller.sql.plan import OutputColumn, Plan, Query
 from controller.sql.planner import tables_of
 from dataflow.errors import Condition, InvalidStatement, Retryable, Unsupported
@@ -79,12 +81,12 @@ async def _keep_epoch(session: Session, cluster: Cluster, arguments: Row) -> Res
 
 async def _keep_again(session: Session, cluster: Cluster, arguments: Row) -> ResultSet:
     lease, epoch, seconds = arguments
-    await keep_again(cluster, _lease(lease), _integer(epoch), float(_integer(seconds)))
+    await keep_again(cluster, _name(lease), _integer(epoch), float(_integer(seconds)))
     return ResultSet((OutputColumn("epoch", BIGINT), OutputColumn("lease", text(32))), [(epoch, lease)])
 
 
 async def _forget_epoch(session: Session, cluster: Cluster, arguments: Row) -> Done:
-    await forget_epoch(cluster, _lease(arguments[0]))
+    await forget_epoch(cluster, _name(arguments[0]))
     return Done()
 
 
@@ -170,6 +172,17 @@ async def _planned(session: Session, sql: str) -> tuple[Query, Plan, list[Value]
     return query, plan, [*values, *(fact(session, name) for name in plan.facts)]
 
 
+async def _verify(session: Session, cluster: Cluster, arguments: Row) -> ResultSet:
+    """One row if there is no difference. It shows rows of any table, so it is for who may read them all."""
+    check_global(session, "SUPER", "SELECT")
+    found = await verify_view(cluster, _name(arguments[0]), session.catalog.tables, max(0, _integer(arguments[1])))
+    counts = (found.epoch, found.compared, found.unchecked)
+    rows: list[Row] = [(*counts, repr(each.key), repr(each.maintained), repr(each.evaluated)) for each in found.differences]
+    names = [OutputColumn(name, BIGINT) for name in ("epoch", "compared", "unchecked")]
+    names += [OutputColumn(name, text()) for name in ("key", "maintained", "evaluated")]
+    return ResultSet(tuple(names), rows or [(*counts, None, None, None)])
+
+
 def _versions(plan: Plan, query: Query) -> str:
     stored = [f"{each.id}.{each.version}" for each in tables_of(plan) if each.id >= 0]
     return ",".join(sorted(stored + [f"v{each.id}" for each in query.views]))
@@ -191,11 +204,11 @@ def _integer(value: Value) -> int:
     return value
 
 
-def _lease(value: Value) -> bytes:
+def _name(value: Value) -> bytes:
     try:
         return bytes.fromhex(str(value))
     except ValueError:
-        raise InvalidStatement(Condition.WRONG_ARGUMENTS, "millrace.forget_epoch") from None
+        raise InvalidStatement(Condition.WRONG_ARGUMENTS, "a name in hexadecimal") from None
 
 
 _PROCEDURES: dict[str, tuple[Procedure, tuple[type, ...]]] = {
@@ -204,5 +217,6 @@ _PROCEDURES: dict[str, tuple[Procedure, tuple[type, ...]]] = {
     "forget_epoch": (_forget_epoch, (str,)),
     "describe_scan": (_describe, (str,)),
     "partition_scan": (_partition, (str, int)),
+    "verify_view": (_verify, (str, int)),
     "scan": (_scan, (str, str, int)),
 }

@@ -102,7 +102,7 @@ class EmbeddedViews(EmbeddedPeer):
         """Evict keys, and let a view go."""
         host = self._host
         if random.random() < 0.4:
-            host._memory_bytes = int(host._engine.measure().total_bytes * random.random())
+            host._memory_bytes = int(host.engine.measure().total_bytes * random.random())
             host.enforce_limit()
         if random.random() < 0.4 and host.views:
             host.remove(random.choice(list(host.views)))

@@ -493,8 +493,8 @@ def test_an_evicted_key_is_executed_and_comes_back(server: ServerThread, client:
 
     def evict_all() -> None:
         for hosted in host.views.values():
-            host._engine.evict_keys(hosted.view, list(hosted.view.arrangement.index))
-        host._publisher.publish(host._engine)
+            host.engine.evict_keys(hosted.view, list(hosted.view.arrangement.index))
+        host._publisher.publish(host.engine)
 
     for _ in range(3):
         server.call(evict_all)

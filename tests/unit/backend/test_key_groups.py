@@ -116,8 +116,8 @@ def test_random_reads_are_those_of_the_table_whatever_is_evicted(votes: Shop, se
                     votes.run(f"UPDATE votes SET user = '{user}', story = {story} WHERE id = {number}")
             case 2 if view.name in votes.host.views and random.random() < 0.3:
                 hosted = votes.host.views[view.name].view
-                votes.host._engine.evict_keys(hosted, random.sample(list(hosted.arrangement.index), len(hosted.arrangement.index) // 2))
-                votes.host._publisher.publish(votes.host._engine)
+                votes.host.engine.evict_keys(hosted, random.sample(list(hosted.arrangement.index), len(hosted.arrangement.index) // 2))
+                votes.host._publisher.publish(votes.host.engine)
                 if random.random() < 0.3:
                     votes.host._publisher.compact(pressed=True)
             case _:

@@ -188,7 +188,7 @@ def test_keys_that_are_read_here_are_evicted_last(tmp_path: Path) -> None:
         here.run(f"INSERT INTO sales VALUES {values}")
         view = by_id(here)
         here.share(view, *((number,) for number in range(1000)))
-        engine = here.host._engine
+        engine = here.host.engine
         engine.enforce(engine.measure().total_bytes - 1)  # the hand has passed all of them once
         here.host._publisher.forget_reads()
         hot = set(range(100, 200))

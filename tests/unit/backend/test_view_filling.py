@@ -112,7 +112,7 @@ def test_a_large_view_comes_later_with_what_happened_meanwhile(hosted: Hosted) -
     assert hosted.lookup(b"counts", ()) == [hosted.counts()]
     hosted.put([(2, 7, 1)])
     assert hosted.lookup(b"counts", ()) == [hosted.counts()]
-    hosted.host._engine.validate()
+    hosted.host.engine.validate()
 
 
 def test_a_view_follows_many_changes_round_by_round(hosted: Hosted) -> None:
@@ -124,7 +124,7 @@ def test_a_view_follows_many_changes_round_by_round(hosted: Hosted) -> None:
     hosted.put([(1, 60, 1)])
     hosted.later.run()
     assert hosted.lookup(b"counts", ()) == [hosted.counts()]
-    hosted.host._engine.validate()
+    hosted.host.engine.validate()
 
 
 def test_a_view_that_cannot_be_computed_leaves_the_others_as_they_are(hosted: Hosted) -> None:
@@ -135,7 +135,7 @@ def test_a_view_that_cannot_be_computed_leaves_the_others_as_they_are(hosted: Ho
     assert not hosted.add(b"less", less, ())
     hosted.later.run()
     assert not hosted.add(b"less", less, ()) and not hosted.later.waiting
-    assert hosted.host._engine.rows(hosted.host.views[b"rows"].view, 1) == [(1, 1, 1)]
+    assert hosted.host.engine.rows(hosted.host.views[b"rows"].view, 1) == [(1, 1, 1)]
     hosted.put([(1, 3, 4)])
     assert hosted.lookup(b"rows", (1,)) == [[[1, 3, 4]]]
 
@@ -176,7 +176,7 @@ def test_a_large_key_is_filled_once_for_all_who_ask_for_it(hosted: Hosted) -> No
     assert hosted.lookup(b"by group", (0,), (2,), (3,)) == [[each] for each in hosted.counts() if each[0] in (0, 2, 3)]
     hosted.put([(4, 0, 1)])
     assert hosted.lookup(b"by group", (0,)) == [hosted.counts()[:1]]
-    hosted.host._engine.validate()
+    hosted.host.engine.validate()
 
 
 def test_a_key_that_takes_too_much_memory_is_not_tried_again(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_a_thread_fills_while_epochs_go_on(tmp_path: Path) -> None:
         assert await filled is None
         assert hosted.lookup(b"by group", (0,)) == [hosted.counts()[:1]]
         assert hosted.lookup(b"counts", ()) == [hosted.counts()]
-        hosted.host._engine.validate()
+        hosted.host.engine.validate()
         hosted.host.close()
 
     asyncio.run(run())

@@ -256,7 +256,7 @@ def test_a_view_that_cannot_follow_is_set_aside_and_the_others_stay(tmp_path: Pa
     assert "out of range" in aside.reason
     write(3, (2, 1), (3, 1))
     assert (rows(b"rows", 3), rows(b"count", 1)) == ([[3, 1]], [[1, 3]])
-    host._engine.validate()
+    host.engine.validate()
     host.tables_changed({TABLE.id: TABLE.version + 1})
     assert not host.status().views
     host.close()
