@@ -93,11 +93,10 @@ def test_a_scan_has_the_rows_of_the_select(server: WorkerServer, query: str) -> 
         assert sorted(read(connection, query), key=repr) == sorted(selected(connection, query), key=repr)
 
 
-def test_parts_of_a_table_are_disjoint_and_complete(server: WorkerServer) -> None:
-    def move_to_files() -> None:
-        server.worker.store._database._database.compact_range()
-
-    server.call(move_to_files)
+@pytest.mark.parametrize("in_files", [False, True])
+def test_parts_of_a_table_are_disjoint_and_complete(server: WorkerServer, in_files: bool) -> None:
+    if in_files:
+        server.call(lambda: server.worker.store._database._database.compact_range())
     with connect(server) as connection:
         names = [part for (part,) in ask(connection, "partition_scan", "SELECT id FROM t", 4)]
         assert len(names) == 4
