@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from backend.imports.command import import_command
+from backend.job_commands import export, verify
 from backend.process_log import configure_logging
 from backend.settings import SECRET_VARIABLE, Settings, parse_bytes
 from controller.passwords import DEFAULT_PLUGIN, PLUGINS
@@ -310,48 +311,6 @@ def bench(name: str, as_json: bool, options: tuple[str, ...]) -> None:
 
 
 @main.command()
-@_option("--url", default="mysql://root@127.0.0.1:3307", help="mysql://user:password@host:port/database")
-@click.option("--format", "kind", type=click.Choice(["parquet", "csv", "sql"]), default="parquet", show_default=True)
-@click.option("--to", "folder", default=".", show_default=True, help="The folder for the files.")
-@click.argument("tables", nargs=-1)
-def export(url: str, kind: str, folder: str, tables: tuple[str, ...]) -> None:
-    """Write TABLES and views of a running cluster, or all tables of the database, to files, as of one moment."""
-    import pymysql
-
-    from backend.export import export as export_tables
-    from backend.spark.address import address_of
-
-    try:
-        epoch = export_tables(
-            address_of({"url": url}), list(tables), Path(folder), kind, lambda name, rows: click.echo(f"{name}: {rows:,} rows")
-        )
-    except (pymysql.err.Error, OSError, ValueError) as error:
-        raise click.ClickException(str(error)) from error
-    click.echo(f"as of epoch {epoch}")
-
-
-@main.command()
-@_option("--url", default="mysql://root@127.0.0.1:3307", help="mysql://user:password@host:port")
-@click.option("--sample", type=click.IntRange(min=0), default=0, help="Compare so many keys of each view, chosen by chance; 0: all.")
-@click.argument("views", nargs=-1)
-def verify(url: str, sample: int, views: tuple[str, ...]) -> None:
-    """Compare maintained VIEWS, or all, with their queries evaluated from the base tables, key by key; exit code 1 if they differ.
-
-    VIEWS are names of views, or those that millrace.views shows. Nothing is held up meanwhile.
-    """
-    import pymysql
-
-    from backend.spark.address import address_of
-    from backend.verify import verify as verify_views
-
-    try:
-        differs = verify_views(address_of({"url": url}), views, sample, click.echo)
-    except (pymysql.err.Error, OSError, ValueError) as error:
-        raise click.ClickException(str(error)) from error
-    sys.exit(1 if differs else 0)
-
-
-@main.command()
 @click.argument("data", type=click.Path(exists=True, file_okay=False))
 def repair(data: str) -> None:
     """Go on with what is left of damaged shards in the data directory DATA, and say what is lost.
@@ -400,7 +359,8 @@ def version() -> None:
 
 
 main.add_command(import_command)
-
+main.add_command(export)
+main.add_command(verify)
 
 if __name__ == "__main__":
     main()
