@@ -19,7 +19,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 APT := DEBIAN_FRONTEND=noninteractive apt-get -qq
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test fast-tests test-slow test-clients compatibility lint types check bench clean
+.PHONY: help setup serve demo test fast-tests test-slow test-clients compatibility lint types check bench clean
 
 help: ## this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ test-clients: $(READY) $(TEST_READY) ## drivers of other languages, dumps, and a
 
 compatibility: $(READY) $(TEST_READY) ## SQLAlchemy's, Django's and (--suite mariadb-test) MariaDB's own tests here and on MariaDB
 	$(BIN)/python -m tests.compatibility $(ARGS)
+
+demo: $(READY) ## millrace with the site of Lobsters, visitors, and the page; options in ARGS="--scale 0.1 --rate 50"
+	@exec $(BIN)/python -m apps.lobsters.demo $(ARGS)
 
 lint: $(READY) $(TEST_READY) ## ruff
 	$(BIN)/ruff check .

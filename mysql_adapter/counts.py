@@ -20,6 +20,9 @@ def session_counts(session: Session) -> Counter[str]:
         Bytes_received=stream.received_bytes,
         Bytes_sent=stream.sent_bytes,
         Com_select=session.select_count,
+        Millrace_reads_memory=max(session.select_count - session.asked_count - session.evaluated_count, 0),
+        Millrace_reads_view=session.asked_count,
+        Millrace_reads_tables=session.evaluated_count,
         Questions=session.command_count,
     )
 
@@ -29,6 +32,7 @@ def end_counts(session: Session) -> None:
     session.environment.past_counts.update(session_counts(session))
     stream = session.connection.stream
     stream.received_bytes = stream.sent_bytes = session.select_count = session.command_count = 0
+    session.asked_count = session.evaluated_count = 0
 
 
 LONGEST = "Millrace_loop_hold_max_ms"

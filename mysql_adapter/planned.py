@@ -77,6 +77,9 @@ async def run_prepared(
 def _counted(session: Session, answer: Answer) -> Answer:
     if session.counted is not None and not isinstance(answer, Done):
         session.counted.answered(answer)
+        is_from_view = isinstance(answer, ResultSet) and answer.from_view
+        session.asked_count += is_from_view
+        session.evaluated_count += not is_from_view
     return answer
 
 

@@ -69,6 +69,8 @@ class Session:
         self.user = user
         self.command_count = 0
         self.select_count = 0
+        self.asked_count = self.evaluated_count = 0
+        """SELECTs that were answered by a worker's view, and from the tables; others were at hand in shared memory."""
         self.statement = ""
         self.statement_started = time.time()
         self.counted: CountedStatement | None = None

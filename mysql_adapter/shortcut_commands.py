@@ -164,6 +164,7 @@ class ShortcutCommands:
             except Exception:
                 answer = None  # as in `answer`
         asked.counted.asked += answer is not None
+        self._session.asked_count += answer is not None
         self._answer_later(asked, None if answer is None else self._answered(answer))
 
     def _written(self, asked: _Asked, shortcut: WriteShortcut, result: int | MillraceError) -> None:

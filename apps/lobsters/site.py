@@ -11,9 +11,9 @@ from importlib import resources
 from itertools import islice
 from typing import Any
 
-from MySQLdb import _mysql
+from pymysql.converters import escape_string
 
-from apps.lobsters.connection import TextConnection
+from apps.lobsters.plain_connection import PlainConnection
 from apps.lobsters.priming import Row, tables
 
 ROWS_AT_ONCE = 1_000
@@ -30,7 +30,7 @@ def definitions(variant: str, mariadb: bool = False) -> Iterator[str]:
         yield from (each.strip() for each in text.split(";") if each.strip())
 
 
-def build_site(connection: TextConnection, database: str, variant: str, scale: float, ribbons: int, mariadb: bool) -> Iterator[str]:
+def build_site(connection: PlainConnection, database: str, variant: str, scale: float, ribbons: int, mariadb: bool) -> Iterator[str]:
     """From nothing to the primed site; yields what comes next."""
     connection.query(f"CREATE DATABASE {database} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
     connection.query(f"USE {database}")
@@ -53,12 +53,12 @@ def _row(row: Row) -> str:
 def _value(value: Any) -> str:
     if value is None:
         return "NULL"
-    return str(value) if isinstance(value, int) else f"'{_mysql.escape_string(value.encode()).decode()}'"
+    return str(value) if isinstance(value, int) else f"'{escape_string(value)}'"
 
 
 def main() -> None:
     port, database, variant, scale, ribbons, server = sys.argv[1:]
-    with closing(TextConnection("127.0.0.1", int(port), "")) as connection:
+    with closing(PlainConnection("127.0.0.1", int(port))) as connection:
         for line in build_site(connection, database, variant, float(scale), int(ribbons), server == "mariadb"):
             print(line, flush=True)
 

@@ -103,6 +103,7 @@ async def _status(session: Session, cursor: TokenCursor, counts: Counter[str]) -
         "Created_tmp_tables": "0", "Handler_read_rnd_next": "0", "Innodb_page_size": "16384",
         "Innodb_buffer_pool_reads": "0", "Innodb_row_lock_waits": "0", "Key_reads": "0", "Last_query_cost": "0.000000",
         "Max_used_connections": str(count),
+        **{name: str(counts[name]) for name in ("Millrace_reads_memory", "Millrace_reads_view", "Millrace_reads_tables")},
         LONGEST: f"{counts[LONGEST] / 1000:.1f}", "Millrace_shortcuts": str(counts["Millrace_shortcuts"]), "Open_tables": "0", "Opened_tables": "0",
         "Prepared_stmt_count": str(len(session.prepared)),
         "Queries": str(counts["Questions"]), "Questions": str(counts["Questions"]), "Select_full_join": "0",

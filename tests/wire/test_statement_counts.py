@@ -57,6 +57,16 @@ def test_a_query_that_repeats_is_answered_from_its_view(server: WorkerServer) ->
     assert found.seconds > 0 and found.longest_s > 0 and sum(found.bins) >= found.evaluated
 
 
+def test_a_session_knows_what_answered_it(server: WorkerServer) -> None:
+    with connected(server) as cursor:
+        cursor.execute("SELECT a FROM t WHERE a > RAND()")
+        for _ in range(20):
+            cursor.execute("SELECT b, COUNT(*) FROM t WHERE a = 10 GROUP BY b")
+        cursor.execute("SHOW SESSION STATUS LIKE 'Millrace_reads_%'")
+        found = {name: int(value) for name, value in cursor.fetchall()}
+    assert found["Millrace_reads_tables"] >= 2 and found["Millrace_reads_memory"] >= 10 and sum(found.values()) == 21
+
+
 def test_what_is_evaluated_says_why_and_what_to_do(server: WorkerServer) -> None:
     with connected(server) as cursor:
         for _ in range(3):

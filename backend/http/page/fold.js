@@ -36,9 +36,14 @@ export function withoutSteps(all, chosen) {
   return all.filter((each) => !isStep(each)).map((each) => ({ ...each, inputs: [...new Set(each.inputs.map(source))] }));
 }
 
-// {drawn: elements and groups, edges: [from, to]}; groups in `opened` are not folded.
-export function folded(all, budget, weight, opened) {
-  const chosen = new Set(all.length <= budget ? all.map((each) => each.id) : [...all].sort((one, other) => (other.kind === "table") - (one.kind === "table") || weight(other) - weight(one)).slice(0, budget).map((each) => each.id));
+// {drawn: elements and groups, edges: [from, to]}; groups in `opened` are not folded. Where there are more than `budget`, drawn are
+// tables and the largest by `value`, but none below a hundredth of the largest; `chosen` is always drawn.
+export function folded(all, budget, value, chosen_id, opened) {
+  const least = Math.max(...all.map(value), 0) / 100;
+  const large = (each) => each.kind === "table" || each.id === chosen_id || value(each) > least;
+  const rank = (each) => (each.kind === "table" ? 2 : 0) + (each.id === chosen_id ? 1 : 0);
+  const largest = all.length <= budget ? all : all.filter(large).sort((one, other) => rank(other) - rank(one) || value(other) - value(one)).slice(0, budget);
+  const chosen = new Set(largest.map((each) => each.id));
   const groups = new Map();
   const place = new Map();
   for (const each of all) {
@@ -69,11 +74,10 @@ export function folded(all, budget, weight, opened) {
 export function related(id, edges) {
   const found = new Set([id]);
   for (const [from, to] of [[0, 1], [1, 0]]) {
+    const next = new Map();
+    for (const edge of edges) { if (!next.has(edge[from])) next.set(edge[from], []); next.get(edge[from]).push(edge[to]); }
     const waiting = [id];
-    while (waiting.length) {
-      const at = waiting.pop();
-      for (const edge of edges) if (edge[from] === at && !found.has(edge[to])) { found.add(edge[to]); waiting.push(edge[to]); }
-    }
+    while (waiting.length) for (const each of next.get(waiting.pop()) ?? []) if (!found.has(each)) { found.add(each); waiting.push(each); }
   }
   return found;
 }

@@ -18,7 +18,7 @@ export function open(main, argument) {
   const detail = h("select", { "aria-label": "How many", onchange: (event) => { state.budget = Number(event.target.value); draw(); } },
     [[40, "the 40 largest"], [120, "the 120 largest"], [400, "the 400 largest"], [1e9, "all"]].map(([value, text]) => h("option", { value, selected: value === 120 }, text)));
   const steps = h("label", { class: "quiet" }, h("input", { type: "checkbox", onchange: (event) => { state.plain = event.target.checked; draw(); } }), " filters and projections");
-  state.search = h("input", { type: "search", placeholder: "search ( / )", "aria-label": "Search the graph", oninput: paint });
+  state.search = h("input", { type: "search", placeholder: "search ( / )", "aria-label": "Search the graph", oninput: mark });
   state.said = h("span", { class: "quiet", role: "status" });
   state.svg = s("svg", { role: "group", "aria-label": "Dataflow graph" });
   state.world = state.svg.appendChild(s("g"));
@@ -45,8 +45,8 @@ export function show(found) {
 }
 
 async function draw() {
-  const weigh = (each) => (MEASURES[state.measure].of(each) ?? 0) + each.bytes * 1e-12 + (each.id === state.chosen ? 1e18 : 0);
-  const { drawn, edges } = folded(state.plain ? state.all : withoutSteps(state.all, state.chosen), state.budget, weigh, state.opened);
+  const value = (each) => MEASURES[state.measure].of(each) ?? 0;
+  const { drawn, edges } = folded(state.plain ? state.all : withoutSteps(state.all, state.chosen), state.budget, value, state.chosen, state.opened);
   state.drawn = drawn;
   state.edges = edges;
   const shape = JSON.stringify([drawn.map((each) => each.id).sort(), edges.map(String).sort()]);
@@ -92,53 +92,69 @@ function below(each) {
   return [value, each.kind === "view" || each.bytes ? `${count(each.keys)} keys` : ""].filter(Boolean).join(" · ");
 }
 
+// Writing to the page is what takes long: only what has changed is written.
+function change(place, name, value, write) {
+  place.shown ??= {};
+  if (place.shown[name] === value) return;
+  place.shown[name] = value;
+  write(value);
+}
+
 function paint() {
   if (!state.drawn) return;
   const measure = MEASURES[state.measure];
-  const values = state.drawn.map((each) => measure.of(each) ?? 0);
-  const largest = Math.max(...values, 1e-12);
-  const text = state.search.value.toLowerCase();
-  const lit = state.chosen && state.nodes.has(state.chosen) ? related(state.chosen, state.edges) : null;
+  const highest = Math.max(...state.drawn.map((each) => measure.of(each) ?? 0), 0);
+  const light = document.documentElement.dataset.theme !== "dark";
   for (const each of state.drawn) {
     const place = state.nodes.get(each.id);
     if (!place) continue;
     const value = measure.of(each);
     // Roots show small differences among many small values.
-    const part = value === null ? 0 : state.measure === "hits" ? value : Math.sqrt(value / largest);
+    const part = !value || !highest ? 0 : state.measure === "hits" ? value : Math.sqrt(value / highest);
     const [hint, body, first, second] = place.children;
     const shown = name(each);
-    first.textContent = clipped(shown, 24);
-    second.textContent = below(each);
-    hint.textContent = `${shown}\n${below(each)}`;
-    body.style.fill = `color-mix(in oklab, var(--accent) ${Math.round(88 * part)}%, var(--surface))`;
-    const matches = !text || (shown + " " + each.tables.join(" ") + " " + (each.queries ?? []).join(" ")).toLowerCase().includes(text);
-    place.setAttribute("class", `node ${each.kind}${part > 0.62 && document.documentElement.dataset.theme !== "dark" ? " dark" : ""}${each.id === state.chosen ? " chosen" : ""}${!matches || (lit && !lit.has(each.id)) ? " faint" : ""}`);
+    change(place, "name", shown, () => { first.textContent = clipped(shown, 24); hint.textContent = shown; });
+    change(place, "below", below(each), (text) => { second.textContent = text; });
+    change(place, "fill", `color-mix(in oklab, var(--accent) ${Math.round(88 * part)}%, var(--surface))`, (fill) => { body.style.fill = fill; });
+    change(place, "dark", part > 0.62 && light, (on) => place.classList.toggle("dark", on));
   }
-  for (const line of state.lines ?? []) {
-    const on = lit && lit.has(line.dataset.from) && lit.has(line.dataset.to);
-    line.setAttribute("class", "edge" + (on ? " lit" : lit ? " faint" : ""));
-  }
-  const ends = { rows: ["0", `${count(Math.max(...values, 0))} rows/s`], time: ["0", percent(Math.max(...values, 0), 1)], memory: ["0", bytes(Math.max(...values, 0))], hits: ["0 %", "100 %"] }[state.measure];
+  const ends = { rows: ["0", `${count(highest)} rows/s`], time: ["0", percent(highest, 1)], memory: ["0", bytes(highest)], hits: ["0 %", "100 %"] }[state.measure];
   state.legend.replaceChildren(measure.name + ":", ends[0], h("i", { style: { background: "linear-gradient(90deg, var(--surface), var(--accent))", border: "1px solid var(--line)" } }), ends[1]);
-  const views = state.all.filter((each) => each.kind === "view").length;
-  state.said.textContent = `${count(state.all.filter((each) => each.kind === "table").length)} tables → ${count(state.all.filter((each) => each.kind === "node").length)} nodes → ${count(views)} views`;
+  const [tables, nodes, views] = ["table", "node", "view"].map((kind) => count(state.all.filter((each) => each.kind === kind).length));
+  state.said.textContent = `${tables} tables → ${nodes} nodes → ${views} views`;
+  mark();
+}
+
+// The chosen element with all that leads to it and comes from it, or what was searched for, stands out.
+function mark() {
+  if (!state.drawn) return;
+  const text = state.search.value.toLowerCase();
+  const lit = state.chosen && state.nodes.has(state.chosen) ? related(state.chosen, state.edges) : null;
+  state.world.classList.toggle("lit", Boolean(lit || text));
+  for (const each of state.drawn) {
+    const place = state.nodes.get(each.id);
+    const found = text && (name(each) + " " + each.tables.join(" ") + " " + (each.queries ?? []).join(" ")).toLowerCase().includes(text);
+    if (place) change(place, "on", Boolean(lit?.has(each.id) || found), (on) => place.classList.toggle("on", on));
+    if (place) change(place, "chosen", each.id === state.chosen, (on) => place.classList.toggle("chosen", on));
+  }
+  for (const line of state.lines ?? []) change(line, "on", Boolean(lit?.has(line.dataset.from) && lit.has(line.dataset.to)), (on) => line.classList.toggle("on", on));
   const chosen = state.all.find((each) => each.id === state.chosen);
   state.panel.hidden = !chosen;
-  if (chosen && state.panelOf !== chosen.id + JSON.stringify(chosen)) {
-    state.panelOf = chosen.id + JSON.stringify(chosen);
+  const told = chosen ? chosen.id + JSON.stringify(chosen) : null;
+  if (chosen && state.told !== told) {
     const at = state.panel.scrollTop;
     state.panel.replaceChildren(details(chosen, state.all, choose, () => choose(null)));
     state.panel.scrollTop = at;
   }
+  state.told = told;
 }
 
 function choose(id) {
   const group = state.drawn.find((each) => each.id === id && each.kind === "group");
   if (group) { state.opened.add(id); return draw(); }
   state.chosen = state.chosen === id ? null : id;
-  state.panelOf = null;
   if (state.chosen && !state.nodes.has(state.chosen)) { state.centre = true; return draw(); }
-  paint();
+  mark();
 }
 
 // --- looking around
@@ -151,7 +167,7 @@ function transform() {
 function fit() {
   const [width, height] = state.extent ?? [1, 1];
   const box = state.svg.getBoundingClientRect();
-  const k = Math.min(1.1, Math.max(0.05, Math.min(box.width / width, box.height / height)));
+  const k = Math.min(1.1, Math.max(0.3, Math.min(box.width / width, box.height / height)));
   state.zoom = { k, x: (box.width - k * width) / 2, y: (box.height - k * height) / 2 };
   transform();
 }

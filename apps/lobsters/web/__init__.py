@@ -1,0 +1,1 @@
+"""A small Lobsters front end: front page, story with comments, user, submit, vote. It asks natural queries, and keeps no counters."""
