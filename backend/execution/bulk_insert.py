@@ -60,6 +60,7 @@ class BulkInsert:
     def __init__(self, insert: Insert, columns: Columns, cells: Sequence[_Cell], defaults: Sequence[tuple[int, Target]]) -> None:
         self._table = insert.table
         self._row_id = columns.row_id
+        self._auto_increment = columns.auto_increment
         first = insert.table.primary_key.parts[0].column_id
         self._first = next(n for n, column in enumerate(insert.table.columns) if column.id == first)
         self._cells = cells
@@ -76,6 +77,12 @@ class BulkInsert:
         numbers: dict[int, Array] = {}
         if not aside(count, lambda: self._read(execution, parameters, (start, width, end), columns, numbers)):
             return None
+        last_id = 0
+        if self._auto_increment is not None:
+            given = numbers[self._auto_increment] if self._auto_increment in numbers else np.asarray(columns[self._auto_increment])
+            if given.dtype != np.int64 or given.min() <= 0 or not execution.numbers.is_above(self._table, int(given.max())):
+                return None
+            last_id = int(given[-1])
         if self._row_id is not None:
             row_ids = columns[self._row_id] = await execution.numbers.row_ids(self._table.id, count)
             if count >= AT_ONCE_MIN:
@@ -83,7 +90,7 @@ class BulkInsert:
         if not aside(count, lambda: self._write(execution.transaction, columns, numbers)):
             return None
         info = f"Records: {count}  Duplicates: 0  Warnings: 0" if count > 1 else ""
-        return Done(count, count, 0, None, info, ())
+        return Done(count, count, last_id, None, info, ())
 
     def _read(
         self,
@@ -177,7 +184,10 @@ def bulk_insert(insert: Insert, columns: Columns, defaulted: Sequence[int]) -> B
     is_plain = insert.on_duplicate is OnDuplicate.ERROR and not insert.ignore and insert.select is None
     if not is_plain or insert.relations or len(insert.rows) != 1 or table.altering:
         return None
-    if columns.auto_increment is not None or columns.generated or columns.has_checks:
+    if columns.generated or columns.has_checks:
+        return None
+    # Numbers that are given and below those that are handed out leave the counter alone.
+    if columns.auto_increment is not None and (columns.row_id is not None or columns.auto_increment not in insert.columns):
         return None
     cells = []
     for position, given in zip(insert.columns, insert.rows[0]):

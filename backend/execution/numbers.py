@@ -52,8 +52,8 @@ class Numbers:
         return max(await self._store.allocate(auto_increment_counter(table.id), 0), table.auto_increment_start)
 
     def is_above(self, table: Table, value: int) -> bool:
-        """Whether all values up to this one are known to be used up."""
-        return value < self._raised.get((table.id, table.version), 1)
+        """Whether no value up to this one will be handed out, as far as is known."""
+        return value < max(self._raised.get((table.id, table.version), 1), table.auto_increment_start)
 
     async def raise_above(self, table: Table, value: int) -> None:
         """An explicit value was stored: hand out only larger ones from now on."""

@@ -12,6 +12,7 @@ the executor's business. Values that fit already pass an inlined test and nothin
 
 from __future__ import annotations
 
+from calendar import isleap
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import lru_cache
@@ -122,6 +123,18 @@ def integer_limits(column: SqlType, source: SqlType) -> tuple[int, int] | None:
     return integer_range(column) if is_integer else None
 
 
+_TIMESTAMP_MIN = ((1970 * 13 + 1) << 5 | 1) << 41 | 1 << 24
+_TIMESTAMP_MAX = ((2038 * 13 + 1) << 5 | 19) << 41 | (3 << 12 | 14 << 6 | 7) << 24 | 999_999
+"""Packed, in UTC."""
+
+
+@lru_cache(maxsize=1)
+def _days_of_months() -> bytes:
+    """How many days a month has, by year * 13 + month, as packed dates begin; the year 0 has no leap day here."""
+    months = [bytes([0, 31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]) for february in (28, 29)]
+    return b"".join(months[year > 0 and isleap(year)] for year in range(10_000))
+
+
 def _fits(column: SqlType, source: SqlType, name: str, namespace: dict[str, Any]) -> str | None:
     """A quick Python test that holds only if the value can be stored as it is."""
     known = source.kind is not Kind.NULL
@@ -134,7 +147,9 @@ def _fits(column: SqlType, source: SqlType, name: str, namespace: dict[str, Any]
     if column.kind is source.kind and column.kind in TEMPORALS and column.scale >= source.scale:
         if column.kind is Kind.TIME:
             return f"type({name}) is int"
-        return f"type({name}) is int and 0 < ({name} >> 41 & 31) <= 28 and ({name} >> 46) % 13"
+        namespace["days"] = _days_of_months()
+        within = f" and {_TIMESTAMP_MIN} <= {name} <= {_TIMESTAMP_MAX}" if column.kind is Kind.TIMESTAMP else ""
+        return f"type({name}) is int and 0 < ({name} >> 41 & 31) <= days[{name} >> 46]{within}"
     limits = integer_limits(column, source)
     if limits is not None:
         return f"type({name}) is int and {limits[0]} <= {name} <= {limits[1]}"

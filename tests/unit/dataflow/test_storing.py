@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dataflow import temporal
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.modes import Modes
-from dataflow.storing import NOTE, WARNING, Report, column_storer, row_storer, store
+from dataflow.storing import NOTE, WARNING, Report, column_fitness, column_storer, row_storer, store
 from dataflow.types import BIGINT, DATE, DATETIME, INT, JSON, NULL, Kind, SqlType, Value, decimal, text
 from tests.unit.dataflow.storing_samples import COLUMNS, VALUES
 
@@ -93,3 +93,14 @@ def test_what_was_stored_is_stored_unchanged(values: tuple[int, str]) -> None:
     stored = keep(values, Report())
     report = Report()
     assert keep(stored, report) == stored and report.notices == []
+
+
+def test_dates_that_a_calendar_has_are_stored_as_they_are() -> None:
+    dates = [(2020, 2, 29), (2019, 12, 31), (1900, 2, 28), (2000, 2, 29), (9999, 12, 31), (1, 1, 30)]
+    fits = column_fitness(DATE, DATE, nullable=False)
+    assert fits is not None and fits([temporal.pack(*each) for each in dates])
+    for each in ((2019, 2, 29), (1900, 2, 29), (2020, 4, 31), (2020, 0, 1), (2020, 1, 0), (0, 2, 29), (0, 0, 0)):
+        assert not fits([temporal.pack(*each)]), each
+    fits = column_fitness(TIMESTAMP, TIMESTAMP, nullable=False)
+    assert fits is not None and fits([temporal.pack(1970, 1, 1, 0, 0, 1), temporal.pack(2038, 1, 19, 3, 14, 7)])
+    assert not fits([temporal.pack(1970, 1, 1)]) and not fits([temporal.pack(2038, 1, 19, 3, 14, 8)])

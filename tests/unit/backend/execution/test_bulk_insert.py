@@ -174,3 +174,19 @@ def test_many_rows_of_numbers_are_stored_as_one_by_one(tmp_path: Path, key: str,
             assert found and found == await engine.rows(sql.format("u"))
 
     run(tmp_path, scenario, shard_count)
+
+
+def test_numbers_given_for_auto_increment_are_stored_at_once_while_they_are_below_the_counter(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        await engine.define("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, n INT) AUTO_INCREMENT = 1000")
+        for first, last in ((1, 300), (900, 1200), (-3, -1)):
+            values = ", ".join(f"({number}, {number})" for number in range(first, last + 1))
+            done = await engine.done(f"INSERT INTO t VALUES {values}")
+            assert done.affected == last - first + 1
+        await engine.done("INSERT INTO t (n) VALUES (0)")
+        assert await engine.rows("SELECT COUNT(*), MIN(id), MAX(id) FROM t") == [(300 + 301 + 3 + 1, -3, 1201)]
+        with pytest.raises(MillraceError) as raised:
+            await engine.done("INSERT INTO t VALUES (301, 1), (300, 1)")
+        assert raised.value.condition.code == 1062
+
+    run(tmp_path, scenario)
