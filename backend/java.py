@@ -9,6 +9,15 @@ from pathlib import Path
 
 import pyspark
 
+SMALL_HEAP = (
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:-UsePerfData",
+    "-Xms16m",
+    "-XX:MinHeapFreeRatio=10",
+    "-XX:MaxHeapFreeRatio=20",
+)
+"""For a JVM that has little to do: without them its heap begins with a 64th of the machine's memory."""
 ZOOKEEPER_MAIN = "org.apache.zookeeper.server.ZooKeeperServerMain"
 
 
@@ -69,10 +78,8 @@ autopurge.purgeInterval=1
     return [
         str(java),
         "-Xmx128m",
-        "-XX:+UseSerialGC",
-        "-XX:TieredStopAtLevel=1",
+        *SMALL_HEAP,
         "-XX:+ExitOnOutOfMemoryError",
-        "-XX:-UsePerfData",
         "-Dzookeeper.preAllocSize=1024",
         "-cp",
         f"{jars}/*",

@@ -24,6 +24,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
 from backend.heartbeat import Heartbeat
+from backend.java import SMALL_HEAP
 from backend.process_log import configure_logging
 from backend.settings import Deployment, spark_secret
 from backend.worker_process import run_worker
@@ -70,7 +71,7 @@ def configuration(master: str, deployment: Deployment) -> SparkConf:
         "spark.executor.memory": "512m",
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         "spark.executorEnv.PYTHONSAFEPATH": "1",
-        "spark.driver.extraJavaOptions": f'-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData "-Djava.io.tmpdir={scratch}"',
+        "spark.driver.extraJavaOptions": f'{" ".join(SMALL_HEAP)} "-Djava.io.tmpdir={scratch}"',
     }
     if master.startswith("local"):
         settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
