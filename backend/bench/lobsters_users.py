@@ -6,9 +6,13 @@ The processes are the application's own (`apps.lobsters.load`), the same for eve
 from __future__ import annotations
 
 import contextlib
+import json
+import re
 import subprocess
 import sys
 import time
+import urllib.request
+from base64 import b64encode
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
 EDGES_S = np.geomspace(1e-5, 10.0, 241).tolist()
 """As in apps.lobsters.load."""
 START_S = 0.2
+LIST = re.compile(r"\?(, ?\?)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,8 @@ class PageLoad(LoadPoint):
     pages: dict[str, list[float]] = field(default_factory=dict)
     statements: dict[str, list[float]] = field(default_factory=dict)
     answered_by: dict[str, float] = field(default_factory=dict)
+    answers: dict[str, list[int]] = field(default_factory=dict)
+    """Of each SELECT, as millrace counts them: hits in shared memory, misses (asked of the worker), evaluated."""
 
 
 class Users:
@@ -62,6 +69,7 @@ class Users:
             tell(process, {"rate": share, "warm_s": warm_s, "measure_s": measure_s, "seed": self._seed})
         for process in self._processes:
             answer_of(process)
+        answers_before = self._answers()
         cpu_before, counts_before = self._server.cpu_s(), self._counts()
         for process in self._processes:
             tell(process, {"start": time.monotonic() + START_S})
@@ -83,6 +91,10 @@ class Users:
             pages={name: _summary(histogram) for name, histogram in sorted(pages.items())},
             statements={name: _summary(histogram) for name, histogram in sorted(statements.items())},
             answered_by={name: (counts[name] - count) / served for name, count in counts_before.items()},
+            answers={
+                text: [now - before for now, before in zip(found, answers_before.get(text, [0, 0, 0]))]
+                for text, found in self._answers().items()
+            },
         )
 
     def _counts(self) -> dict[str, float]:
@@ -100,6 +112,22 @@ class Users:
             "hits a page": float(status["Millrace_shortcuts"]),
             "misses a page": float(misses),
         }
+
+    def _answers(self) -> dict[str, list[int]]:
+        """How each SELECT was answered until now; those that differ in the length of a list are one."""
+        if not self._server.http_port:
+            return {}
+        request = urllib.request.Request(f"http://127.0.0.1:{self._server.http_port}/v1/queries")
+        request.add_header("Authorization", f"Basic {b64encode(b'root:').decode()}")
+        with urllib.request.urlopen(request) as answer:
+            found = json.load(answer)["queries"]
+        counts: dict[str, list[int]] = {}
+        for each in found:
+            if each["kind"].lower() == "select":
+                text = LIST.sub("?*", each["text"])
+                known = counts.setdefault(text, [0, 0, 0])
+                counts[text] = [a + b for a, b in zip(known, (each["hits"], each["asked"], each["evaluated"]))]
+        return counts
 
     def close(self) -> None:
         end(self._processes)

@@ -22,6 +22,7 @@ from pathlib import Path
 import psutil
 
 READY = re.compile(r"millrace ready  mysql://root@[\d.]+:(\d+)")
+HTTP = re.compile(r"http://[\d.]+:(\d+)")
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 30.0
 
@@ -30,6 +31,7 @@ STOP_TIMEOUT_S = 30.0
 class Server:
     port: int
     pid: int
+    http_port: int = 0
 
     def cpu_s(self) -> float:
         """Processor time that the server has used until now, with all processes it has started."""
@@ -63,7 +65,8 @@ def millrace(data: Path, *options: str, environment: Mapping[str, str] | None = 
                 ends = [f"{each.name}: {each.read_text()[-1000:]}" for each in data.glob("logs/*.*")]
                 raise RuntimeError("\n".join(["millrace did not start", log.read_text(), *ends]))
             time.sleep(0.1)
-        yield Server(int(ready[1]), process.pid)
+        http = HTTP.search(log.read_text())
+        yield Server(int(ready[1]), process.pid, 0 if http is None else int(http[1]))
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(STOP_TIMEOUT_S)

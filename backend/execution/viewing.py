@@ -3,8 +3,8 @@
 A query is evaluated from the base tables at first. When it comes again with the same
 constants inside its node, the node with those constants in place becomes a view in the
 worker, and from then on its keys are looked up there; at once, if another query has made the
-same view: a list of another length, say. ORDER BY with a small LIMIT is part of
-the view, so that it keeps no more rows than are asked for.
+same view, a list of another length, say, or if it reads named views and has no such constants. ORDER BY
+with a small LIMIT is part of the view, so that it keeps no more rows than are asked for.
 
 A query is not looked up but evaluated
 - inside a transaction that has written something, because no view shows uncommitted rows,
@@ -101,6 +101,9 @@ class QueryViews:
         self._seconds_taken = 0.0
         self._refused = 0
         self._uses_before_view = uses_before_view
+        is_small = bool(key_columns) or self._ends or _has_end(query.node)
+        self._is_declared = bool(query.views) and not self._inside and is_small
+        """Somebody has named what it reads because it repeats, and it has few rows at a time."""
         self._is_scan = is_scan
         self.is_one = not self._inside and not self._ends and bool(key_columns) and self._range is None
         """The same view serves all parameters, by nothing but a key."""
@@ -265,7 +268,8 @@ class QueryViews:
         else:
             self._bindings.move_to_end(constants)
         binding.uses += 1
-        is_new = binding.uses < self._uses_before_view
+        is_declared = self._is_declared and (bool(self._key_columns) or store.shard_count == 1)
+        is_new = binding.uses < self._uses_before_view and not is_declared
         familiar = store.inherited if self._inside or not self._key_columns else store.known_views
         if is_new and not familiar:
             return None
@@ -305,3 +309,14 @@ class QueryViews:
             )
             node = TopK(node, self._key_columns, order, end)
         return node
+
+
+def _has_end(node: Node) -> bool:
+    """Whether all of its rows together are no more than some LIMIT."""
+    match node:
+        case TopK(partition=()):
+            return True
+        case Join(inputs=(source,)):
+            return _has_end(source)
+        case _:
+            return False
