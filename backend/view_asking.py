@@ -22,8 +22,6 @@ from dataflow.errors import Retryable
 ATTEMPTS = 10
 PATIENCE_S = 0.4
 """How long several shards may take to answer, before the query is evaluated instead: they compute what is missing in one go."""
-FILLING_S = 10.0
-"""How long a new view may take to be filled, before the query is evaluated instead."""
 REST_S = 1.0
 """How long no shard is asked after that."""
 
@@ -108,5 +106,5 @@ class ViewAsking:
         return None
 
     async def _added(self, definition: ViewDefinition) -> bool:
-        """Have the view kept, which is new, or has retired."""
+        """Have the view kept, which is new, or has retired. All who want one that takes long wait for its fill."""
         return not isinstance(await self._ask(0, self._recorded.request(definition)), UnknownView)
