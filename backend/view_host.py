@@ -389,5 +389,5 @@ class ViewHost:
 
     def status(self) -> HostedViews:
         """What is kept, with sizes measured on samples."""
-        found = status_of(self.views, [fill.status() for fill in self._under_way()], self._publisher.groups)
+        found = status_of(self.views, [fill.status() for fill in self._under_way()], self._publisher.groups, self.engine.meter)
         return replace(found, views=[*found.views, *(each.status(name) for name, each in self._refused.items())])

@@ -31,6 +31,7 @@ from dataflow.graph import Graph
 from dataflow.join_shape import is_unique
 from dataflow.key_tracing import traced
 from dataflow.loading import load, take_over
+from dataflow.memory import Meter
 from dataflow.node import Base, Columns, Node, Order
 from dataflow.operator import Operator
 from dataflow.ordering import Bound, range_bound
@@ -289,6 +290,10 @@ class Engine:
             evictor.evict(view.operator, view.arrangement, key)
         self._unpublished.update(self.views)
         return evictor.count
+
+    @property
+    def meter(self) -> Meter:
+        return self._clock.meter
 
     def measure(self) -> MemoryReport:
         """The bytes that the arrangements take."""
