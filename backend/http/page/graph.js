@@ -104,7 +104,6 @@ function paint() {
   if (!state.drawn) return;
   const measure = MEASURES[state.measure];
   const highest = Math.max(...state.drawn.map((each) => measure.of(each) ?? 0), 0);
-  const light = document.documentElement.dataset.theme !== "dark";
   for (const each of state.drawn) {
     const place = state.nodes.get(each.id);
     if (!place) continue;
@@ -116,7 +115,7 @@ function paint() {
     change(place, "name", shown, () => { first.textContent = clipped(shown, 24); hint.textContent = shown; });
     change(place, "below", below(each), (text) => { second.textContent = text; });
     change(place, "fill", `color-mix(in oklab, var(--accent) ${Math.round(88 * part)}%, var(--surface))`, (fill) => { body.style.fill = fill; });
-    change(place, "dark", part > 0.62 && light, (on) => place.classList.toggle("dark", on));
+    change(place, "dark", part > 0.62, (on) => place.classList.toggle("dark", on));
   }
   const ends = { rows: ["0", `${count(highest)} rows/s`], time: ["0", percent(highest, 1)], memory: ["0", bytes(highest)], hits: ["0 %", "100 %"] }[state.measure];
   state.legend.replaceChildren(measure.name + ":", ends[0], h("i", { style: { background: "linear-gradient(90deg, var(--surface), var(--accent))", border: "1px solid var(--line)" } }), ends[1]);
