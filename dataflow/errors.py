@@ -252,6 +252,7 @@ class Condition(Enum):
     WRONG_INDEX_NAME = (1280, "42000", "Incorrect index name '{}'")
     COMPRESSED_DATA_CORRUPT = (1259, "HY000", "ZLIB: Input data corrupted")
     UNKNOWN_LOCALE = (1649, "HY000", "Unknown locale: '{}'")
+    WRONG_MOMENT_LITERAL = (1525, "HY000", "Incorrect {} value: '{}'")
     ILLEGAL_VALUE = (1367, "22007", "Illegal {} '{}' value found during parsing")
     DUPLICATE_MEMBER = (1291, "HY000", "Column '{}' has duplicated value '{}' in {}")
     INVALID_ON_UPDATE = (1294, "HY000", "Invalid ON UPDATE clause for '{}' column")

@@ -101,13 +101,14 @@ def type_of_text(text: str, settings: Settings = DEFAULT_SETTINGS) -> TypeDeclar
         cursor.accept_any("INTEGER", "INT")
         cursor.expect_end()
         return TypeDeclaration(SqlType(Kind.BIGINT, unsigned=word == "UNSIGNED"))
+    national = "utf8mb3" if cursor.at("NCHAR") else None
     unbounded = cursor.at("CHAR") or cursor.at("BINARY") or cursor.at("NCHAR") or cursor.at("CHARACTER")
     if unbounded and cursor.ahead(1).text != "(":
         kind = Kind.LONGBLOB if cursor.next().upper == "BINARY" else Kind.LONGTEXT
-        found = _with_charset(cursor, TypeDeclaration(SqlType(kind)))
+        found = _with_charset(cursor, TypeDeclaration(SqlType(kind), national))
     elif unbounded:
         kind = Kind.BINARY if cursor.next().upper == "BINARY" else Kind.VARCHAR
-        found = _with_charset(cursor, TypeDeclaration(SqlType(kind, length=_length(cursor, "", None, 4294967295))))
+        found = _with_charset(cursor, TypeDeclaration(SqlType(kind, length=_length(cursor, "", None, 4294967295)), national))
     else:
         found = read_type(cursor, "", settings)
     cursor.expect_end()
@@ -204,6 +205,8 @@ def _with_charset(cursor: Cursor, found: TypeDeclaration) -> TypeDeclaration:
             found = replace(found, charset="latin1")
         elif cursor.accept("UNICODE"):
             found = replace(found, charset="ucs2")
+        elif cursor.accept("BYTE"):
+            found = replace(found, charset="binary")
         else:
             return found
 
@@ -229,8 +232,8 @@ def _integer(cursor: Cursor, column: str, kind: Kind) -> SqlType:
 
 def _decimal(cursor: Cursor, column: str) -> SqlType:
     precision, scale = _two(cursor)
-    precision = 10 if precision is None or precision == 0 else precision
     scale = scale or 0
+    precision = 10 if precision is None or (precision == 0 and scale == 0) else precision
     _check_scale(column, precision, scale)
     if precision > 65:
         raise InvalidStatement(Condition.PRECISION_TOO_BIG, precision, column, 65)

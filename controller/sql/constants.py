@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 from controller.sql.column_types import default_collation
-from controller.sql.lexer import introduced_value
+from controller.sql.lexer import introduced_value, written_double
 from dataflow.conversion import is_digits
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.expression import Expression, Literal
 from dataflow.functions import call
+from dataflow.modes import Modes
 from dataflow.numerals import written_decimal
+from dataflow.temporal import read_datetime, read_time
 from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, NUMBERS, Kind, SqlType, Value, decimal, text
 
 
@@ -28,6 +32,23 @@ def introduced(value: str | bytes, charset: str, client_codec: str) -> Literal:
     if isinstance(found, bytes):
         return binary(found)
     return Literal(found, text(len(found), default_collation(charset)))
+
+
+_WHOLE_MOMENT = re.compile(r"\s*(?:\d+[^\w\s]+\d+[^\w\s]+\d+[\sT]+\d|\d{12})")
+_DATE_ALONE = re.compile(r"\s*(?:\d+[^\w\s]+\d+[^\w\s]+\d+|\d{8}|\d{6})\s*")
+
+
+def check_moment(kind: str, written: str, sql_mode: frozenset[str]) -> None:
+    """DATE '…', TIME '…' and TIMESTAMP '…' are what they say, and all of it (error 1525)."""
+    modes = Modes.parse(",".join(sql_mode))
+    date_alone = _DATE_ALONE.fullmatch(written) is not None
+    moment, flaw = read_datetime(written, modes)
+    if kind == "TIME":
+        value, flaw = (None, flaw) if _WHOLE_MOMENT.match(written) else read_time(written)
+    else:
+        value = moment if date_alone == (kind == "DATE") else None
+    if value is None or flaw:
+        raise InvalidStatement(Condition.WRONG_MOMENT_LITERAL, kind, written)
 
 
 def digits(value: bytes) -> Literal:
@@ -62,7 +83,7 @@ def number(digits: str) -> Literal:
         large = written_decimal(digits)
         return Literal(large, decimal_type(large))
     if "e" in digits or "E" in digits:
-        return Literal(float(digits), DOUBLE)
+        return Literal(written_double(digits), DOUBLE)
     exact = written_decimal(digits)
     return Literal(exact, decimal_type(exact))
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
+from math import isinf
 
 from dataflow.collation import CHARSETS
 from dataflow.errors import Condition, InvalidStatement
@@ -320,11 +321,18 @@ def literal_value(text: str, backslash: bool = True) -> Value:
     if text.upper() == "NULL":
         return None
     if "e" in text or "E" in text:
-        return float(text)
+        return written_double(text)
     if "." in text:
         return written_decimal(text)
     signed = int(text)
     return signed if signed >= -0x8000_0000_0000_0000 else written_decimal(text)
+
+
+def written_double(text: str) -> float:
+    found = float(text)
+    if isinf(found):
+        raise InvalidStatement(Condition.ILLEGAL_VALUE, "double", text)
+    return found
 
 
 def introduced_value(value: str | bytes, charset: str, client_codec: str = "utf-8") -> str | bytes:

@@ -112,7 +112,7 @@ def _stays(tokens: Sequence[Token], position: int, level: _Level) -> bool:
     token = tokens[position]
     before = _word(tokens, position - 1)
     after = _word(tokens, position + 1)
-    if before in _STAYS_AFTER or after in _STAYS_BEFORE:
+    if before in _STAYS_AFTER or after in _STAYS_BEFORE or after == "COLLATE":
         return True
     if has_own_collation(token.text):
         return True

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from controller.sql import facts, operands, operators, user_variables
 from controller.sql.column_types import charset_name, type_of_text
-from controller.sql.constants import digits, introduced, number, unit
+from controller.sql.constants import check_moment, digits, introduced, number, unit
 from controller.sql.operands import as_list, each_alone, fitting_arguments, flattened, with_fitting_literals
 from controller.sql.operators import BINARY, COMPARISONS, NO_PARENTHESES, UNARY
 from controller.sql.parameters import Parameters
@@ -33,7 +33,7 @@ from dataflow.functions.casts import as_texts, cast, collated, in_one_collation
 from dataflow.functions.date_parts import fraction_digits
 from dataflow.functions.registry import check_single
 from dataflow.functions.waiting import WAITING_FUNCTIONS
-from dataflow.types import BIGINT, NULL, SqlType, text
+from dataflow.types import BIGINT, DATETIME, NULL, SqlType, text
 from dataflow.types import Kind as TypeKind
 
 __all__ = ["Parameters", "Translator"]
@@ -292,6 +292,8 @@ class Translator:
         names = {"TIMESTAMPTZ": "DATETIME", "TIMESTAMP": "DATETIME"}
         value, to = self.translate(node.this), node.args["to"].this.name
         to = names.get(to, to)
+        if isinstance(node.this, exp.Literal) and to in ("DATE", "DATETIME", "TIME"):
+            check_moment(to, node.this.this, self.settings.sql_mode)
         return self.cast(value, f"{to}({fraction_digits(value)})" if to in ("DATETIME", "TIME") else to)
 
     def cast(self, value: Expression, type_text: str) -> Expression:
@@ -366,7 +368,8 @@ class Translator:
                 amount = exp.Interval(this=amount, unit=exp.var("DAY"))
             return self._shifted(operators.DATE_ARITHMETIC[name], arguments[0], amount)
         if name in operators.UNIT_FIRST and arguments:
-            return call(name, unit(arguments[0].name), *(self.translate(each) for each in arguments[1:]))
+            values = [*map(self.translate, arguments[1:]), Literal(None, DATETIME if name == "timestampdiff" else NULL)]
+            return call(name, unit(arguments[0].name), *self.dated(values)[:-1])
         if name == "last_insert_id":
             return user_variables.last_insert_id([self.operand(each) for each in arguments], self.parameters)
         for argument in arguments:

@@ -59,7 +59,7 @@ def claim_of(expression: Expression) -> Claim:
             return Claim(name, COERCIBLE, is_ascii or (isinstance(value, str) and value.isascii()))
         case Call(function="collate", arguments=arguments):
             return Claim(name, EXPLICIT, is_ascii or claim_of(arguments[0]).is_ascii)
-        case Call(function="cast", arguments=arguments):
+        case Call(function="cast" | "binary", arguments=arguments):
             return Claim(name, IMPLICIT, is_ascii or (kind not in BLOBS and claim_of(arguments[0]).is_ascii))
         case Call(function=function, arguments=arguments) if arguments and function not in OF_THEIR_OWN:
             claims = [claim_of(argument) for argument in (arguments[1:] if function == "if" else arguments)]

@@ -13,11 +13,11 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from dataflow import documents, numerals, temporal
-from dataflow.collation.coercion import EXPLICIT, coercibility, collation_of, prevailing_collation
+from dataflow.collation.coercion import COERCIBLE, EXPLICIT, coercibility, collation_of, prevailing_collation
 from dataflow.collation.names import CHARSETS, Charset, canonical, charset_of
 from dataflow.conversion import Domain, conversion, convert, is_digits
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.expression import Call, Expression, Literal, Parameter
+from dataflow.expression import Call, Column, Expression, Literal, Parameter, walk
 from dataflow.functions.registry import Arguments, Fragment, call, special
 from dataflow.inference import domain_of
 from dataflow.notices import say
@@ -37,7 +37,7 @@ def collate(expression: Expression, collation: str) -> Call:
 
 
 def as_texts(operands: list[Expression]) -> list[Expression]:
-    """Operands that are compared or joined: binary strings are texts beside an explicit COLLATE, and if they are literals,
+    """Operands that are compared or joined: binary strings are texts beside an explicit COLLATE, and if they are of no column,
     beside a column's text."""
     strings = [each for each in operands if each.type.kind in STRINGS or each.type.kind in BLOBS]
     name = prevailing_collation(strings) if any(each.type.kind in BLOBS for each in strings) else None
@@ -47,7 +47,7 @@ def as_texts(operands: list[Expression]) -> list[Expression]:
     target = text(None, name)
     return [
         each if each.type.kind not in BLOBS
-        else call("bytes as text", each, Literal(None, target)) if isinstance(each, Literal | Parameter)
+        else call("bytes as text", each, Literal(None, target)) if not any(isinstance(part, Column) for part in walk(each))
         else cast(each, target) if explicit
         else each
         for each in operands
@@ -70,8 +70,12 @@ def in_one_collation(operands: list[Expression]) -> list[Expression]:
     if len(named) != 1 or value.type.kind not in TEXTS or coercibility(value) == EXPLICIT:
         return operands
     (name,) = named
-    if name is None or charset_of(name) is not charset_of(value.type.collation):
+    if name is None:
         return operands
+    if charset_of(name) is not charset_of(value.type.collation):
+        if coercibility(value) < COERCIBLE:
+            return operands
+        value = cast(value, text(None, name))
     return [collate(value, name), *items]
 
 
@@ -287,12 +291,15 @@ def _read(value: bytes, charset: Charset) -> str:
 
 @special("bytes as text", least=2, most=2, result=lambda arguments: arguments[1].type)
 def bytes_as_text(emitter: Emitter, node: Call) -> Fragment:
-    """Bytes of a literal where a text is wanted; error 1300 if they are none of its character set."""
+    """Bytes of a literal where a text is wanted; error 1300 if they were written as digits and are none of its character set."""
     charset = charset_of(node.type.collation)
+    written = is_digits(node.arguments[0].type)
 
     def read(value: bytes) -> str:
+        if charset.is_utf8 and not written:
+            return value.decode("utf-8", "surrogateescape")
         found, bad = charset.read(value)
-        if bad >= 0:
+        if bad >= 0 and written:
             raise InvalidStatement(Condition.INVALID_STRING, charset.name, value[bad:][:6].hex().upper())
         return found
 

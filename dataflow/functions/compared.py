@@ -38,7 +38,9 @@ def as_compared(operator: str, operands: list[Expression]) -> list[Expression]:
     if target is None or (operator == "in" and column is not operands[0]):
         return operands
     if target.kind is Kind.YEAR:
-        return [_made(each, target) if _is_constant(each) else each for each in operands]
+        moments = (Kind.DATE, Kind.DATETIME, Kind.TIMESTAMP)
+        found = [_made(each, target) if _is_constant(each) else each for each in operands]
+        return [call("year", each) if each.type.kind in moments and not isinstance(each, Column) else each for each in found]
     return [_made(each, target) if isinstance(each, Parameter) and each.type.kind in TEXTS else each for each in operands]
 
 

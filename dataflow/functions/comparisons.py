@@ -9,9 +9,9 @@ from dataflow.breath import breathe
 from dataflow.collation.coercion import merged_collation
 from dataflow.comparison import Basis, basis, common_basis, comparand, operands
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expression import Call, Expression, Literal, Parameter
+from dataflow.expression import Call, Column, Expression, Literal, Parameter
 from dataflow.functions.registry import Arguments, Fragment, call, special
-from dataflow.types import BOOLEAN, NULL, SqlType, Value
+from dataflow.types import BOOLEAN, NULL, TEXTS, SqlType, Value
 
 if TYPE_CHECKING:
     from dataflow.compile import Emitter
@@ -35,6 +35,9 @@ def _one_of_each(arguments: Sequence[Expression]) -> list[Expression]:
 def _checked(operator: str, arguments: Arguments) -> SqlType:
     """BOOLEAN, after looking at what can only be wrong: rows of other sizes, collations that clash."""
     first = arguments[0]
+    texts = [each for each in arguments[1:] if isinstance(each, Column | Call) and each.type.kind in TEXTS]
+    if len(texts) > 1 and first.type.kind in TEXTS:  # IN compares all of them alike
+        merged_collation((first, *texts), operator)
     for other in _one_of_each(arguments[1:]):
         if is_row(first) or is_row(other):
             width = len(first.arguments) if isinstance(first, Call) and is_row(first) else 1

@@ -191,13 +191,13 @@ def _effective_collation(expression: Expression) -> str:
     return collation_of(expression) if expression.type.kind in STRINGS else "binary"
 
 
-@function("charset", arguments=(Domain.ANY,), nulls=True, result=text(64), specialise=True)
+@function("charset", arguments=(Domain.ANY,), nulls=True, result=text(64, "utf8mb3_general_ci"), specialise=True)
 def charset(arguments: Arguments) -> Callable[[object], str]:
     name = collation_named(_effective_collation(arguments[0])).charset
     return lambda value: name
 
 
-@function("collation", arguments=(Domain.ANY,), nulls=True, result=text(64), specialise=True)
+@function("collation", arguments=(Domain.ANY,), nulls=True, result=text(64, "utf8mb3_general_ci"), specialise=True)
 def collation(arguments: Arguments) -> Callable[[object], str]:
     name = _effective_collation(arguments[0])
     return lambda value: name

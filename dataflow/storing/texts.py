@@ -42,6 +42,8 @@ def text_storer(column: SqlType, source: SqlType, target: Target) -> Store:
         if characters_max is not None:
             if is_char:
                 text = text.rstrip(" ")
+            if type(value) is float and len(text) > characters_max:
+                text = _shortened(value, text, characters_max)
             if len(text) <= characters_max:
                 return text
             kept = text[:characters_max]
@@ -60,6 +62,16 @@ def text_storer(column: SqlType, source: SqlType, target: Target) -> Store:
         return encoded[:bytes_max].decode("utf-8", "ignore")
 
     return store
+
+
+def _shortened(value: float, text: str, characters_max: int) -> str:
+    """An approximate number in few characters, if that can be done: 2000000 in three is 2e6."""
+    for digits in range(16, -1, -1):
+        mantissa, _, exponent = f"{value:.{digits}e}".partition("e")
+        short = f"{mantissa.rstrip('0').rstrip('.') if digits else mantissa}e{int(exponent)}"
+        if len(short) <= characters_max:
+            return short
+    return text
 
 
 def _representable(text: str, charset: Charset, target: Target, report: Report) -> str:

@@ -2,7 +2,8 @@
 
 A rule holds when all that it says does: `statement`, `message` (millrace's, or MariaDB's), `mariadb` and `millrace` (their answers, or
 rows of a table, as they are shown) are regular expressions that are searched for, `kinds` are names of `Kind`, `codes` are MariaDB's and millrace's error
-(0 is none), `places` are lines of files (`file:line`) for what is about a single statement.
+(0 is none), `places` are lines of files (`file:line`) for what is about a single statement. With
+`both_warn`, both servers have warnings.
 """
 
 from __future__ import annotations
@@ -28,10 +29,12 @@ class Rule:
     kinds: frozenset[str]
     codes: frozenset[tuple[int, int]]
     places: frozenset[str]
+    both_warn: bool
 
     def holds(self, place: str, statement: str, kind: Kind, expected: Answer, found: Answer, shown: tuple[str, str]) -> bool:
         return (
             (not self.places or place in self.places)
+            and (not self.both_warn or (expected.warnings > 0 and found.warnings > 0))
             and (self.statement is None or self.statement.search(statement) is not None)
             and (self.message is None or self.message.search(f"{expected.message}\n{found.message}") is not None)
             and (not self.kinds or kind.value in self.kinds)
@@ -61,6 +64,7 @@ class Rules:
                 frozenset(each.get("kinds", ())),
                 frozenset((first, second) for first, second in each.get("codes", ())),
                 frozenset(each.get("places", "").split()),
+                each.get("both_warn", False),
             )
             for each in content["rules"]
         ]
