@@ -21,10 +21,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from backend.commands.job_commands import export, verify
 from backend.imports.command import import_command
-from backend.job_commands import export, verify
-from backend.process_log import configure_logging
-from backend.settings import SECRET_VARIABLE, Settings, parse_bytes
+from backend.processes.process_log import configure_logging
+from backend.processes.settings import SECRET_VARIABLE, Settings, parse_bytes
 from controller.passwords import DEFAULT_PLUGIN, PLUGINS
 
 PORT = click.IntRange(0, 65535)
@@ -162,8 +162,8 @@ def _first_signal() -> asyncio.Future[str]:
 async def _serve(settings: Settings) -> int:
     signalled = _first_signal()  # before anything that would be left behind
 
-    from backend.data_directory import close_umask
-    from backend.supervisor import CannotStart, Supervisor
+    from backend.processes.data_directory import close_umask
+    from backend.processes.supervisor import CannotStart, Supervisor
 
     close_umask()
     logging.getLogger("kazoo").setLevel(logging.ERROR)  # it complains until ZooKeeper is up
@@ -255,7 +255,7 @@ def status(http: str, as_json: bool) -> None:
 @click.option("--once", is_flag=True, help="Look once, and end.")
 def top(http: str, every: float, once: bool) -> None:
     """Watch a running cluster in the terminal: rates, shards, and the queries that take most time. Ctrl-C ends it."""
-    from backend.top import watch
+    from backend.commands.top import watch
 
     try:
         watch(http, every, once, console)
@@ -272,7 +272,7 @@ def report(http: str, output: str, data: str | None) -> None:
 
     No rows, no passwords, no secrets. Look into it before you pass it on: logs have statements that failed.
     """
-    from backend.report import write_report
+    from backend.commands.report import write_report
 
     for line in write_report(http, Path(output), None if data is None else Path(data)):
         click.echo(line)
@@ -291,7 +291,7 @@ def sql(host: str, mysql_port: int, user: str, arguments: tuple[str, ...]) -> No
     client = shutil.which("mysql") or shutil.which("mariadb")
     if client is not None:
         os.execv(client, [client, f"--host={host}", f"--port={mysql_port}", f"--user={user}", *arguments])
-    from backend.prompt import run_prompt
+    from backend.commands.prompt import run_prompt
 
     run_prompt(host, mysql_port, user)
 
@@ -317,7 +317,7 @@ def repair(data: str) -> None:
 
     What is taken away stays in each shard's folder "lost". A copy of DATA, or a backup, is the better choice.
     """
-    from backend.data_directory import close_umask
+    from backend.processes.data_directory import close_umask
     from persistence.files.repair import repair as repair_shard
 
     close_umask()
@@ -339,8 +339,8 @@ def repair(data: str) -> None:
 @_option("--data", default="./millrace-data", help="The data directory; made if it is not there.")
 def spark_secret(data: str) -> None:
     """Print what the configuration of a standalone Spark cluster needs, for `millrace serve --master spark://…`."""
-    from backend import settings
-    from backend.data_directory import close_umask
+    from backend.processes import settings
+    from backend.processes.data_directory import close_umask
 
     close_umask()
     path = Settings(data=data).data_path
@@ -352,7 +352,7 @@ def spark_secret(data: str) -> None:
 @main.command()
 def version() -> None:
     """Print the version, and what it runs on."""
-    from backend import interpreter
+    from backend.processes import interpreter
 
     click.echo(package_version("millrace"))
     click.echo(interpreter.description())

@@ -21,10 +21,12 @@ from typing import Any
 import msgspec
 
 from controller.accounts import INITIAL_ACCOUNTS, Account, AccountName, Grant
-from dataflow import expression, node, schema
+from dataflow import schema
 from dataflow.errors import Condition, CorruptState, InvalidStatement
+from dataflow.expressions import expression
+from dataflow.plan import node
 from dataflow.schema import Table
-from dataflow.types import DEFAULT_COLLATION, Kind, SqlType
+from dataflow.values.types import DEFAULT_COLLATION, Kind, SqlType
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from controller.account_changes import ALL, AccountStatement
 from controller.accounts import GRANT_OPTION, Account, Rights, privileges_at
 from controller.catalog import Catalog, View
 from controller.roles import with_roles
-from controller.sql.cursor import Cursor
-from controller.sql.lexer import TokenKind
+from controller.sql.definitions.temporary import temporary_tables
 from controller.sql.plan import Plan
 from controller.sql.planner import tables_of, views_of, written_tables
 from controller.sql.references import Need, needs_of
 from controller.sql.settings import DEFAULT_SETTINGS, Settings
-from controller.sql.temporary import temporary_tables
+from controller.sql.text.cursor import Cursor
+from controller.sql.text.lexer import TokenKind
 from dataflow.errors import Condition, InvalidStatement
 
 INFORMATION_SCHEMA = "information_schema"

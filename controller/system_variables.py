@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from dataflow.modes import DEFAULT_SQL_MODE
-from dataflow.types import BIGINT, BIGINT_UNSIGNED, SqlType, Value, decimal, text
+from dataflow.values.modes import DEFAULT_SQL_MODE
+from dataflow.values.types import BIGINT, BIGINT_UNSIGNED, SqlType, Value, decimal, text
 
 VERSION = "8.0.36-millrace"
 

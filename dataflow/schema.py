@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dataflow.expression import Expression
-from dataflow.types import SqlType, Value
+from dataflow.expressions.expression import Expression
+from dataflow.values.types import SqlType, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Column:
 
     `default` is the stored value of DEFAULT; `has_default` tells DEFAULT NULL from none.
     `default_now` and `on_update_now` are CURRENT_TIMESTAMP with the column's precision. `default_facts` names what the parameters of
-    `default_expression` are: moments, as in `controller.sql.facts`.
+    `default_expression` are: moments, as in `controller.sql.expressions.facts`.
     `missing` is what rows stored before the column existed are read as.
     `generated` computes the column from the row (its `Column` nodes are row positions).
     """

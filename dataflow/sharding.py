@@ -12,7 +12,7 @@ from zlib import crc32
 
 import numpy as np
 
-from dataflow.source import Key
+from dataflow.expressions.source import Key
 
 MIXER = 0x9E3779B1
 """Close to 2**32 divided by the golden ratio: neighbouring products are far apart."""

@@ -9,14 +9,14 @@ import sys
 
 import uvloop
 
-from backend.heartbeat import Heartbeat
-from backend.node import Node
-from backend.process_log import configure_logging
-from backend.session_services import ClusterServices, LocalServices
-from backend.settings import Deployment
-from backend.tls import Certificate, own_certificate, private_key
+from backend.clustering.node import Node
+from backend.network.tls import Certificate, own_certificate, private_key
+from backend.processes.heartbeat import Heartbeat
+from backend.processes.process_log import configure_logging
+from backend.processes.settings import Deployment
+from backend.worker.session_services import ClusterServices, LocalServices
 from controller.registry import Address
-from controller.sql.depth import make_room
+from controller.sql.text.depth import make_room
 from mysql_adapter.server import Limits, Server, run_adapter
 
 log = logging.getLogger(__name__)

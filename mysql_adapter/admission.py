@@ -4,7 +4,7 @@ Connections that have not logged in are counted apart, so that strangers take no
 `ENTERING_MAX`, and when more come the oldest is ended. `max_connections` clients may log in, and one more who has
 CONNECTION_ADMIN. A host that breaks off too many logins in a row (`max_connect_errors`) is blocked until FLUSH HOSTS, or
 until it was quiet for a while. As in MySQL this machine is never blocked, and a wrong password is no broken login: that one is
-slowed down (`backend.login_throttle`).
+slowed down (`backend.network.login_throttle`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from backend.login_throttle import Delays, LoginThrottle
+from backend.network.login_throttle import Delays, LoginThrottle
 from controller.accounts import Rights, is_loopback
 from controller.roles import with_roles
 from dataflow.errors import Condition, MillraceError

@@ -26,7 +26,7 @@ from mysql_mimic.packets import make_auth_more_data, make_auth_switch_request
 
 from controller.accounts import Account
 from controller.passwords import NATIVE, SHA2, native_digest, sha2_password_matches, stored_password
-from mysql_adapter.framing import ConnectionOver
+from mysql_adapter.wire.framing import ConnectionOver
 
 NONCE_BYTES = 20
 PASSWORD_BYTES_MAX = 256

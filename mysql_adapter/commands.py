@@ -17,18 +17,18 @@ from mysql_mimic.types import ComStmtExecuteFlags
 
 from backend.execution.outcome import Answer, Done, ResultSet, RowStream
 from backend.execution.pace import aside
-from backend.process_log import without_secrets
+from backend.processes.process_log import without_secrets
 from dataflow.errors import Condition, InvalidStatement, MillraceError
-from mysql_adapter import answers, packets
-from mysql_adapter.columns import column_definition
-from mysql_adapter.dispatch import statements_of
-from mysql_adapter.framing import ConnectionOver, Disconnected
 from mysql_adapter.neighbours import kill
-from mysql_adapter.packets import CAN, MalformedPacket, Reader, parse_change_user
-from mysql_adapter.parameters import Typed, read_parameters
-from mysql_adapter.prepared import Prepared
-from mysql_adapter.session import Session
+from mysql_adapter.sessions.dispatch import statements_of
+from mysql_adapter.sessions.prepared import Prepared
+from mysql_adapter.sessions.session import Session
 from mysql_adapter.statements.describe import field_list
+from mysql_adapter.wire import answers, packets
+from mysql_adapter.wire.columns import column_definition
+from mysql_adapter.wire.framing import ConnectionOver, Disconnected
+from mysql_adapter.wire.packets import CAN, MalformedPacket, Reader, parse_change_user
+from mysql_adapter.wire.parameters import Typed, read_parameters
 
 if TYPE_CHECKING:
     from mysql_adapter.connection import Connection

@@ -23,17 +23,17 @@ from backend.execution.memory_account import MemoryAccount
 from backend.execution.pace import paced
 from controller.accounts import Account, is_loopback
 from dataflow.errors import Condition, InvalidStatement, MillraceError
-from mysql_adapter import packets
 from mysql_adapter.authentication import AccessDenied, make_nonce
-from mysql_adapter.charsets import collation_by_id
 from mysql_adapter.commands import Commands
-from mysql_adapter.framing import Disconnected, Packet, SequenceBroken, frame
-from mysql_adapter.packets import CAN, MalformedPacket, TlsRequest
-from mysql_adapter.session import Session
-from mysql_adapter.shortcut_commands import ShortcutCommands
-from mysql_adapter.statement_limits import memory_limit_bytes
-from mysql_adapter.stream import PacketStream
-from mysql_adapter.variables import VERSION
+from mysql_adapter.sessions.session import Session
+from mysql_adapter.sessions.statement_limits import memory_limit_bytes
+from mysql_adapter.sessions.variables import VERSION
+from mysql_adapter.shortcuts.shortcut_commands import ShortcutCommands
+from mysql_adapter.wire import packets
+from mysql_adapter.wire.charsets import collation_by_id
+from mysql_adapter.wire.framing import Disconnected, Packet, SequenceBroken, frame
+from mysql_adapter.wire.packets import CAN, MalformedPacket, TlsRequest
+from mysql_adapter.wire.stream import PacketStream
 
 if TYPE_CHECKING:
     from mysql_adapter.server import Server

@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from backend.execution.explanation import Explained
-from backend.execution.instant import InstantQuery
+from backend.clustering.point_writes import PointWrite
+from backend.clustering.store import Store
+from backend.execution.answering.instant import InstantQuery
+from backend.execution.explaining.explanation import Explained
 from backend.execution.outcome import Answer, Done, Outcome
 from backend.execution.transaction import Transaction
-from backend.point_writes import PointWrite
-from backend.store import Store
-from backend.view_messages import HostedViews
+from backend.network.view_messages import HostedViews
 from controller.account_changes import AccountStatement
 from controller.catalog import Catalog
 from controller.sql.plan import Plan
 from controller.sql.settings import Settings
-from dataflow.modes import Modes
 from dataflow.schema import Table
-from dataflow.types import Row, Value
+from dataflow.values.modes import Modes
+from dataflow.values.types import Row, Value
 
 
 class Database(Protocol):

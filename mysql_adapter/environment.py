@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from backend.execution.catalog_retry import with_fresh_catalog
 from backend.execution.pace import aside
-from backend.session_services import LocalServices, Services
-from backend.tls import Certificate
+from backend.network.tls import Certificate
+from backend.worker.session_services import LocalServices, Services
 from controller.accounts import Account, find_account
 from controller.catalog import Catalog, View
 from controller.privileges import sees_database
@@ -26,22 +26,22 @@ from controller.sql.plan import Plan
 from controller.sql.planner import PlanCache
 from dataflow.errors import MillraceError
 from dataflow.schema import Table
-from dataflow.types import Row, Value
+from dataflow.values.types import Row, Value
 from mysql_adapter.admission import Admission
-from mysql_adapter.answers import Formats
 from mysql_adapter.database import Database
 from mysql_adapter.information_schema import DATABASE, extended, rows_of
 from mysql_adapter.loop_watch import LoopWatch
 from mysql_adapter.neighbours import answer
-from mysql_adapter.query_log import VARIABLES as LOG_VARIABLES
-from mysql_adapter.query_log import QueryLog
-from mysql_adapter.shortcuts import Shortcuts
-from mysql_adapter.statement_counts import StatementCounts
-from mysql_adapter.variables import Variables
+from mysql_adapter.sessions.query_log import VARIABLES as LOG_VARIABLES
+from mysql_adapter.sessions.query_log import QueryLog
+from mysql_adapter.sessions.statement_counts import StatementCounts
+from mysql_adapter.sessions.variables import Variables
+from mysql_adapter.shortcuts.shortcuts import Shortcuts
+from mysql_adapter.wire.answers import Formats
 
 if TYPE_CHECKING:
     from mysql_adapter.connection import Connection
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 T = TypeVar("T")
 

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from backend.statement_counts import SLOW, STATEMENTS, TOTALS
-from backend.tls import BadCertificate
+from backend.network.tls import BadCertificate
+from backend.processes.statement_counts import SLOW, STATEMENTS, TOTALS
 from controller.system_variables import VARIABLES, Shape
 from dataflow.errors import Condition, InvalidStatement, MillraceError
-from dataflow.types import Row, Value
-from mysql_adapter.counts import LONGEST, process_counts
+from dataflow.values.types import Row, Value
+from mysql_adapter.sessions.counts import LONGEST, process_counts
 
 if TYPE_CHECKING:
     from mysql_adapter.environment import Environment
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 TELL_TIMEOUT_S = 5.0
 

@@ -19,18 +19,18 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from backend.execution.memory_account import LIMIT_BYTES
 from backend.execution.memory_account import VARIABLE as STATEMENT_MEMORY
-from backend.session_services import Services
-from backend.tls import Certificate
+from backend.network.tls import Certificate
+from backend.worker.session_services import Services
 from controller.passwords import DEFAULT_PLUGIN
 from controller.sql.planner import PlanCache
 from dataflow.errors import Condition, MillraceError
-from mysql_adapter.abandoned_tables import drop_abandoned
 from mysql_adapter.authentication import Authenticator
 from mysql_adapter.connection import Connection
-from mysql_adapter.counts import process_counts
 from mysql_adapter.database import Database
 from mysql_adapter.environment import Environment
-from mysql_adapter.stream import PacketStream
+from mysql_adapter.sessions.abandoned_tables import drop_abandoned
+from mysql_adapter.sessions.counts import process_counts
+from mysql_adapter.wire.stream import PacketStream
 
 log = logging.getLogger(__name__)
 

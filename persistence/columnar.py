@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataflow.arrow_values import array_of_numbers, arrow_array, arrow_type
 from dataflow.schema import Table
-from dataflow.types import BLOBS, INTEGERS, REALS, STRINGS, Kind, Row, SqlType
+from dataflow.values.arrow_values import array_of_numbers, arrow_array, arrow_type
+from dataflow.values.types import BLOBS, INTEGERS, REALS, STRINGS, Kind, Row, SqlType
 from persistence.row_encoding import FORMAT_BYTES, RowCodec
 
 Array = np.ndarray[Any, Any]

@@ -32,9 +32,9 @@ from typing import Any
 
 import numpy as np
 
-from dataflow.collation import collation_bytes
 from dataflow.schema import Index, KeyPart, Table
-from dataflow.types import (
+from dataflow.values.collation import collation_bytes
+from dataflow.values.types import (
     BLOBS,
     DEFAULT_COLLATION,
     INTEGERS,

@@ -17,7 +17,7 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import Literal
 
-from dataflow.types import REALS, Value
+from dataflow.values.types import REALS, Value
 from persistence.key_encoding import NULL_DESCENDING, KeyEncoding, Part
 
 KeyRange = tuple[bytes, bytes]

@@ -17,9 +17,9 @@ from weakref import ReferenceType, ref
 
 import msgspec
 
-from dataflow.epoch_messages import StagePart, TransactionId
+from dataflow.commit.epoch_messages import StagePart, TransactionId
+from dataflow.commit.large_writes import LargeWrites
 from dataflow.errors import CorruptState
-from dataflow.large_writes import LargeWrites
 from persistence.files.database import Database
 from persistence.overlay import Overlay, Overlays, shown
 from persistence.view import VERSION_BYTES

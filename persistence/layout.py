@@ -11,7 +11,7 @@ A unique index has `u` entries, so that two rows with the same key want the same
 same shard. A unique key that contains NULL collides with nothing: it has an `i` entry, and
 so a unique index is read from both ranges. A `g` entry is the guard of a key that foreign
 keys point at: written whenever a row comes to point at it, so that whoever takes the key
-away notices (see `backend.execution.references`). An index with which the primary key begins has
+away notices (see `backend.execution.writes.references`). An index with which the primary key begins has
 no entries, since the rows themselves are in its order. Numbers are big-endian; ids are never
 reused, so what is left of a dropped table or index is never read as something else.
 
@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dataflow.schema import Index, Table, is_clustered
-from dataflow.types import Row
+from dataflow.values.types import Row
 from persistence.byte_lines import Array, lines
 from persistence.key_encoding import KeyEncoding
 from persistence.key_range import KeyRange, after_prefix

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from dataflow.epoch_messages import TransactionId
+from dataflow.commit.epoch_messages import TransactionId
 
 VERSION_BYTES = 8
 SEQUENCE_BYTES = 8

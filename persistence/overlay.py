@@ -14,8 +14,8 @@ from math import inf
 from operator import gt, lt
 from typing import Any
 
-from dataflow.epoch_messages import TransactionId
-from dataflow.large_writes import LargeWrites
+from dataflow.commit.epoch_messages import TransactionId
+from dataflow.commit.large_writes import LargeWrites
 from persistence.files.database import Source
 from persistence.view import VERSION_BYTES, View
 

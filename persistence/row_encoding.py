@@ -22,7 +22,7 @@ import numpy as np
 
 from dataflow.errors import CorruptState
 from dataflow.schema import Column, Table
-from dataflow.types import BLOBS, REALS, STRINGS, Kind, Row, Value
+from dataflow.values.types import BLOBS, REALS, STRINGS, Kind, Row, Value
 from persistence.byte_lines import SHORT, SHORT_MAX, Array, lines, number_places, packed
 
 FORMAT_BYTES = 2

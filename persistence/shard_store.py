@@ -26,10 +26,10 @@ from typing import Literal
 
 import msgspec
 
-from dataflow.epoch_effects import PersistEpoch, PreparedEpoch
-from dataflow.epoch_messages import ABSENT, Stage, StagePart, TransactionId
+from dataflow.commit.epoch_effects import PersistEpoch, PreparedEpoch
+from dataflow.commit.epoch_messages import ABSENT, Stage, StagePart, TransactionId
+from dataflow.commit.large_writes import LargeWrites
 from dataflow.errors import CorruptState
-from dataflow.large_writes import LargeWrites
 from persistence.counters import EPOCH_COUNTER, Counters
 from persistence.files.free_space import OPENING_BYTES, RESERVE_BYTES, FreeSpace, disk_full
 from persistence.files.shadow import open_database

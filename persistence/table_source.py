@@ -12,10 +12,10 @@ from decimal import Decimal
 from itertools import chain
 from typing import Any
 
-from dataflow.delta import Delta
-from dataflow.key_values import ImpossibleKey, key_value
 from dataflow.schema import Index, Table
-from dataflow.types import STRINGS, Kind, Row
+from dataflow.state.delta import Delta
+from dataflow.values.key_values import ImpossibleKey, key_value
+from dataflow.values.types import STRINGS, Kind, Row
 from persistence.key_encoding import KeyEncoding, Part, escaped_bytes
 from persistence.key_range import after_prefix
 from persistence.layout import TableWriter, index_prefix, unique_prefix
@@ -73,7 +73,7 @@ def _normal(part: Part) -> Callable[[Any], Any]:
 
 
 class TableSource:
-    """Implements `dataflow.graph.BaseSource` over the stored state as of one epoch."""
+    """Implements `dataflow.runtime.graph.BaseSource` over the stored state as of one epoch."""
 
     def __init__(self, view: View, is_all: bool = True) -> None:
         """`is_all`: the state is that of all shards, not of one of several."""

@@ -45,7 +45,7 @@ def views_follow(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     """Views that could not follow an epoch start anew and are right again, so only the log tells."""
     yield
     records = caplog.get_records("call")
-    assert not [each for each in records if each.name == "backend.view_host" and each.levelno >= logging.ERROR]
+    assert not [each for each in records if each.name == "backend.views.view_host" and each.levelno >= logging.ERROR]
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataflow.conversion import Domain, convert, encode
-from dataflow.types import TEXTS, SqlType, Value
+from dataflow.values.conversion import Domain, convert, encode
+from dataflow.values.types import TEXTS, SqlType, Value
 
 
 def sent_bytes(value: Value, type_: SqlType) -> bytes | None:

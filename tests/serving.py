@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pymysql
 
-from backend.settings import DEPLOYMENT_FILE, Deployment
+from backend.processes.settings import DEPLOYMENT_FILE, Deployment
 
 READY = re.compile(r"millrace ready  mysql://root@([\d.]+):(\d+)  (https?)://[\d.]+:(\d+)")
 START_TIMEOUT_S = 120.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dataflow.schema import Column, Index, KeyPart, Table
-from dataflow.types import SqlType
+from dataflow.values.types import SqlType
 
 
 def table_of(

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-from backend.node import Node
-from backend.settings import Settings
-from backend.supervisor import Supervisor
+from backend.clustering.node import Node
+from backend.processes.settings import Settings
+from backend.processes.supervisor import Supervisor
 from controller.sql.settings import DEFAULT_SETTINGS
 
 

@@ -25,12 +25,12 @@ from dataclasses import dataclass
 
 from backend.bench import Advance, Measurement
 from backend.bench.options import option
-from dataflow.delta import Delta
-from dataflow.engine import Engine, View
-from dataflow.expression import Column
-from dataflow.node import Aggregate, AggregateFunction, Base, Columns, LeftJoin
-from dataflow.source import Key
-from dataflow.types import BIGINT, INT, Row, text
+from dataflow.expressions.expression import Column
+from dataflow.expressions.source import Key
+from dataflow.plan.node import Aggregate, AggregateFunction, Base, Columns, LeftJoin
+from dataflow.runtime.engine import Engine, View
+from dataflow.state.delta import Delta
+from dataflow.values.types import BIGINT, INT, Row, text
 
 STORIES = 500_000
 WRITES = 300_000

@@ -15,13 +15,13 @@ from statistics import median
 
 from backend.bench import Advance, Measurement
 from backend.bench.dataflow import STORIES_TABLE, STORIES_WITH_VOTE_COUNT, VOTES_TABLE, Stories, Vote, votes
-from backend.bundles import decode_bundle, encode_bundle
-from dataflow.delta import Delta
-from dataflow.node import Columns
-from dataflow.shard_messages import AddView, BeginEpoch, Send, ToWorker, Upquery
-from dataflow.shard_worker import ShardWorker
-from dataflow.source import Key
-from dataflow.types import Row
+from backend.network.bundles import decode_bundle, encode_bundle
+from dataflow.expressions.source import Key
+from dataflow.plan.node import Columns
+from dataflow.runtime.shard_messages import AddView, BeginEpoch, Send, ToWorker, Upquery
+from dataflow.runtime.shard_worker import ShardWorker
+from dataflow.state.delta import Delta
+from dataflow.values.types import Row
 
 STORIES = 50_000
 WRITES = 50_000

@@ -18,9 +18,9 @@ from typing import Any
 from backend.bench import Advance, Measurement
 from backend.bench.cluster import define, running, scratch
 from backend.bench.mariadb import connect, mariadb
-from backend.cluster import Cluster
-from backend.node import Node
-from backend.store import ABSENT, Committed, Part, Write
+from backend.clustering.cluster import Cluster
+from backend.clustering.node import Node
+from backend.clustering.store import ABSENT, Committed, Part, Write
 from persistence.layout import TableWriter
 
 BATCH_ROWS = 1000

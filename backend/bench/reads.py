@@ -27,9 +27,9 @@ from backend.bench import Advance, Measurement
 from backend.bench.cluster import define, running, scratch
 from backend.bench.options import option
 from backend.client import AsyncDatabase, Database, View, connect
-from backend.node import Node
-from backend.settings import Deployment
-from backend.store import ANY, Committed, Part, Write
+from backend.clustering.node import Node
+from backend.clustering.store import ANY, Committed, Part, Write
+from backend.processes.settings import Deployment
 from persistence.layout import TableWriter
 
 WRITES_PER_S = 10_000

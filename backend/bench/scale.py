@@ -28,9 +28,9 @@ from backend.bench.options import option
 from backend.bench.plot import figure, save
 from backend.bench.servers import millrace
 from backend.bench.vote_crowd import Crowd, CrowdSize
-from backend.bundles import BundleSent
 from backend.client.target import find_deployment
-from backend.transport import Peer, connect, listen
+from backend.network.bundles import BundleSent
+from backend.network.transport import Peer, connect, listen
 from controller.registry import Registry
 
 MIXES = {"reads": 0.0, "votes": 1.0, "95/5": 0.05}

@@ -12,13 +12,13 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 
 from backend.bench import Advance, Measurement
-from dataflow.delta import Delta
-from dataflow.engine import Engine, View
-from dataflow.expression import Column, Literal
+from dataflow.expressions.expression import Column, Literal
+from dataflow.expressions.source import Key
 from dataflow.functions import call
-from dataflow.node import Base, Columns, Join
-from dataflow.source import Key
-from dataflow.types import INT, Row, text
+from dataflow.plan.node import Base, Columns, Join
+from dataflow.runtime.engine import Engine, View
+from dataflow.state.delta import Delta
+from dataflow.values.types import INT, Row, text
 
 QUERIES = 50
 USERS = 2_000

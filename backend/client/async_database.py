@@ -14,12 +14,12 @@ from backend.client.key_values import key_converter
 from backend.client.keyed_query import KeyedQuery
 from backend.client.statements import Result, Statements
 from backend.client.target import find_deployment
+from backend.clustering.node import Node
 from backend.execution import database as execution
-from backend.execution.column_values import Array
 from backend.execution.memory_account import LIMIT_BYTES
 from backend.execution.transaction import State, Transaction
-from backend.node import Node
-from backend.shared_view import SharedViews
+from backend.execution.writes.column_values import Array
+from backend.views.shared_view import SharedViews
 from controller.catalog import Catalog
 from controller.privileges import Session
 from controller.sql.planner import PlanCache

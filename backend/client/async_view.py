@@ -15,10 +15,10 @@ from backend.client.statements import Statements
 from backend.client.values import Rows
 from backend.shared_memory.columns import ColumnReader
 from backend.shared_memory.parts import PartsColumns, ViewReader, columns_of, settled
-from backend.shared_view import SharedViews
-from backend.view_definition import packed
+from backend.views.shared_view import SharedViews
+from backend.views.view_definition import packed
 from controller.catalog import Catalog
-from dataflow.types import Row
+from dataflow.values.types import Row
 
 ATTEMPTS_MAX = 3
 

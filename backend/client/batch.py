@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from backend.client.values import Rows
 from backend.shared_memory.columns import Columns
-from dataflow.temporal import time_part, unpack
-from dataflow.types import BLOBS, DATES, REALS, STRINGS, Kind, SqlType
+from dataflow.values.temporal import time_part, unpack
+from dataflow.values.types import BLOBS, DATES, REALS, STRINGS, Kind, SqlType
 
 Array = np.ndarray[Any, Any]
 CellChange = Callable[[Any, Array], Any]

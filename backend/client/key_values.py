@@ -15,9 +15,9 @@ from math import isfinite
 from typing import Any
 
 from backend.client.values import plain, to_value
-from dataflow.key_values import INTEGER_MAX, INTEGER_MIN
-from dataflow.temporal import Flaw, read_datetime, read_time
-from dataflow.types import BLOBS, DATES, REALS, STRINGS, Kind, SqlType, Value
+from dataflow.values.key_values import INTEGER_MAX, INTEGER_MIN
+from dataflow.values.temporal import Flaw, read_datetime, read_time
+from dataflow.values.types import BLOBS, DATES, REALS, STRINGS, Kind, SqlType, Value
 
 KeyConverter = Callable[[Any], Value]
 _PLAIN = frozenset({int, str})

@@ -19,26 +19,26 @@ from backend.client.batch import cell_change
 from backend.client.key_values import key_converter
 from backend.client.ordered_query import OrderedQuery
 from backend.client.values import Rows, row_converter
-from backend.execution.ordering import Sorter
-from backend.execution.ranges import order_of
-from backend.execution.result import count_of, row_key
-from backend.execution.viewing import QueryViews
-from backend.view_definition import ViewDefinition
+from backend.execution.answering.ordering import Sorter
+from backend.execution.answering.ranges import order_of
+from backend.execution.answering.result import count_of, row_key
+from backend.execution.answering.viewing import QueryViews
+from backend.views.view_definition import ViewDefinition
 from controller.catalog import Catalog
 from controller.sql.parameters import Parameters
-from controller.sql.parse import parameter_count
 from controller.sql.plan import Plan, Query
 from controller.sql.planner import parse_statement
 from controller.sql.query import plan_query
 from controller.sql.query.product import projected
 from controller.sql.settings import DEFAULT_SETTINGS
-from controller.sql.template import canonical_text
-from dataflow.compile import compile_predicate, compile_row, compile_scalar
+from controller.sql.text.parse import parameter_count
+from controller.sql.text.template import canonical_text
 from dataflow.errors import Unsupported
-from dataflow.expression import Call, Column, Expression, Literal, Parameter, walk
+from dataflow.expressions.compile import compile_predicate, compile_row, compile_scalar
+from dataflow.expressions.expression import Call, Column, Expression, Literal, Parameter, walk
 from dataflow.functions import call
-from dataflow.node import Join
-from dataflow.types import DATES, Kind, Row
+from dataflow.plan.node import Join
+from dataflow.values.types import DATES, Kind, Row
 
 Finish = Callable[[list[Row]], Rows]
 NEVER_FAIL = frozenset({"coalesce", "ifnull"})

@@ -14,9 +14,9 @@ from controller.sql.parameters import Parameters
 from controller.sql.planner import parse_statement
 from controller.sql.query import plan_query
 from controller.sql.settings import DEFAULT_SETTINGS
-from dataflow.expression import Column, Expression
-from dataflow.node import Aggregate, Base, Join, LeftJoin, Node, SemiJoin, TopK
-from dataflow.types import SqlType
+from dataflow.expressions.expression import Column, Expression
+from dataflow.plan.node import Aggregate, Base, Join, LeftJoin, Node, SemiJoin, TopK
+from dataflow.values.types import SqlType
 
 Columns = frozenset[int]
 

@@ -12,18 +12,18 @@ from typing import Any, Literal, get_args
 
 from backend.client.key_values import key_converter
 from backend.client.values import Rows, row_converter, to_value
-from backend.execution.lookup_value import UNUSABLE, lookup_value
-from backend.execution.ranges import AFTER_NULLS, order_of
-from backend.view_definition import ViewDefinition
-from backend.view_range import Range
+from backend.execution.answering.ranges import AFTER_NULLS, order_of
+from backend.execution.evaluation.lookup_value import UNUSABLE, lookup_value
+from backend.views.view_definition import ViewDefinition
+from backend.views.view_range import Range
 from controller.sql.plan import Query
-from dataflow.compile import compile_row
 from dataflow.errors import Unsupported
-from dataflow.expression import Column, Parameter
-from dataflow.node import Columns, Order
-from dataflow.ordering import bound_keys, range_bound
-from dataflow.sorted_rows import OrderedRows, entry_function
-from dataflow.types import DATES, NULL, Kind, Row, SqlType, Value
+from dataflow.expressions.compile import compile_row
+from dataflow.expressions.expression import Column, Parameter
+from dataflow.plan.node import Columns, Order
+from dataflow.state.sorted_rows import OrderedRows, entry_function
+from dataflow.values.ordering import bound_keys, range_bound
+from dataflow.values.types import DATES, NULL, Kind, Row, SqlType, Value
 
 Inclusive = Literal["left", "right", "both", "neither"]
 

@@ -11,22 +11,22 @@ from typing import Any, TypeVar
 
 from backend.client.values import Rows, column_sample, column_values, row_converter, to_value, type_code
 from backend.execution.catalog_retry import with_fresh_catalog
-from backend.execution.column_values import Array, ColumnValues
 from backend.execution.database import Database
 from backend.execution.memory_account import LIMIT_BYTES, MemoryAccount
 from backend.execution.outcome import Done, Outcome, ResultSet
 from backend.execution.pace import account, paced
 from backend.execution.transaction import State, Transaction
+from backend.execution.writes.column_values import Array, ColumnValues
 from controller.catalog import Catalog
 from controller.privileges import Session, check_definition, check_plan, check_text
-from controller.sql.cursor import Cursor
-from controller.sql.lexer import leading_words, tokens
 from controller.sql.plan import Plan
 from controller.sql.planner import PlanCache
 from controller.sql.settings import DEFAULT_SETTINGS
-from dataflow import temporal
+from controller.sql.text.cursor import Cursor
+from controller.sql.text.lexer import leading_words, tokens
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.types import Row, Value
+from dataflow.values import temporal
+from dataflow.values.types import Row, Value
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 import psutil
 
-from backend.settings import SECRET_VARIABLE, Deployment, status_token
+from backend.processes.settings import SECRET_VARIABLE, Deployment, status_token
 
 
 def local_deployment(port: int) -> Deployment | None:

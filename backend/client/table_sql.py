@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from backend.client.natural_key import natural_key
 from controller.catalog import Catalog
-from controller.sql.lexer import split_statements
+from controller.sql.text.lexer import split_statements
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.schema import Column, Table
 

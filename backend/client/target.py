@@ -14,7 +14,7 @@ from typing import Any
 from urllib.error import HTTPError
 
 from backend.client.status import ask_status, local_deployment
-from backend.settings import DEPLOYMENT_FILE, SECRET_VARIABLE, Deployment, status_token
+from backend.processes.settings import DEPLOYMENT_FILE, SECRET_VARIABLE, Deployment, status_token
 from controller.registry import NotOurs, Registry
 from dataflow.errors import Condition, Retryable
 

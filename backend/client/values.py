@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from backend.execution.bulk_insert import AT_ONCE_MIN
-from backend.execution.column_values import Array
-from controller.sql.parameter_types import code_of
-from dataflow.temporal import format_date, format_datetime, from_datetime, from_timedelta, unpack
-from dataflow.types import Kind, Row, SqlType, Value
+from backend.execution.writes.bulk_insert import AT_ONCE_MIN
+from backend.execution.writes.column_values import Array
+from controller.sql.text.parameter_types import code_of
+from dataflow.values.temporal import format_date, format_datetime, from_datetime, from_timedelta, unpack
+from dataflow.values.types import Kind, Row, SqlType, Value
 
 Rows = list[tuple[Any, ...]]
 DIGITS_MAX = 65

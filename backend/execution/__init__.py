@@ -1,1 +1,1 @@
-"""Planned statements run here, against a `backend.store.Store`."""
+"""Planned statements run here, against a `backend.clustering.store.Store`."""

@@ -19,21 +19,21 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Protocol
 
-from backend.execution.access import Bound, Path
-from backend.execution.columns import Columns, Target, implicit_default
-from backend.execution.duplicates import duplicate_entry
+from backend.clustering.store import Store
+from backend.execution.evaluation.access import Bound, Path
+from backend.execution.evaluation.reading import find_bound, row_decoder
 from backend.execution.execution import Execution
-from backend.execution.numbers import Numbers, whole
-from backend.execution.reading import find_bound, row_decoder
 from backend.execution.transaction import Transaction
-from backend.execution.writing import RowWriter
-from backend.store import Store
+from backend.execution.writes.columns import Columns, Target, implicit_default
+from backend.execution.writes.duplicates import duplicate_entry
+from backend.execution.writes.numbers import Numbers, whole
+from backend.execution.writes.writing import RowWriter
 from controller.catalog import Catalog, CatalogChange, Copy
 from dataflow.errors import Condition, InvalidStatement, MillraceError
-from dataflow.modes import Modes
 from dataflow.schema import Table
-from dataflow.temporal import from_datetime, from_utc, to_utc
-from dataflow.types import REALS, Kind, Row, SqlType, Value
+from dataflow.values.modes import Modes
+from dataflow.values.temporal import from_datetime, from_utc, to_utc
+from dataflow.values.types import REALS, Kind, Row, SqlType, Value
 from persistence.layout import auto_increment_counter
 
 BATCH_ROWS = 400

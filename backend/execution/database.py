@@ -15,35 +15,35 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import count
 
-from backend.execution.convoy import Contended, Convoys, RunAlone
-from backend.execution.directed import CompiledDirected
-from backend.execution.explanation import Explained, explain
+from backend.clustering.point_writes import PointWrite
+from backend.clustering.store import Address, Committed, Locked, StaleSchema, Store
+from backend.execution.answering.instant import InstantQuery, instant_query
+from backend.execution.answering.query import CompiledQuery, compile_query
+from backend.execution.explaining.explanation import Explained, explain
 from backend.execution.held_locks import TIMEOUT_S, HeldLocks, LockRefused
-from backend.execution.insert import CompiledInsert
-from backend.execution.instant import InstantQuery, instant_query
-from backend.execution.numbers import Numbers
 from backend.execution.outcome import Answer, Done, Outcome, RowStream
 from backend.execution.pace import PARAMETER_LENGTH, aside
-from backend.execution.point_write import point_definition
-from backend.execution.query import CompiledQuery, compile_query
 from backend.execution.statement_run import Compiled, RunTogether, StatementRun
 from backend.execution.table_check import check_table
 from backend.execution.transaction import SchemaChanged, TableAltering, Transaction
-from backend.execution.update import CompiledDelete, CompiledUpdate
-from backend.point_writes import PointWrite
-from backend.store import Address, Committed, Locked, StaleSchema, Store
-from backend.view_messages import HostedViews
+from backend.execution.writes.convoy import Contended, Convoys, RunAlone
+from backend.execution.writes.directed import CompiledDirected
+from backend.execution.writes.insert import CompiledInsert
+from backend.execution.writes.numbers import Numbers
+from backend.execution.writes.point_write import point_definition
+from backend.execution.writes.update import CompiledDelete, CompiledUpdate
+from backend.network.view_messages import HostedViews
 from controller.account_changes import AccountStatement
 from controller.catalog import Catalog
-from controller.sql.depth import deeply
 from controller.sql.locking import EXCLUSIVE
 from controller.sql.plan import Delete, Directed, Insert, Plan, Query, Update
 from controller.sql.planner import effort
 from controller.sql.settings import Settings
+from controller.sql.text.depth import deeply
 from dataflow.errors import Condition, MillraceError, Retryable
-from dataflow.modes import DEFAULT_MODES, Modes
 from dataflow.schema import Table
-from dataflow.types import Row, Value
+from dataflow.values.modes import DEFAULT_MODES, Modes
+from dataflow.values.types import Row, Value
 from persistence.row_encoding import LaterFormat
 
 PLANS_MAX = 2_000

@@ -20,14 +20,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from backend.execution.access import Bound, Path
+from backend.clustering.store import ABSENT, ANY, Committed, Conflict, Locked, Part, Store
 from backend.execution.alteration import carry_out_copy
-from backend.execution.duplicates import duplicate_entry
-from backend.execution.numbers import lower_counter
-from backend.execution.reading import Found, find_bound, row_address, row_decoder
-from backend.execution.references import Reference, Values
+from backend.execution.evaluation.access import Bound, Path
+from backend.execution.evaluation.reading import Found, find_bound, row_address, row_decoder
 from backend.execution.transaction import Transaction
-from backend.store import ABSENT, ANY, Committed, Conflict, Locked, Part, Store
+from backend.execution.writes.duplicates import duplicate_entry
+from backend.execution.writes.numbers import lower_counter
+from backend.execution.writes.references import Reference, Values
 from controller.catalog import Catalog, CatalogChange
 from controller.sql.locking import WAIT
 from dataflow.errors import Condition, InvalidStatement, MillraceError, Retryable
@@ -64,7 +64,7 @@ async def carry_out(change: CatalogChange, before: Catalog, catalog_store: Catal
     if change.is_empty:
         return before
     change = unchecked(change)
-    if change.copies:  # never with other statements, see controller.sql.program
+    if change.copies:  # never with other statements, see controller.sql.definitions.program
         [copy] = change.copies
         catalog = await carry_out_copy(copy, change, catalog_store, store)
         return await finish_checks(change.checks, catalog_store, store) if change.checks else catalog

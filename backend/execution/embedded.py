@@ -30,7 +30,7 @@ from controller.catalog import (
     encode_table,
     encode_view,
 )
-from controller.sql.program import plan_program
+from controller.sql.definitions.program import plan_program
 from controller.sql.settings import Settings
 from dataflow.errors import Condition, CorruptState, Retryable
 from persistence.shard_store import Durability

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from backend.execution.numbers import Numbers
 from backend.execution.outcome import Warning
 from backend.execution.transaction import Transaction
+from backend.execution.writes.numbers import Numbers
 from dataflow.errors import Condition
-from dataflow.modes import Modes
-from dataflow.storing import WARNING, Notice, Report
-from dataflow.types import Row, Value
+from dataflow.values.modes import Modes
+from dataflow.values.storing import WARNING, Notice, Report
+from dataflow.values.types import Row, Value
 
 WARNINGS_MAX = 64
 """As many as MySQL's max_error_count keeps, more or less."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from backend.store import Address, Owner, Store, Stored
+from backend.clustering.store import Address, Owner, Store, Stored
 from controller.sql.locking import SKIP, Locking
 from dataflow.errors import Condition, Retryable
 

@@ -11,11 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence, Set
 from pathlib import Path
 
-from backend.messages import Found
-from backend.row_locks import KeyRequest, RowLocks, WaitGraph
-from backend.shared_memory.segment import SegmentNames
-from backend.shared_view import SharedViews
-from backend.store import (
+from backend.clustering.store import (
     ANY,
     NEW,
     CommitResult,
@@ -27,13 +23,17 @@ from backend.store import (
     StaleSchema,
     Stored,
 )
-from backend.table_use import TableChanges
-from backend.view_definition import ViewDefinition
-from backend.view_host import ViewHost
-from backend.view_messages import HostedViews
-from backend.view_range import Range
-from dataflow.epoch_effects import PersistEpoch
-from dataflow.epoch_messages import is_met
+from backend.network.messages import Found
+from backend.network.view_messages import HostedViews
+from backend.shared_memory.segment import SegmentNames
+from backend.views.shared_view import SharedViews
+from backend.views.table_use import TableChanges
+from backend.views.view_definition import ViewDefinition
+from backend.views.view_host import ViewHost
+from backend.views.view_range import Range
+from backend.worker.row_locks import KeyRequest, RowLocks, WaitGraph
+from dataflow.commit.epoch_effects import PersistEpoch
+from dataflow.commit.epoch_messages import is_met
 from dataflow.errors import Condition, Retryable
 from persistence.layout import shard_of
 from persistence.shard_store import Durability, ShardStore

@@ -7,8 +7,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from controller.sql.plan import OutputColumn
-from dataflow.notices import Said
-from dataflow.types import Row
+from dataflow.expressions.notices import Said
+from dataflow.values.types import Row
 
 
 @dataclass(frozen=True, slots=True)

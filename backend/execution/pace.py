@@ -30,9 +30,9 @@ from greenlet import getcurrent, greenlet
 
 from backend.execution.collector import hold_off, let_go
 from backend.execution.memory_account import MemoryAccount
-from controller.sql.depth import large_stacks
+from controller.sql.text.depth import large_stacks
 from dataflow.breath import breathe_by
-from dataflow.long_values import weigh_by
+from dataflow.values.long_values import weigh_by
 
 T = TypeVar("T")
 

@@ -7,23 +7,23 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 
-from backend.execution.directed import CompiledDirected
+from backend.execution.answering.query import CompiledQuery
 from backend.execution.execution import Execution
-from backend.execution.insert import CompiledInsert
-from backend.execution.numbers import AutoIncrement, Numbers
 from backend.execution.outcome import Answer, Done, warnings_of
 from backend.execution.pace import aside
-from backend.execution.query import CompiledQuery
 from backend.execution.transaction import EpochLost, RowsChanged, Transaction
-from backend.execution.update import CompiledDelete, CompiledUpdate
+from backend.execution.writes.directed import CompiledDirected
+from backend.execution.writes.insert import CompiledInsert
+from backend.execution.writes.numbers import AutoIncrement, Numbers
+from backend.execution.writes.update import CompiledDelete, CompiledUpdate
 from controller.sql.plan import Plan
 from dataflow.errors import Condition, Retryable
-from dataflow.modes import Modes
-from dataflow.notices import ignore, listen
-from dataflow.storing import Report
-from dataflow.temporal import from_datetime
-from dataflow.types import Row, Value
-from dataflow.user_variables import UserVariables
+from dataflow.expressions.notices import ignore, listen
+from dataflow.expressions.user_variables import UserVariables
+from dataflow.values.modes import Modes
+from dataflow.values.storing import Report
+from dataflow.values.temporal import from_datetime
+from dataflow.values.types import Row, Value
 
 LOOKS_MAX = 20
 """How often a statement looks for its rows again because others had changed them before they were locked."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 
-from backend.store import Store
+from backend.clustering.store import Store
 from dataflow.errors import CorruptState
 from dataflow.schema import Table
 from persistence.key_range import after_prefix

@@ -20,10 +20,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Any
 
-from backend.execution.held_locks import HeldLocks, LockRefused
-from backend.execution.pace import breathe, parts, undisturbed
-from backend.execution.rows import drop
-from backend.store import (
+from backend.clustering.store import (
     ABSENT,
     ANY,
     PRESENT,
@@ -36,6 +33,9 @@ from backend.store import (
     Store,
     Stored,
 )
+from backend.execution.held_locks import HeldLocks, LockRefused
+from backend.execution.pace import breathe, parts, undisturbed
+from backend.execution.rows import drop
 from controller.sql.locking import EXCLUSIVE, Locking
 from dataflow.errors import Condition, InvalidStatement, Retryable
 

@@ -13,23 +13,23 @@ from typing import Any
 
 import msgspec
 
-from backend.cluster import Cluster
+from backend.clustering.cluster import Cluster
+from backend.execution.evaluation.reader import Run
+from backend.execution.evaluation.readers import Readers
 from backend.execution.execution import Execution
-from backend.execution.numbers import Numbers
-from backend.execution.reader import Run
-from backend.execution.readers import Readers
 from backend.execution.transaction import Transaction
-from backend.messages import UnknownView
-from backend.scan_jobs import forget_epoch
-from backend.scan_messages import AuditedKeys, AuditOpened, EndAudit, OpenAudit, ReadAudit
-from backend.view_definition import rows_decoder
+from backend.execution.writes.numbers import Numbers
+from backend.network.messages import UnknownView
+from backend.network.scan_messages import AuditedKeys, AuditOpened, EndAudit, OpenAudit, ReadAudit
+from backend.scans.scan_jobs import forget_epoch
+from backend.views.view_definition import rows_decoder
 from controller.catalog import decode_node
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.modes import DEFAULT_MODES
-from dataflow.node import Node
+from dataflow.expressions.source import Key, key_function
+from dataflow.plan.node import Node
 from dataflow.schema import Table
-from dataflow.source import Key, key_function
-from dataflow.types import Row
+from dataflow.values.modes import DEFAULT_MODES
+from dataflow.values.types import Row
 
 HOLD_S = 600.0
 DIFFERENCES_MAX = 100

@@ -8,13 +8,13 @@ import sys
 
 import uvloop
 
-from backend.health import Health
-from backend.heartbeat import Heartbeat
+from backend.clustering.node import Node
 from backend.http.server import HttpServer
-from backend.node import Node
-from backend.process_log import configure_logging
-from backend.settings import Deployment
-from backend.tls import Certificate
+from backend.network.tls import Certificate
+from backend.processes.health import Health
+from backend.processes.heartbeat import Heartbeat
+from backend.processes.process_log import configure_logging
+from backend.processes.settings import Deployment
 
 
 async def main(deployment: Deployment) -> None:

@@ -25,7 +25,7 @@ from hashlib import sha1, sha256
 from aiohttp import web
 
 from backend.execution.database import Database
-from backend.login_throttle import LoginThrottle
+from backend.network.login_throttle import LoginThrottle
 from controller.accounts import Account, Rights, find_account, is_loopback
 from controller.catalog import Catalog
 from controller.passwords import NATIVE, SHA2, native_digest, sha2_password_matches, stored_password

@@ -25,7 +25,7 @@ from backend.http import bodies
 from backend.http.answers import answer, read_body
 from backend.http.authentication import Caller, Callers
 from backend.http.values import number_with_point, to_json, to_key, to_parameter, to_parameters
-from backend.shared_view import SharedViews
+from backend.views.shared_view import SharedViews
 from controller.catalog import Catalog
 from controller.privileges import check_needs, check_sees_database, check_sees_table, check_text
 from controller.sql.planner import PlanCache

@@ -14,7 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import choose_encoder
 
 from backend.http.shown import ShownView
-from backend.statement_counts import EDGES_S, KindCount
+from backend.processes.statement_counts import EDGES_S, KindCount
 
 VIEWS_MAX = 200
 BUCKETS = range(2, len(EDGES_S), 3)

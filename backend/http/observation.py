@@ -18,11 +18,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from backend.cluster import Cluster
+from backend.clustering.cluster import Cluster
 from backend.http.shown import Moments
-from backend.messages import ShardStatus
-from backend.session_messages import AdapterAnswers, AskAdapters
-from backend.statement_counts import (
+from backend.network.messages import ShardStatus
+from backend.network.session_messages import AdapterAnswers, AskAdapters
+from backend.network.view_messages import HostedViews
+from backend.processes.statement_counts import (
     EDGES_S,
     SLOW,
     STATEMENTS,
@@ -34,7 +35,6 @@ from backend.statement_counts import (
     merged_statements,
     quantiles,
 )
-from backend.view_messages import HostedViews
 from dataflow.errors import MillraceError
 
 SAMPLE_S = 2.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
+from backend.clustering.node import Node
 from backend.http.answers import REQUEST_BYTES_MAX, errors_as_json
 from backend.http.connections import Connections
 from backend.http.description import description
@@ -12,8 +13,7 @@ from backend.http.observation import Observation
 from backend.http.page_files import PageFiles
 from backend.http.status import Status, status_routes
 from backend.http.twins import Twins
-from backend.node import Node
-from backend.tls import Certificate
+from backend.network.tls import Certificate
 
 
 def application(routes: list[web.RouteDef], connections: Connections) -> web.Application:

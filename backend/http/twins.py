@@ -15,9 +15,9 @@ import msgspec
 from aiohttp import web
 
 from backend.client.statements import Statements
-from backend.execution.advice import advice
+from backend.execution.answering.advice import advice
 from backend.execution.database import Database
-from backend.execution.explanation import Explained, ExplainedStep
+from backend.execution.explaining.explanation import Explained, ExplainedStep
 from backend.http import bodies, shown
 from backend.http.answers import answer, read_body
 from backend.http.authentication import Caller, Callers
@@ -26,7 +26,7 @@ from backend.http.observation import Observation
 from backend.http.status import Status, is_operator
 from backend.http.values import to_parameters
 from backend.http.views_shown import TransitionLog, graph, kept_keys
-from backend.statement_counts import KindCount, StatementCount, quantiles
+from backend.processes.statement_counts import KindCount, StatementCount, quantiles
 from controller.catalog import Catalog
 from controller.privileges import sees_database
 from controller.sql.planner import PlanCache

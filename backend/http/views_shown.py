@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 from backend.http.observation import Picture
 from backend.http.shown import Filling, ShownGraph, ShownNode, ShownView, Transition, Transitions
-from backend.statement_counts import StatementCount
-from backend.view_messages import ArrangementStatus, HostedViews, NodeStatus, ViewStatus
+from backend.network.view_messages import ArrangementStatus, HostedViews, NodeStatus, ViewStatus
+from backend.processes.statement_counts import StatementCount
 from controller.catalog import Catalog
 
 TRANSITIONS_MAX = 500

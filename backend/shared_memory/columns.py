@@ -33,7 +33,7 @@ from backend.shared_memory.segment import (
     WIDTH,
     Segment,
 )
-from dataflow.types import BLOBS, SqlType
+from dataflow.values.types import BLOBS, SqlType
 
 TRIES_MAX = 20
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from backend.shared_memory.segment import LENGTH_BITS, LENGTH_MASK
-from dataflow.types import BLOBS, REALS, STRINGS, Kind, Row, SqlType
+from dataflow.values.types import BLOBS, REALS, STRINGS, Kind, Row, SqlType
 
 TAIL_BYTES = 16
 COLUMNS_MAX = 63

@@ -25,13 +25,13 @@ from backend.shared_memory.key_group import (
 )
 from backend.shared_memory.shared_key import KeyNaming, SharedKey
 from backend.shared_memory.writer import SharedViewWriter
-from dataflow.delta import Change
-from dataflow.engine import View
-from dataflow.key_tracing import table_columns
-from dataflow.key_values import key_value
-from dataflow.node import Columns
-from dataflow.source import Key, key_function
-from dataflow.types import INTEGERS, Row, SqlType
+from dataflow.expressions.source import Key, key_function
+from dataflow.plan.key_tracing import table_columns
+from dataflow.plan.node import Columns
+from dataflow.runtime.engine import View
+from dataflow.state.delta import Change
+from dataflow.values.key_values import key_value
+from dataflow.values.types import INTEGERS, Row, SqlType
 
 KEYS_SEEN_MIN, KEYS_SEEN_MAX = 64, 4096
 """After so many keys it is decided how they are grouped; after so many, again."""

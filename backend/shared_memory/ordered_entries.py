@@ -15,12 +15,12 @@ from typing import Any
 import msgspec
 
 from backend.shared_memory.shared_key import SharedKey
-from backend.view_range import Range, key_type
-from dataflow.expression import Column
-from dataflow.node import Columns, Order
-from dataflow.ordering import range_bound
-from dataflow.sorted_rows import entry_function
-from dataflow.types import Row, SqlType
+from backend.views.view_range import Range, key_type
+from dataflow.expressions.expression import Column
+from dataflow.plan.node import Columns, Order
+from dataflow.state.sorted_rows import entry_function
+from dataflow.values.ordering import range_bound
+from dataflow.values.types import Row, SqlType
 
 DIRECTORY = -1
 VERSION_BYTES = 8

@@ -17,10 +17,10 @@ from backend.shared_memory.ordered_entries import DIRECTORY, directory, entry_na
 from backend.shared_memory.segment import SegmentNames
 from backend.shared_memory.shared_key import KeyNaming, SharedKey
 from backend.shared_memory.writer import SharedViewWriter
-from dataflow.engine import Engine, View
-from dataflow.sorted_rows import Block, OrderedRows, SortedRows
-from dataflow.source import Key
-from dataflow.types import Row
+from dataflow.expressions.source import Key
+from dataflow.runtime.engine import Engine, View
+from dataflow.state.sorted_rows import Block, OrderedRows, SortedRows
+from dataflow.values.types import Row
 
 KEY_ROWS_MAX = 200_000
 CHANGED_BLOCKS_MAX = 64

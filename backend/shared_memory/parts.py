@@ -20,7 +20,7 @@ from backend.shared_memory.probing import Array
 from backend.shared_memory.reader import SharedViewReader
 from backend.shared_memory.shared_key import KeyNaming, SharedKey
 from dataflow.sharding import shard_of, shards_of
-from dataflow.types import SqlType
+from dataflow.values.types import SqlType
 
 T = TypeVar("T")
 TRIES_MAX, TRY_S = 20, 0.0005

@@ -26,12 +26,12 @@ from backend.shared_memory.reader import SharedViewReader
 from backend.shared_memory.segment import SegmentNames, is_possible
 from backend.shared_memory.shared_key import KeyNaming
 from backend.shared_memory.writer import SharedViewWriter
-from dataflow.arrangement import Hit
-from dataflow.delta import Delta
-from dataflow.engine import Engine, View
-from dataflow.node import Columns
-from dataflow.source import Key
-from dataflow.types import Row
+from dataflow.expressions.source import Key
+from dataflow.plan.node import Columns
+from dataflow.runtime.engine import Engine, View
+from dataflow.state.arrangement import Hit
+from dataflow.state.delta import Delta
+from dataflow.values.types import Row
 
 LOOKUPS_BEFORE_SHARING = 4
 LARGE_BYTES = 1 << 14

@@ -15,9 +15,9 @@ from typing import Any
 
 import msgspec
 
-from dataflow.key_values import ImpossibleKey, key_value
-from dataflow.source import Key, text_key
-from dataflow.types import BLOBS, REALS, STRINGS, Kind, SqlType, Value
+from dataflow.expressions.source import Key, text_key
+from dataflow.values.key_values import ImpossibleKey, key_value
+from dataflow.values.types import BLOBS, REALS, STRINGS, Kind, SqlType, Value
 
 SharedKey = int | bytes
 

@@ -41,7 +41,7 @@ from backend.shared_memory.segment import (
     tag_of,
 )
 from backend.shared_memory.shared_key import SharedKey
-from dataflow.types import Row
+from dataflow.values.types import Row
 
 LOAD_MAX, LOAD_PRESSED_MAX = 0.6, 0.7
 """An index that is fuller than this is made anew; fuller ones take more time to search, and less memory."""

@@ -19,8 +19,8 @@ from pyspark.sql import types as spark
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from backend.spark.address import is_set
-from dataflow.arrow_values import sql_type_of
-from dataflow.types import BLOBS, INTEGERS, Kind, SqlType
+from dataflow.values.arrow_values import sql_type_of
+from dataflow.values.types import BLOBS, INTEGERS, Kind, SqlType
 
 _DIGITS_MAX = 38
 _INTEGERS: dict[Kind, tuple[Any, Any]] = {

@@ -15,7 +15,7 @@ from pymysql.converters import escape_string
 from pyspark.sql import datasource as spark
 
 from backend.spark.address import quoted
-from dataflow.types import INTEGERS, TEXTS, Kind, SqlType
+from dataflow.values.types import INTEGERS, TEXTS, Kind, SqlType
 
 _COMPARISONS = {
     spark.EqualTo: "=", spark.GreaterThan: ">", spark.GreaterThanOrEqual: ">=", spark.LessThan: "<", spark.LessThanOrEqual: "<="

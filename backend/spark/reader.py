@@ -13,7 +13,7 @@ from backend.spark.address import ServerAddress, quoted
 from backend.spark.column_types import Mapped
 from backend.spark.filters import conditions_of
 from backend.spark.scanning import ScanPart, fields_of, parts_of, read_part
-from dataflow.arrow_values import sql_type_of
+from dataflow.values.arrow_values import sql_type_of
 
 PARTITIONS = 8
 HOLD_S = 600

@@ -24,8 +24,8 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from backend.spark.address import ServerAddress, quoted
 from backend.spark.column_types import Mapped
 from backend.spark.scanning import LOST, fields_of
-from dataflow.arrow_values import sql_type_of
-from dataflow.types import Kind
+from dataflow.values.arrow_values import sql_type_of
+from dataflow.values.types import Kind
 
 BATCH_ROWS = 1000
 STAGING_PREFIX = "millrace_staged_"

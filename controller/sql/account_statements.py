@@ -19,8 +19,8 @@ from controller.accounts import (
     privileges_at,
 )
 from controller.passwords import DEFAULT_PLUGIN, NATIVE, PLUGINS, is_stored_password, stored_password
-from controller.sql.cursor import Cursor
-from controller.sql.lexer import TokenKind, string_value
+from controller.sql.text.cursor import Cursor
+from controller.sql.text.lexer import TokenKind, string_value
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 
 USER_LENGTH_MAX = 32

@@ -7,13 +7,13 @@ from typing import Any
 from sqlglot import exp
 
 from controller.catalog import Catalog
-from controller.sql.parse import syntax_error
-from controller.sql.scope import Source
-from controller.sql.translate import Translator
+from controller.sql.expressions.scope import Source
+from controller.sql.expressions.translate import Translator
+from controller.sql.text.parse import syntax_error
 from dataflow.errors import Unsupported
-from dataflow.expression import Expression
+from dataflow.expressions.expression import Expression
 from dataflow.functions.casts import cast
-from dataflow.types import BIGINT, BIGINT_UNSIGNED, STRINGS
+from dataflow.values.types import BIGINT, BIGINT_UNSIGNED, STRINGS
 
 
 def table_source(node: Any, catalog: Catalog, database: str | None) -> Source | None:

@@ -6,10 +6,10 @@ from typing import Any
 
 from sqlglot import exp
 
-from dataflow import expression
-from dataflow.expression import Expression
+from dataflow.expressions import expression
+from dataflow.expressions.expression import Expression
 from dataflow.schema import Column, Index, Table, declared_keys, has_row_id
-from dataflow.types import BLOBS, BOOLEAN, TEMPORALS, TEXTS, Kind, SqlType
+from dataflow.values.types import BLOBS, BOOLEAN, TEMPORALS, TEXTS, Kind, SqlType
 
 NOT_NULL = 1
 PRIMARY_KEY = 2

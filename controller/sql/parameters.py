@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dataflow.expression import Parameter
-from dataflow.types import SqlType, text
+from dataflow.expressions.expression import Parameter
+from dataflow.values.types import SqlType, text
 
 
 class Parameters:

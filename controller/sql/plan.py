@@ -3,7 +3,7 @@
 Expressions read the row of the one table involved, at the positions of `Table.columns`
 (hidden columns included). `parameters` of the statement come first in the parameter vector;
 after them the session facts listed in `facts`, in order, e.g. ("now:0",) for NOW(); see
-`controller.sql.facts` for their names and values.
+`controller.sql.expressions.facts` for their names and values.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from enum import Enum
 
 from controller.catalog import View
 from controller.sql.locking import Locking
-from dataflow.expression import Expression
-from dataflow.json_table import JsonTable
-from dataflow.node import AggregateFunction, Node
+from dataflow.expressions.expression import Expression
+from dataflow.functions.json_table import JsonTable
+from dataflow.plan.node import AggregateFunction, Node
 from dataflow.schema import Table
-from dataflow.types import Row, SqlType, Value
+from dataflow.values.types import Row, SqlType, Value
 
 
 class OnDuplicate(Enum):

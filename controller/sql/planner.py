@@ -13,22 +13,22 @@ from typing import Any
 from sqlglot import exp
 
 from controller.catalog import Catalog, View
-from controller.sql import parameter_types
-from controller.sql.depth import deeply
-from controller.sql.full_text import with_matches
+from controller.sql.definitions.temporary import with_temporary
+from controller.sql.expressions.full_text import with_matches
+from controller.sql.expressions.user_variables import assignments_of
 from controller.sql.parameters import Parameters
-from controller.sql.parse import parameter_count, parse, syntax_error
 from controller.sql.plan import Directed, Insert, Plan, Query, Statement
 from controller.sql.query import plan_query
 from controller.sql.settings import Settings
-from controller.sql.template import canonical_text, reader
-from controller.sql.temporary import with_temporary
-from controller.sql.user_variables import assignments_of
-from controller.sql.writes import WritePlanner
+from controller.sql.text import parameter_types
+from controller.sql.text.depth import deeply
+from controller.sql.text.parse import parameter_count, parse, syntax_error
+from controller.sql.text.template import canonical_text, reader
+from controller.sql.writing.writes import WritePlanner
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.result_limits import planning_for
 from dataflow.schema import Table
-from dataflow.types import SqlType, Value, text
+from dataflow.values.result_limits import planning_for
+from dataflow.values.types import SqlType, Value, text
 
 PLANS_LENGTH_MAX = 32 << 20
 """All plans kept have statements of at most so many characters; beyond that, all are dropped."""

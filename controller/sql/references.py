@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from controller.sql.planner import parse_statement
 from controller.sql.settings import Settings
-from controller.sql.template import canonical_text
+from controller.sql.text.template import canonical_text
 from dataflow.errors import Condition, InvalidStatement
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dataflow.result_limits import DEFAULT_RESULTS, ResultSettings
-from dataflow.types import DEFAULT_COLLATION
+from dataflow.values.result_limits import DEFAULT_RESULTS, ResultSettings
+from dataflow.values.types import DEFAULT_COLLATION
 
 DEFAULT_SQL_MODE = frozenset(
     {
@@ -24,9 +24,9 @@ class Settings:
     """`collation` is collation_connection: what string literals have.
 
     `owner` names the session if it has temporary tables, `unborn` the one that is being made (see
-    `controller.sql.temporary`).
+    `controller.sql.definitions.temporary`).
     `variables` are the user variables that the statement may read, with the codes of their types (see
-    `controller.sql.parameter_types`).
+    `controller.sql.text.parameter_types`).
     """
 
     sql_mode: frozenset[str] = DEFAULT_SQL_MODE

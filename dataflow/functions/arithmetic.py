@@ -12,18 +12,27 @@ from decimal import ROUND_DOWN, Decimal
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
-from dataflow.conversion import Domain, number_type
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expression import Call, Expression, Literal
+from dataflow.expressions.expression import Call, Expression, Literal
+from dataflow.expressions.notices import say
 from dataflow.functions.registry import Arguments, Fragment, Infer, special
-from dataflow.inference import DECIMAL_DIGITS_MAX, DECIMAL_SCALE_MAX, integer_digits, literal_value
-from dataflow.notices import say
-from dataflow.numerals import EXACT, INT64_MAX, INT64_MIN, UINT64_MAX
-from dataflow.result_limits import DIVISION_DIGITS, planned
-from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, INTEGER_BYTES, INTEGERS, Kind, SqlType, decimal
+from dataflow.values.conversion import Domain, number_type
+from dataflow.values.inference import DECIMAL_DIGITS_MAX, DECIMAL_SCALE_MAX, integer_digits, literal_value
+from dataflow.values.numerals import EXACT, INT64_MAX, INT64_MIN, UINT64_MAX
+from dataflow.values.result_limits import DIVISION_DIGITS, planned
+from dataflow.values.types import (
+    BIGINT,
+    BIGINT_UNSIGNED,
+    DOUBLE,
+    INTEGER_BYTES,
+    INTEGERS,
+    Kind,
+    SqlType,
+    decimal,
+)
 
 if TYPE_CHECKING:
-    from dataflow.compile import Emitter
+    from dataflow.expressions.compile import Emitter
 
 
 def operand_type(expression: Expression) -> SqlType:

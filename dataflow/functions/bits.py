@@ -5,14 +5,14 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from dataflow.conversion import Domain
-from dataflow.expression import Call
+from dataflow.expressions.expression import Call
 from dataflow.functions.registry import Fragment, function, special
-from dataflow.numerals import UINT64_MAX
-from dataflow.types import BIGINT_UNSIGNED, decimal
+from dataflow.values.conversion import Domain
+from dataflow.values.numerals import UINT64_MAX
+from dataflow.values.types import BIGINT_UNSIGNED, decimal
 
 if TYPE_CHECKING:
-    from dataflow.compile import Emitter
+    from dataflow.expressions.compile import Emitter
 
 
 def _operation(symbol: str, body: str) -> None:

@@ -12,20 +12,38 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from dataflow import documents, numerals, temporal
-from dataflow.collation.coercion import COERCIBLE, EXPLICIT, coercibility, collation_of, prevailing_collation
-from dataflow.collation.names import CHARSETS, Charset, canonical, charset_of
-from dataflow.conversion import Domain, conversion, convert, is_digits
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.expression import Call, Column, Expression, Literal, Parameter, walk
+from dataflow.expressions.expression import Call, Column, Expression, Literal, Parameter, walk
+from dataflow.expressions.notices import say
 from dataflow.functions.registry import Arguments, Fragment, call, special
-from dataflow.inference import domain_of
-from dataflow.notices import say
-from dataflow.numerals import INT64_MAX, INT64_MIN, UINT64_MAX
-from dataflow.types import BLOBS, DATES, INTEGERS, NULL, NUMBERS, REALS, STRINGS, TEXTS, Kind, SqlType, text
+from dataflow.values import documents, numerals, temporal
+from dataflow.values.collation.coercion import (
+    COERCIBLE,
+    EXPLICIT,
+    coercibility,
+    collation_of,
+    prevailing_collation,
+)
+from dataflow.values.collation.names import CHARSETS, Charset, canonical, charset_of
+from dataflow.values.conversion import Domain, conversion, convert, is_digits
+from dataflow.values.inference import domain_of
+from dataflow.values.numerals import INT64_MAX, INT64_MIN, UINT64_MAX
+from dataflow.values.types import (
+    BLOBS,
+    DATES,
+    INTEGERS,
+    NULL,
+    NUMBERS,
+    REALS,
+    STRINGS,
+    TEXTS,
+    Kind,
+    SqlType,
+    text,
+)
 
 if TYPE_CHECKING:
-    from dataflow.compile import Emitter
+    from dataflow.expressions.compile import Emitter
 
 
 def cast(expression: Expression, target: SqlType) -> Call:
@@ -368,7 +386,7 @@ def _collated_type(arguments: Arguments) -> SqlType:
 
 @special("limited", least=2, most=2, result=lambda arguments: arguments[0].type)
 def limited(emitter: Emitter, node: Call) -> Fragment:
-    """The first argument under another max_allowed_packet than the default; see `dataflow.result_limits`."""
+    """The first argument under another max_allowed_packet than the default; see `dataflow.values.result_limits`."""
     value = node.arguments[1]
     assert isinstance(value, Literal) and isinstance(value.value, int)
     before, emitter.packet_bytes_max = emitter.packet_bytes_max, value.value

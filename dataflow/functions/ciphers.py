@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.padding import PKCS7
 
 from dataflow.functions.registry import Domain, function
-from dataflow.types import BLOB
+from dataflow.values.types import BLOB
 
 KEY_BYTES = 16
 _PADDING = PKCS7(KEY_BYTES * 8)

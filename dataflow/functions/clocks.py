@@ -10,7 +10,8 @@ from datetime import UTC
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expression import Expression
+from dataflow.expressions.expression import Expression
+from dataflow.expressions.notices import say
 from dataflow.functions.date_formats import date_format
 from dataflow.functions.date_parts import (
     datetime_type,
@@ -21,9 +22,8 @@ from dataflow.functions.date_parts import (
 )
 from dataflow.functions.numeric import Number
 from dataflow.functions.registry import Domain, function
-from dataflow.notices import say
-from dataflow.result_limits import planned
-from dataflow.temporal import (
+from dataflow.values.result_limits import planned
+from dataflow.values.temporal import (
     HOUR,
     MINUTE,
     SECOND,
@@ -39,7 +39,7 @@ from dataflow.temporal import (
     to_utc,
     zone,
 )
-from dataflow.types import BIGINT, DATE, SqlType, decimal, text
+from dataflow.values.types import BIGINT, DATE, SqlType, decimal, text
 
 Arguments = tuple[Expression, ...]
 

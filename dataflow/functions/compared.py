@@ -14,15 +14,15 @@ from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING
 
-from dataflow.comparison import Basis, comparand
-from dataflow.conversion import Domain, conversion
-from dataflow.expression import Call, Column, Expression, Literal, Parameter
+from dataflow.expressions.expression import Call, Column, Expression, Literal, Parameter
 from dataflow.functions.registry import Fragment, call, special
-from dataflow.numerals import INT64_MIN, UINT64_MAX
-from dataflow.types import BIGINT, INTEGERS, TEXTS, Kind, SqlType
+from dataflow.values.comparison import Basis, comparand
+from dataflow.values.conversion import Domain, conversion
+from dataflow.values.numerals import INT64_MIN, UINT64_MAX
+from dataflow.values.types import BIGINT, INTEGERS, TEXTS, Kind, SqlType
 
 if TYPE_CHECKING:
-    from dataflow.compile import Emitter
+    from dataflow.expressions.compile import Emitter
 
 _INTEGER = re.compile(r"-?[0-9]{1,20}", re.ASCII)
 _DIGITS_MAX = 15

@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dataflow.breath import breathe
-from dataflow.collation.coercion import merged_collation
-from dataflow.comparison import Basis, basis, common_basis, comparand, operands
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expression import Call, Column, Expression, Literal, Parameter
+from dataflow.expressions.expression import Call, Column, Expression, Literal, Parameter
 from dataflow.functions.registry import Arguments, Fragment, call, special
-from dataflow.types import BOOLEAN, NULL, TEXTS, SqlType, Value
+from dataflow.values.collation.coercion import merged_collation
+from dataflow.values.comparison import Basis, basis, common_basis, comparand, operands
+from dataflow.values.types import BOOLEAN, NULL, TEXTS, SqlType, Value
 
 if TYPE_CHECKING:
-    from dataflow.compile import Emitter
+    from dataflow.expressions.compile import Emitter
 
 _PYTHON = {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _TUPLE_MAX = 8

@@ -10,19 +10,19 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from dataflow.collation.coercion import merged_collation
-from dataflow.collation.keys import collation_key
-from dataflow.comparison import basis, operands
-from dataflow.conversion import Domain
-from dataflow.expression import Call, Expression
+from dataflow.expressions.expression import Call, Expression
 from dataflow.functions.casts import coerced
 from dataflow.functions.registry import Arguments, Fragment, function, special
-from dataflow.inference import merged_type
-from dataflow.temporal import read_datetime
-from dataflow.types import BIGINT, BLOBS, DATES, STRINGS, TEMPORALS, Kind, SqlType, text
+from dataflow.values.collation.coercion import merged_collation
+from dataflow.values.collation.keys import collation_key
+from dataflow.values.comparison import basis, operands
+from dataflow.values.conversion import Domain
+from dataflow.values.inference import merged_type
+from dataflow.values.temporal import read_datetime
+from dataflow.values.types import BIGINT, BLOBS, DATES, STRINGS, TEMPORALS, Kind, SqlType, text
 
 if TYPE_CHECKING:
-    from dataflow.compile import Emitter
+    from dataflow.expressions.compile import Emitter
 
 
 def _branches(arguments: Arguments) -> tuple[Expression, ...]:

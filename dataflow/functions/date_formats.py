@@ -6,16 +6,16 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from dataflow.expression import Call
+from dataflow.expressions.expression import Call
 from dataflow.functions.date_parts import unit_name, week_of
 from dataflow.functions.registry import Domain, Fragment, function, special
-from dataflow.short_cache import kept_if_short
-from dataflow.temporal import HOUR, MINUTE, SECOND, to_days, unpack
-from dataflow.temporal.locales import ENGLISH, locales
-from dataflow.types import text
+from dataflow.values.short_cache import kept_if_short
+from dataflow.values.temporal import HOUR, MINUTE, SECOND, to_days, unpack
+from dataflow.values.temporal.locales import ENGLISH, locales
+from dataflow.values.types import text
 
 if TYPE_CHECKING:
-    from dataflow.compile import Emitter
+    from dataflow.expressions.compile import Emitter
 
 Parts = tuple[int, int, int, int, int, int, int]
 """(year, month, day, hour, minute, second, microsecond)"""

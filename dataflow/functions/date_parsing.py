@@ -12,13 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dataflow.errors import Condition
-from dataflow.expression import Expression, Literal
+from dataflow.expressions.expression import Expression, Literal
+from dataflow.expressions.notices import say
 from dataflow.functions.date_parts import DAY_NAMES, MONTH_NAMES, datetime_type, time_type
 from dataflow.functions.registry import Domain, function
-from dataflow.notices import say
-from dataflow.numerals import SHOWN_MAX
-from dataflow.temporal import HOUR, MINUTE, SECOND, from_days, pack, to_days, unpack
-from dataflow.types import DATE, Kind, SqlType
+from dataflow.values.numerals import SHOWN_MAX
+from dataflow.values.temporal import HOUR, MINUTE, SECOND, from_days, pack, to_days, unpack
+from dataflow.values.types import DATE, Kind, SqlType
 
 Arguments = tuple[Expression, ...]
 

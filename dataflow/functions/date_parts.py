@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expression import Call, Expression, Literal
+from dataflow.expressions.expression import Call, Expression, Literal
 from dataflow.functions.registry import Domain, Fragment, function, special
-from dataflow.temporal import (
+from dataflow.values.temporal import (
     HOUR,
     MINUTE,
     SECOND,
@@ -25,11 +25,11 @@ from dataflow.temporal import (
     to_days,
     unpack,
 )
-from dataflow.temporal.locales import ENGLISH, locales
-from dataflow.types import BIGINT, DATE, INT, INTEGERS, REALS, STRINGS, TEMPORALS, Kind, SqlType, text
+from dataflow.values.temporal.locales import ENGLISH, locales
+from dataflow.values.types import BIGINT, DATE, INT, INTEGERS, REALS, STRINGS, TEMPORALS, Kind, SqlType, text
 
 if TYPE_CHECKING:
-    from dataflow.compile import Emitter
+    from dataflow.expressions.compile import Emitter
 
 MONTH_NAMES = (
     "January", "February", "March", "April", "May", "June",

@@ -17,16 +17,16 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from dataflow.breath import breathe
-from dataflow.conversion import conversion
-from dataflow.conversion.texts import encoder
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expression import Call, Expression
+from dataflow.expressions.expression import Call, Expression
 from dataflow.functions.registry import Domain, Fragment, function, special
-from dataflow.result_limits import total
-from dataflow.types import BIGINT, BIGINT_UNSIGNED, BLOBS, BOOLEAN, INT, NUMBERS, Kind, SqlType, text
+from dataflow.values.conversion import conversion
+from dataflow.values.conversion.texts import encoder
+from dataflow.values.result_limits import total
+from dataflow.values.types import BIGINT, BIGINT_UNSIGNED, BLOBS, BOOLEAN, INT, NUMBERS, Kind, SqlType, text
 
 if TYPE_CHECKING:
-    from dataflow.compile import Emitter
+    from dataflow.expressions.compile import Emitter
 
 UNSIGNED_MAX = (1 << 64) - 1
 SIGNED_MAX = (1 << 63) - 1

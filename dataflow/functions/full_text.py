@@ -22,13 +22,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from dataflow.collation.coercion import merged_collation
-from dataflow.collation.keys import collation_key
-from dataflow.conversion import Domain
-from dataflow.expression import Expression
+from dataflow.expressions.expression import Expression
 from dataflow.functions.registry import function
-from dataflow.short_cache import kept_if_short
-from dataflow.types import BOOLEAN, DOUBLE, text
+from dataflow.values.collation.coercion import merged_collation
+from dataflow.values.collation.keys import collation_key
+from dataflow.values.conversion import Domain
+from dataflow.values.short_cache import kept_if_short
+from dataflow.values.types import BOOLEAN, DOUBLE, text
 
 LETTERS_MIN, LETTERS_MAX = 3, 84
 STOPWORDS = frozenset(

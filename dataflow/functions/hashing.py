@@ -6,9 +6,9 @@ import hashlib
 import zlib
 
 from dataflow.errors import Condition
+from dataflow.expressions.notices import say
 from dataflow.functions.registry import Domain, function
-from dataflow.notices import say
-from dataflow.types import BIGINT, BLOB, Kind, SqlType, text
+from dataflow.values.types import BIGINT, BLOB, Kind, SqlType, text
 
 
 @function("md5", arguments=(Domain.BYTES,), result=text(32))

@@ -15,14 +15,14 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any
 
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expression import Call, Expression, Literal
+from dataflow.expressions.expression import Call, Expression, Literal
+from dataflow.expressions.notices import say
 from dataflow.functions.date_parts import datetime_type, fraction_digits, seconds_digits, time_type, unit_name
 from dataflow.functions.numeric import Number
 from dataflow.functions.registry import Domain, Fragment, function, special
-from dataflow.notices import say
-from dataflow.numerals import SHOWN_MAX
-from dataflow.result_limits import planned
-from dataflow.temporal import (
+from dataflow.values.numerals import SHOWN_MAX
+from dataflow.values.result_limits import planned
+from dataflow.values.temporal import (
     DAY,
     HOUR,
     MINUTE,
@@ -43,10 +43,10 @@ from dataflow.temporal import (
     to_microseconds,
     unpack,
 )
-from dataflow.types import BIGINT, DATE, DATES, INT, NUMBERS, STRINGS, Kind, SqlType, text
+from dataflow.values.types import BIGINT, DATE, DATES, INT, NUMBERS, STRINGS, Kind, SqlType, text
 
 if TYPE_CHECKING:
-    from dataflow.compile import Emitter
+    from dataflow.expressions.compile import Emitter
 
 Arguments = tuple[Expression, ...]
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from dataflow.documents import Json, dumps, loads
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expression import Call, Expression
+from dataflow.expressions.expression import Call, Expression
 from dataflow.functions.json_paths import Cell, Member, Path, Place, find_one, parse_path
 from dataflow.functions.registry import Domain, Fragment, function, special
-from dataflow.result_limits import total
-from dataflow.types import JSON, SqlType
+from dataflow.values.documents import Json, dumps, loads
+from dataflow.values.result_limits import total
+from dataflow.values.types import JSON, SqlType
 
 if TYPE_CHECKING:
-    from dataflow.compile import Emitter
+    from dataflow.expressions.compile import Emitter
 
 Change = Callable[[Json, Path, Json], Json]
 

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dataflow.documents import Json
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.short_cache import kept_if_short
+from dataflow.values.documents import Json
+from dataflow.values.short_cache import kept_if_short
 
 Place = tuple[str | int, ...]
 """Keys and positions from the root down."""

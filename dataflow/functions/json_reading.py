@@ -1,6 +1,6 @@
 """JSON functions that ask about documents: values, types, containment, search.
 
-Documents come and go as the normal text of `dataflow.documents`. That text does not keep apart
+Documents come and go as the normal text of `dataflow.values.documents`. That text does not keep apart
 what MySQL's binary form does: a DECIMAL is a double, a date is a string.
 """
 
@@ -10,18 +10,18 @@ import json
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from dataflow.documents import Json, NotJson, dumps, loads
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expression import Call
+from dataflow.expressions.expression import Call
 from dataflow.functions.json_paths import find, find_one, parse_path, written
 from dataflow.functions.patterns import like_matcher
 from dataflow.functions.registry import Domain, Fragment, function, special
-from dataflow.numerals import INT64_MAX
-from dataflow.result_limits import TooLong, total
-from dataflow.types import BIGINT, BLOBS, BOOLEAN, INT, JSON, STRINGS, Kind, text
+from dataflow.values.documents import Json, NotJson, dumps, loads
+from dataflow.values.numerals import INT64_MAX
+from dataflow.values.result_limits import TooLong, total
+from dataflow.values.types import BIGINT, BLOBS, BOOLEAN, INT, JSON, STRINGS, Kind, text
 
 if TYPE_CHECKING:
-    from dataflow.compile import Emitter
+    from dataflow.expressions.compile import Emitter
 
 JSON_TEXT = text(collation="utf8mb4_bin")
 

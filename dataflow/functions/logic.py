@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dataflow.expression import Call, Expression
+from dataflow.expressions.expression import Call, Expression
 from dataflow.functions.registry import Fragment, special
-from dataflow.types import BOOLEAN
+from dataflow.values.types import BOOLEAN
 
 if TYPE_CHECKING:
-    from dataflow.compile import Emitter
+    from dataflow.expressions.compile import Emitter
 
 
 TERMS_MAX = 50

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
 from typing import TYPE_CHECKING
 
-from dataflow import conversion
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expression import Call, Expression, Literal
+from dataflow.expressions.expression import Call, Expression, Literal
+from dataflow.expressions.notices import say
 from dataflow.functions.registry import Domain, Fragment, function, special
-from dataflow.notices import say
-from dataflow.types import (
+from dataflow.values import conversion
+from dataflow.values.types import (
     BIGINT,
     BIGINT_UNSIGNED,
     BLOBS,
@@ -30,7 +30,7 @@ from dataflow.types import (
 )
 
 if TYPE_CHECKING:
-    from dataflow.compile import Emitter
+    from dataflow.expressions.compile import Emitter
 
 Arguments = tuple[Expression, ...]
 Number = int | float | Decimal

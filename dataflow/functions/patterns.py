@@ -2,7 +2,7 @@
 
 LIKE compares character by character under the collation. Both texts are folded, each character
 to one that stands for all it equals, and the pattern becomes the cheapest test that decides it.
-For REGEXP the collation decides only whether case matters; see `dataflow.regular_expressions`.
+For REGEXP the collation decides only whether case matters; see `dataflow.values.regular_expressions`.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
-from dataflow.collation.coercion import merged_collation
-from dataflow.collation.keys import character_key
-from dataflow.conversion import Domain
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expression import Call, Literal
+from dataflow.expressions.expression import Call, Literal
 from dataflow.functions.registry import Arguments, Fragment, special
-from dataflow.regular_expressions import compiled
-from dataflow.short_cache import kept_if_short
-from dataflow.types import BOOLEAN, SqlType
-from dataflow.types import text as text_type
+from dataflow.values.collation.coercion import merged_collation
+from dataflow.values.collation.keys import character_key
+from dataflow.values.conversion import Domain
+from dataflow.values.regular_expressions import compiled
+from dataflow.values.short_cache import kept_if_short
+from dataflow.values.types import BOOLEAN, SqlType
+from dataflow.values.types import text as text_type
 
 if TYPE_CHECKING:
-    from dataflow.compile import Emitter
+    from dataflow.expressions.compile import Emitter
 
 Match = Callable[[str], bool]
 

@@ -21,11 +21,11 @@ infers the type and returns a `Call`. What a name means in SQL text is the plann
   `nulls=True` it is called with None instead. Returning None gives NULL. A value that cannot
   be converted (an invalid date for `Domain.DATETIME`) counts as NULL too.
 - `result` is an `SqlType`, or a function of the argument expressions that returns one. The
-  returned Python value must be what `dataflow.types` says for it: a DECIMAL has exactly
+  returned Python value must be what `dataflow.values.types` says for it: a DECIMAL has exactly
   `scale` digits, text is str, BLOB types are bytes, dates are packed ints.
 - `deterministic=False` forbids folding a call on constants, and views of what it is in. So does
   `volatile=True` (RAND, UUID), which has another value for each row even if it reads none.
-- `size` is for a function whose result can be longer than its arguments: see `dataflow.result_limits`. With
+- `size` is for a function whose result can be longer than its arguments: see `dataflow.values.result_limits`. With
   `limited=True` the function is given the limit itself, as `bytes_max`.
 - `specialise=True`: the decorated function is given the argument *expressions* and returns
   the plain function; for what depends on types or collations, or is prepared once:
@@ -40,7 +40,7 @@ infers the type and returns a `Call`. What a name means in SQL text is the plann
     @special("ifnull", least=2, most=2, result=merged_type)
     def ifnull(emitter: Emitter, call: Call) -> Fragment: ...
 
-See `dataflow.compile.Emitter` for what it may use. Files in this package are imported by
+See `dataflow.expressions.compile.Emitter` for what it may use. Files in this package are imported by
 `dataflow.functions`, so a new module needs no registration of its own.
 """
 
@@ -50,17 +50,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dataflow.collation.coercion import OF_THEIR_OWN, merged_collation
-from dataflow.conversion import Domain
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expression import Call, Expression, Literal, walk
-from dataflow.fragment import Fragment
-from dataflow.inference import merged_length
-from dataflow.result_limits import PACKET_BYTES_MAX, Size, planned
-from dataflow.types import BIGINT, BLOBS, DEFAULT_COLLATION, STRINGS, TEXTS, SqlType, text
+from dataflow.expressions.expression import Call, Expression, Literal, walk
+from dataflow.expressions.fragment import Fragment
+from dataflow.values.collation.coercion import OF_THEIR_OWN, merged_collation
+from dataflow.values.conversion import Domain
+from dataflow.values.inference import merged_length
+from dataflow.values.result_limits import PACKET_BYTES_MAX, Size, planned
+from dataflow.values.types import BIGINT, BLOBS, DEFAULT_COLLATION, STRINGS, TEXTS, SqlType, text
 
 if TYPE_CHECKING:
-    from dataflow.compile import Emitter
+    from dataflow.expressions.compile import Emitter
 
 __all__ = [
     "Domain",

@@ -1,4 +1,4 @@
-"""REGEXP_REPLACE, REGEXP_SUBSTR and REGEXP_INSTR; how patterns are matched is in `dataflow.regular_expressions`."""
+"""REGEXP_REPLACE, REGEXP_SUBSTR and REGEXP_INSTR; how patterns are matched is in `dataflow.values.regular_expressions`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from dataflow.collation.coercion import merged_collation
-from dataflow.conversion import encode
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.functions.registry import Arguments, Domain, function
 from dataflow.functions.strings import unbounded
-from dataflow.regular_expressions import Match, RegularExpression, compiled
-from dataflow.result_limits import TooLong
-from dataflow.types import BIGINT, BLOBS
+from dataflow.values.collation.coercion import merged_collation
+from dataflow.values.conversion import encode
+from dataflow.values.regular_expressions import Match, RegularExpression, compiled
+from dataflow.values.result_limits import TooLong
+from dataflow.values.types import BIGINT, BLOBS
 
 
 def _compiler(arguments: Arguments) -> Callable[[str, str], RegularExpression]:

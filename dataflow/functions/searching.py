@@ -10,18 +10,18 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, AnyStr
 
-from dataflow.collation.coercion import coercibility, collation_of, merged_collation
-from dataflow.collation.keys import character_key, collation_key
-from dataflow.collation.names import collation as collation_named
-from dataflow.expression import Call, Expression
+from dataflow.expressions.expression import Call, Expression
 from dataflow.functions.registry import Domain, Fragment, function, special
 from dataflow.functions.strings import Arguments, Infer, display_length, string_function, string_type
-from dataflow.numerals import UINT64_MAX
-from dataflow.result_limits import total
-from dataflow.types import BIGINT, BLOBS, INT, INTEGERS, NUMBERS, STRINGS, Kind, SqlType, text
+from dataflow.values.collation.coercion import coercibility, collation_of, merged_collation
+from dataflow.values.collation.keys import character_key, collation_key
+from dataflow.values.collation.names import collation as collation_named
+from dataflow.values.numerals import UINT64_MAX
+from dataflow.values.result_limits import total
+from dataflow.values.types import BIGINT, BLOBS, INT, INTEGERS, NUMBERS, STRINGS, Kind, SqlType, text
 
 if TYPE_CHECKING:
-    from dataflow.compile import Emitter
+    from dataflow.expressions.compile import Emitter
 
 Finder = Callable[[Any, Any, int], int]
 Key = Callable[[Any], bytes]

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dataflow.collation.coercion import merged_collation
-from dataflow.expression import Call, Expression
+from dataflow.expressions.expression import Call, Expression
 from dataflow.functions.registry import Domain, Fragment, Function, inference, register
-from dataflow.result_limits import Size
-from dataflow.types import BLOB, BLOBS, STRINGS, TEMPORALS, Kind, SqlType, text
+from dataflow.values.collation.coercion import merged_collation
+from dataflow.values.result_limits import Size
+from dataflow.values.types import BLOB, BLOBS, STRINGS, TEMPORALS, Kind, SqlType, text
 
 if TYPE_CHECKING:
-    from dataflow.compile import Emitter
+    from dataflow.expressions.compile import Emitter
 
 VARCHAR_LENGTH_MAX = 16383
 """Longer results are LONGTEXT, as a VARCHAR of four-byte characters cannot hold them."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dataflow.conversion import Domain
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.functions.registry import function
+from dataflow.values.conversion import Domain
 
 
 @function(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, AnyStr
 
-from dataflow.expression import Call
+from dataflow.expressions.expression import Call
 from dataflow.functions.registry import Domain, Fragment, function, special
 from dataflow.functions.strings import (
     Arguments,
@@ -21,11 +21,11 @@ from dataflow.functions.strings import (
     string_type,
     unbounded,
 )
-from dataflow.result_limits import planned, total
-from dataflow.types import BIGINT, STRINGS, SqlType, text
+from dataflow.values.result_limits import planned, total
+from dataflow.values.types import BIGINT, STRINGS, SqlType, text
 
 if TYPE_CHECKING:
-    from dataflow.compile import Emitter
+    from dataflow.expressions.compile import Emitter
 
 
 @string_function("concat", arguments=(Domain.TEXT,), rest=Domain.TEXT, result=joined_type, size=total)

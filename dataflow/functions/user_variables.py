@@ -9,12 +9,12 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from dataflow.conversion.numbers import integer_of, number_of
-from dataflow.conversion.texts import text_of
-from dataflow.expression import Expression
+from dataflow.expressions.expression import Expression
+from dataflow.expressions.user_variables import UserVariables
 from dataflow.functions.registry import Domain, function
-from dataflow.types import BLOBS, INTEGERS, Kind, Value
-from dataflow.user_variables import UserVariables
+from dataflow.values.conversion.numbers import integer_of, number_of
+from dataflow.values.conversion.texts import text_of
+from dataflow.values.types import BLOBS, INTEGERS, Kind, Value
 
 ASSIGN = ":="
 VARIABLE = "@"

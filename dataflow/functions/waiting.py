@@ -8,7 +8,7 @@ they are evaluated, so one that is not reached (the other side of an IF) is neve
 from __future__ import annotations
 
 from dataflow.functions.registry import Domain, function
-from dataflow.types import BIGINT, Value
+from dataflow.values.types import BIGINT, Value
 
 WAITING = "waiting call"
 WAITING_FUNCTIONS = {

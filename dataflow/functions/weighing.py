@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dataflow.collation.coercion import collation_of
-from dataflow.collation.keys import weight_string
-from dataflow.collation.names import charset_of, collation
-from dataflow.conversion import Domain
-from dataflow.expression import Call, Expression, Literal
-from dataflow.fragment import Fragment
+from dataflow.expressions.expression import Call, Expression, Literal
+from dataflow.expressions.fragment import Fragment
 from dataflow.functions.registry import special
-from dataflow.types import BLOB, BLOBS, NUMBERS
+from dataflow.values.collation.coercion import collation_of
+from dataflow.values.collation.keys import weight_string
+from dataflow.values.collation.names import charset_of, collation
+from dataflow.values.conversion import Domain
+from dataflow.values.types import BLOB, BLOBS, NUMBERS
 
 if TYPE_CHECKING:
-    from dataflow.compile import Emitter
+    from dataflow.expressions.compile import Emitter
 
 PAD_WITH_SPACES = 0x40
 PAD_TO_LENGTH = 0x80

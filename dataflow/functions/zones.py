@@ -7,10 +7,10 @@ the column then still serves.
 
 from __future__ import annotations
 
-from dataflow import temporal
 from dataflow.functions.date_parts import fraction_digits
 from dataflow.functions.registry import Arguments, Domain, function
-from dataflow.types import Kind, SqlType
+from dataflow.values import temporal
+from dataflow.values.types import Kind, SqlType
 
 
 @function(

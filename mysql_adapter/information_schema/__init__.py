@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from controller.catalog import Catalog, Database
 from dataflow.schema import Table
-from dataflow.types import Row
+from dataflow.values.types import Row
 from mysql_adapter.information_schema import accounts, millrace, server, tables, views
 from mysql_adapter.information_schema.virtual import COLLATION, DATABASE, TABLES
 
 if TYPE_CHECKING:
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 __all__ = ["DATABASE", "TABLES", "accounts", "extended", "millrace", "rows_of", "server", "tables", "views"]
 

@@ -13,11 +13,11 @@ from controller.accounts import (
     Grant,
     shown_name,
 )
-from dataflow.types import Row
+from dataflow.values.types import Row
 from mysql_adapter.information_schema.virtual import virtual
 
 if TYPE_CHECKING:
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 
 def _accounts_seen(session: Session) -> list[Account]:

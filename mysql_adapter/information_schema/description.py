@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controller.sql import show_create
+from controller.sql.definitions import show_create
 from controller.sql.output import column_flags
 from controller.sql.plan import OutputColumn
 from dataflow import schema
 from dataflow.schema import Index, Table, has_row_id
-from dataflow.types import BLOBS, INTEGER_BYTES, STRINGS, Kind, SqlType
-from mysql_adapter.charsets import collation_of
-from mysql_adapter.columns import BLOB_BYTES
+from dataflow.values.types import BLOBS, INTEGER_BYTES, STRINGS, Kind, SqlType
+from mysql_adapter.wire.charsets import collation_of
+from mysql_adapter.wire.columns import BLOB_BYTES
 
 
 def default_text(column: schema.Column, time_zone: str) -> str | None:

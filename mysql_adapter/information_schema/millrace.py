@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from dataflow.temporal import from_datetime
-from dataflow.types import Row
+from dataflow.values.temporal import from_datetime
+from dataflow.values.types import Row
 from mysql_adapter.information_schema.virtual import virtual
 
 if TYPE_CHECKING:
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 DATABASE = "millrace"
 

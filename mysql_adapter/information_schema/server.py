@@ -7,14 +7,14 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from dataflow.collation.names import CHARSETS, COLLATIONS
-from dataflow.types import Row
+from dataflow.values.collation.names import CHARSETS, COLLATIONS
+from dataflow.values.types import Row
 from mysql_adapter.information_schema.virtual import empty, virtual
 from mysql_adapter.neighbours import all_processes
 
 if TYPE_CHECKING:
     from mysql_adapter.connection import Connection
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 ENGINE_COMMENT = "Dataflow over LevelDB: transactions, secondary indexes and materialised views"
 

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from controller.catalog import HIDDEN_NAME_PREFIXES
-from controller.sql.show_create import type_text
-from controller.sql.stored_expressions import shown
+from controller.sql.definitions.show_create import type_text
+from controller.sql.definitions.stored_expressions import shown
 from dataflow.schema import Table, is_functional, is_internal
-from dataflow.types import Row
-from mysql_adapter.charsets import collation_of
+from dataflow.values.types import Row
 from mysql_adapter.information_schema.description import (
     declared_primary_key,
     default_text,
@@ -22,9 +21,10 @@ from mysql_adapter.information_schema.description import (
 )
 from mysql_adapter.information_schema.views import view_tables
 from mysql_adapter.information_schema.virtual import virtual
+from mysql_adapter.wire.charsets import collation_of
 
 if TYPE_CHECKING:
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 PRIVILEGES = "select,insert,update,references"
 

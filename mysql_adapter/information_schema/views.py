@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from controller.catalog import Catalog, View
-from controller.sql.updatable_views import is_updatable
-from controller.sql.view_definition import view_columns
+from controller.sql.definitions.view_definition import view_columns
+from controller.sql.writing.updatable_views import is_updatable
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.schema import Column, Index, Table
-from dataflow.types import Row
+from dataflow.values.types import Row
 from mysql_adapter.information_schema.virtual import virtual
 
 if TYPE_CHECKING:
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 
 def table_or_view(session: Session, catalog: Catalog, database: str | None, name: str) -> Table:

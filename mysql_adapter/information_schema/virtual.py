@@ -11,12 +11,12 @@ from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 from controller.sql.plan import OutputColumn
-from dataflow import types
 from dataflow.schema import Column, Index, Table
-from dataflow.types import Kind, Row, SqlType
+from dataflow.values import types
+from dataflow.values.types import Kind, Row, SqlType
 
 if TYPE_CHECKING:
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 DATABASE = "information_schema"
 COLLATION = "utf8mb3_general_ci"

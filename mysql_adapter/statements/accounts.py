@@ -9,16 +9,16 @@ from controller.accounts import Account, create_text, grant_texts
 from controller.privileges import check_account_statement, denied_database
 from controller.roles import require, with_roles
 from controller.sql.account_statements import AccountReader
-from controller.sql.lexer import leading_words
 from controller.sql.plan import OutputColumn
+from controller.sql.text.lexer import leading_words
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.types import text
+from dataflow.values.types import text
 from mysql_adapter.information_schema.virtual import COLLATION
 from mysql_adapter.neighbours import tell_catalog
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 
 async def change_accounts(session: Session, cursor: TokenCursor) -> Done:

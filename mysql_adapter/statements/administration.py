@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Answer, Done, Outcome, ResultSet, Warning
 from controller.privileges import check_global
-from controller.sql.lexer import TokenKind
 from controller.sql.plan import OutputColumn
+from controller.sql.text.lexer import TokenKind
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.types import text
+from dataflow.values.types import text
 from mysql_adapter import neighbours
-from mysql_adapter.planned import evaluate, evaluate_list, evaluate_typed
+from mysql_adapter.sessions.planned import evaluate, evaluate_list, evaluate_typed
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 _HELP = (OutputColumn("name", text(64)), OutputColumn("is_it_category", text(1)))
 

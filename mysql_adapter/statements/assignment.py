@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done, warnings_of
 from controller.privileges import check_global
-from controller.sql.lexer import Token, TokenKind, literal_value
-from dataflow import temporal
+from controller.sql.text.lexer import Token, TokenKind, literal_value
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.notices import Said, overheard
-from dataflow.types import Value
-from mysql_adapter import variables
-from mysql_adapter.charsets import NOT_FOR_CLIENTS, charset_of, collation_of
+from dataflow.expressions.notices import Said, overheard
+from dataflow.values import temporal
+from dataflow.values.types import Value
 from mysql_adapter.neighbours import set_global
-from mysql_adapter.planned import evaluate, evaluate_typed, plain_value
+from mysql_adapter.sessions import variables
+from mysql_adapter.sessions.planned import evaluate, evaluate_typed, plain_value
 from mysql_adapter.statements.cursor import TokenCursor
+from mysql_adapter.wire.charsets import NOT_FOR_CLIENTS, charset_of, collation_of
 
 if TYPE_CHECKING:
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 Change = Callable[[], Awaitable[None] | None]
 _SCOPES = {"GLOBAL": "global", "PERSIST": "global", "PERSIST_ONLY": "global", "SESSION": "session", "LOCAL": "session"}

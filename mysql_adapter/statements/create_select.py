@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done
 from controller.catalog import Catalog
-from controller.sql.lexer import TokenKind
+from controller.sql.definitions.show_create import comment_clause, default_clauses, type_text
+from controller.sql.definitions.stored_expressions import quoted
+from controller.sql.definitions.temporary import stored_name
 from controller.sql.plan import OutputColumn, Query
-from controller.sql.show_create import comment_clause, default_clauses, type_text
-from controller.sql.stored_expressions import quoted
-from controller.sql.temporary import stored_name
+from controller.sql.text.lexer import TokenKind
 from dataflow.errors import MillraceError
-from dataflow.inference import DECIMAL_DIGITS_MAX, DECIMAL_SCALE_MAX
-from dataflow.types import TEXTS, Kind, SqlType, decimal
-from mysql_adapter.parameters import Typed
-from mysql_adapter.planned import plan_prepared, run_insert
+from dataflow.values.inference import DECIMAL_DIGITS_MAX, DECIMAL_SCALE_MAX
+from dataflow.values.types import TEXTS, Kind, SqlType, decimal
+from mysql_adapter.sessions.planned import plan_prepared, run_insert
 from mysql_adapter.statements.cursor import TokenCursor
+from mysql_adapter.wire.parameters import Typed
 
 if TYPE_CHECKING:
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 _QUERIES = ("SELECT", "WITH", "VALUES")
 _NO_COLUMNS = frozenset({"PRIMARY", "UNIQUE", "KEY", "INDEX", "FULLTEXT", "SPATIAL", "CONSTRAINT", "FOREIGN", "CHECK"})

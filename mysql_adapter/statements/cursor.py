@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from controller.sql.cursor import Cursor
-from controller.sql.lexer import TokenKind, without_comments
 from controller.sql.settings import Settings
+from controller.sql.text.cursor import Cursor
+from controller.sql.text.lexer import TokenKind, without_comments
 
 
 class TokenCursor(Cursor):

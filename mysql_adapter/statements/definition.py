@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done
 from controller.privileges import check_definition, check_global
-from controller.sql.lexer import tokens
-from controller.sql.view_definition import at_view, with_definer
+from controller.sql.definitions.view_definition import at_view, with_definer
+from controller.sql.text.lexer import tokens
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from mysql_adapter.parameters import Typed
 from mysql_adapter.statements.create_select import create_select, run_create_select
 from mysql_adapter.statements.cursor import TokenCursor
+from mysql_adapter.wire.parameters import Typed
 
 if TYPE_CHECKING:
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 _UNSUPPORTED = frozenset(
     ["ROLE", "FUNCTION", "PROCEDURE", "TRIGGER", "EVENT", "SERVER", "TABLESPACE", "LOGFILE", "RESOURCE", "INSTANCE"]

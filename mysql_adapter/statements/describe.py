@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from backend.execution.outcome import ResultSet
 from controller.privileges import check_sees_table
-from controller.sql.lexer import TokenKind
 from controller.sql.plan import OutputColumn
+from controller.sql.text.lexer import TokenKind
 from mysql_adapter.information_schema.description import default_text, output_column
 from mysql_adapter.information_schema.views import table_or_view
 from mysql_adapter.statements.cursor import TokenCursor
@@ -16,7 +16,7 @@ from mysql_adapter.statements.filtering import like_pattern
 from mysql_adapter.statements.show_schema import column_rows, describe_columns
 
 if TYPE_CHECKING:
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 _STATEMENTS = ("SELECT", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH", "TABLE", "FORMAT", "ANALYZE", "EXTENDED", "PARTITIONS", "FOR", "(")
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from backend.execution.explanation import Explained, dot_text, tree_text
-from backend.execution.explanation_document import document_text
+from backend.execution.explaining.explanation import Explained, dot_text, tree_text
+from backend.execution.explaining.explanation_document import document_text
 from backend.execution.outcome import ResultSet
 from backend.execution.pace import aside
 from controller.catalog import Catalog
 from controller.privileges import check_plan
-from controller.sql.lexer import leading_words
 from controller.sql.plan import OutputColumn
+from controller.sql.text.lexer import leading_words
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.types import Row, text
-from mysql_adapter.facts import fact
+from dataflow.values.types import Row, text
 from mysql_adapter.information_schema.virtual import outputs_of
-from mysql_adapter.planned import run_planned
+from mysql_adapter.sessions.facts import fact
+from mysql_adapter.sessions.planned import run_planned
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 _TABLE = """
     id ubigint

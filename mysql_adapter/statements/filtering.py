@@ -10,13 +10,13 @@ from controller.catalog import Catalog, Database
 from controller.sql.plan import OutputColumn
 from controller.sql.planner import PlanCache
 from dataflow.schema import Column
-from dataflow.types import Row
-from mysql_adapter.facts import fact
+from dataflow.values.types import Row
 from mysql_adapter.information_schema.virtual import table_of
+from mysql_adapter.sessions.facts import fact
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 _PLACE = "show"
 _TABLE = -1000

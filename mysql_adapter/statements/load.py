@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING
 from backend.execution.outcome import Done, Warning
 from backend.execution.pace import breathe, parts
 from controller.privileges import check_needs
-from controller.sql.lexer import TokenKind, tokens
 from controller.sql.plan import Insert, Plan
 from controller.sql.references import Need
-from controller.sql.updatable_views import loaded_table
+from controller.sql.text.lexer import TokenKind, tokens
+from controller.sql.writing.updatable_views import loaded_table
 from dataflow.errors import Condition, InvalidStatement, MillraceError, Unsupported
 from dataflow.schema import Table
-from dataflow.types import BLOBS, NUMBERS, STRINGS, Value
-from mysql_adapter.charsets import charset_of
-from mysql_adapter.facts import fact
-from mysql_adapter.infile import FieldReader, Fields, Format
-from mysql_adapter.packets import CAN
-from mysql_adapter.planned import settings_for
+from dataflow.values.types import BLOBS, NUMBERS, STRINGS, Value
+from mysql_adapter.sessions.facts import fact
+from mysql_adapter.sessions.infile import FieldReader, Fields, Format
+from mysql_adapter.sessions.planned import settings_for
 from mysql_adapter.statements.cursor import TokenCursor
+from mysql_adapter.wire.charsets import charset_of
+from mysql_adapter.wire.packets import CAN
 
 if TYPE_CHECKING:
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 BATCH_ROWS = 2_000
 BATCH_CHARACTERS = 4 << 20

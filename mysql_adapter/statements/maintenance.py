@@ -9,13 +9,13 @@ from backend.execution.outcome import Done, ResultSet, RowStream, Warning
 from controller.privileges import check_global, check_sees_table
 from controller.sql.plan import OutputColumn
 from dataflow.errors import Condition, CorruptState, InvalidStatement, MillraceError
-from dataflow.types import BIGINT, Row, text
+from dataflow.values.types import BIGINT, Row, text
 from mysql_adapter.neighbours import flush_hosts
-from mysql_adapter.planned import run_planned
+from mysql_adapter.sessions.planned import run_planned
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 _MAINTENANCE = tuple(
     OutputColumn(name, text(length)) for name, length in (("Table", 128), ("Op", 10), ("Msg_type", 10), ("Msg_text", 393216))

@@ -20,27 +20,27 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from backend.cluster import Cluster
-from backend.execution.column_scan import batches_of, column_scan, schema_of
+from backend.clustering.cluster import Cluster
+from backend.execution.evaluation.column_scan import batches_of, column_scan, schema_of
 from backend.execution.outcome import Answer, Done, ResultSet, RowStream
 from backend.execution.pace import aside
 from backend.execution.transaction import Transaction
 from backend.execution.verification import verify_view
-from backend.scan_jobs import forget_epoch, keep_again, keep_epoch, parts_of, scan_columns
-from backend.scan_messages import ScanColumns
+from backend.network.scan_messages import ScanColumns
+from backend.scans.scan_jobs import forget_epoch, keep_again, keep_epoch, parts_of, scan_columns
 from controller.catalog import Catalog
 from controller.privileges import check_global, check_plan, check_text
 from controller.sql.plan import OutputColumn, Plan, Query
 from controller.sql.planner import tables_of
 from dataflow.errors import Condition, InvalidStatement, Retryable, Unsupported
-from dataflow.types import BIGINT, BLOB, Row, Value, text
-from mysql_adapter.facts import fact
-from mysql_adapter.planned import evaluate_list
+from dataflow.values.types import BIGINT, BLOB, Row, Value, text
+from mysql_adapter.sessions.facts import fact
+from mysql_adapter.sessions.planned import evaluate_list
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.uploads import load_rows
 
 if TYPE_CHECKING:
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 PARTS_MAX = 10_000
 SEPARATOR = ":"

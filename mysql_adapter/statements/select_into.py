@@ -6,13 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done, Warning
-from controller.sql.lexer import TokenKind
+from controller.sql.text.lexer import TokenKind
 from dataflow.errors import Condition, InvalidStatement
-from mysql_adapter.planned import plain_value, run_select
+from mysql_adapter.sessions.planned import plain_value, run_select
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 _INTO = re.compile(r"\binto\s*(?:@[^@]|(?:outfile|dumpfile)\b)", re.IGNORECASE)
 _VERBS = ("SELECT", "WITH", "TABLE", "VALUES", "(")

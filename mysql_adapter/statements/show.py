@@ -11,7 +11,7 @@ from mysql_adapter.statements import accounts, show_schema, show_server
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 Show = Callable[["Session", TokenCursor, bool], Awaitable[ResultSet]]
 """(session, what follows, whether FULL was said)"""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from backend.execution.outcome import ResultSet
 from controller.privileges import check_sees_database, check_sees_table
+from controller.sql.definitions.show_create import show_create_database, show_create_table, type_text
 from controller.sql.plan import OutputColumn
-from controller.sql.show_create import show_create_database, show_create_table, type_text
 from dataflow.schema import Table, is_internal
-from dataflow.types import Row, text
+from dataflow.values.types import Row, text
 from mysql_adapter.information_schema.description import (
     default_text,
     extra_text,
@@ -25,7 +25,7 @@ from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.filtering import filtered
 
 if TYPE_CHECKING:
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 _COLUMNS = """
     Field 64

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from backend.execution.outcome import ResultSet, Warning
 from controller.sql.plan import OutputColumn
 from controller.system_variables import VARIABLES
-from dataflow.types import BIGINT, Row
-from mysql_adapter.counts import LONGEST, process_counts, session_counts
+from dataflow.values.types import BIGINT, Row
 from mysql_adapter.information_schema import server as tables
 from mysql_adapter.information_schema.virtual import outputs_of
 from mysql_adapter.neighbours import all_counts
+from mysql_adapter.sessions.counts import LONGEST, process_counts, session_counts
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.filtering import filtered
 
 if TYPE_CHECKING:
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 _NAMED = "Variable_name 64\nValue 1024?"
 _WARNINGS = "Level 7\nCode uint\nMessage 512"

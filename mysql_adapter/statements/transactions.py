@@ -9,11 +9,11 @@ from backend.execution.outcome import Done
 from controller.catalog import Catalog
 from controller.privileges import check_sees_table
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.types import Value
+from dataflow.values.types import Value
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 
 async def begin(session: Session, cursor: TokenCursor) -> Done:

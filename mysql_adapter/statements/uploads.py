@@ -10,20 +10,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backend.execution.arrow_rows import read_rows
 from backend.execution.outcome import Answer, Done
 from backend.execution.pace import aside
+from backend.execution.writes.arrow_rows import read_rows
 from controller.catalog import Catalog
 from controller.privileges import check_plan
 from controller.sql.plan import Insert, Plan, Query
 from controller.sql.planner import tables_of
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.types import Row
-from mysql_adapter.facts import fact
-from mysql_adapter.packets import CAN
+from dataflow.values.types import Row
+from mysql_adapter.sessions.facts import fact
+from mysql_adapter.wire.packets import CAN
 
 if TYPE_CHECKING:
-    from mysql_adapter.session import Session
+    from mysql_adapter.sessions.session import Session
 
 BYTES_MAX = 64 << 20
 PLANS_MAX = 128

@@ -9,9 +9,9 @@ import struct
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from backend.handshake import MAGIC, NONCE_BYTES, PROOF_BYTES
-from backend.messages import AskStatus
-from backend.transport import encode_frame
+from backend.network.handshake import MAGIC, NONCE_BYTES, PROOF_BYTES
+from backend.network.messages import AskStatus
+from backend.network.transport import encode_frame
 
 CHALLENGE_BYTES = len(MAGIC) + NONCE_BYTES
 OVERSIZED_BYTES = 1 << 20

@@ -19,7 +19,7 @@ import psutil
 import pymysql
 import pytest
 
-from backend.settings import spark_secret
+from backend.processes.settings import spark_secret
 from controller.derived_keys import derived_key
 from tests.adversary.java_heap import live_bytes
 from tests.serving import MillraceServer

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from backend.client.target import find_deployment
-from backend.settings import DEPLOYMENT_FILE
+from backend.processes.settings import DEPLOYMENT_FILE
 from millrace import Database, connect, connect_async
 from tests.serving import MillraceServer
 

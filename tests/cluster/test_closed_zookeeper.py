@@ -18,8 +18,8 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import BadArgumentsError, NoAuthError
 from kazoo.security import OPEN_ACL_UNSAFE
 
-from backend.catalog_floor import FILE
-from backend.java import find_java, zookeeper_command
+from backend.processes.catalog_floor import FILE
+from backend.processes.java import find_java, zookeeper_command
 from controller.catalog_nodes import HEAD
 from controller.registry import Registry
 from controller.seal import MAC_BYTES

@@ -11,7 +11,7 @@ import psutil
 import pymysql
 import pytest
 
-from backend.connections import PATIENCE_S
+from backend.network.connections import PATIENCE_S
 from tests.serving import MillraceServer
 
 WRITERS = 8

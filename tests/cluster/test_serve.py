@@ -19,7 +19,7 @@ import psutil
 import pymysql
 import pytest
 
-from backend.tls import create_certificate
+from backend.network.tls import create_certificate
 from tests.serving import MillraceServer
 
 

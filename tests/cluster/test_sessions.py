@@ -10,9 +10,9 @@ import psutil
 import pymysql
 import pytest
 
-from backend.settings import DEPLOYMENT_FILE, Deployment
+from backend.processes.settings import DEPLOYMENT_FILE, Deployment
 from controller.registry import Registry
-from controller.sql.temporary import PREFIX
+from controller.sql.definitions.temporary import PREFIX
 from tests.serving import MillraceServer
 
 

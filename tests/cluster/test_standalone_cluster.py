@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from backend.connections import PATIENCE_S
+from backend.network.connections import PATIENCE_S
 from tests.cluster.spark_cluster import SparkCluster
 from tests.cluster.test_crashes import Writers, check, start, victims
 from tests.cluster.test_serve import run

@@ -10,12 +10,12 @@ from backend.execution.embedded import open_embedded
 from backend.execution.local_store import LocalStore
 from backend.execution.outcome import Done, Outcome, ResultSet
 from backend.execution.transaction import SchemaChanged, Transaction
-from controller.sql.lexer import leading_words
 from controller.sql.planner import PlanCache
 from controller.sql.settings import Settings
+from controller.sql.text.lexer import leading_words
 from dataflow.errors import MillraceError
-from dataflow.modes import DEFAULT_SQL_MODE, Modes
-from dataflow.types import REALS
+from dataflow.values.modes import DEFAULT_SQL_MODE, Modes
+from dataflow.values.types import REALS
 from tests.differential.comparison import Answer
 from tests.sent_values import sent_bytes
 

@@ -25,7 +25,7 @@ from apps.lobsters.pages import Result, Statement, pages, run_page
 from apps.lobsters.site import definitions
 from backend.execution.embedded import open_embedded
 from backend.execution.local_store import LocalStore
-from controller.sql.lexer import split_statements
+from controller.sql.text.lexer import split_statements
 from tests.differential.lobsters_pages import Site
 from tests.mariadb import MariaDB
 from tests.wire.server import ServerThread

@@ -11,21 +11,21 @@ from random import Random
 import pytest
 
 from backend.execution.embedded import open_embedded
+from backend.execution.evaluation.reader import Run
+from backend.execution.evaluation.readers import Readers
 from backend.execution.execution import Execution
 from backend.execution.local_store import LocalStore
-from backend.execution.numbers import Numbers
 from backend.execution.outcome import ResultSet
-from backend.execution.reader import Run
-from backend.execution.readers import Readers
 from backend.execution.statement_run import utc_now
+from backend.execution.writes.numbers import Numbers
 from controller.sql.plan import Query
 from controller.sql.planner import plan
 from controller.sql.settings import Settings
-from dataflow.engine import Engine
-from dataflow.modes import DEFAULT_MODES
-from dataflow.node import Base, Columns, bases_of
-from dataflow.source import Key, key_function
-from dataflow.types import Row
+from dataflow.expressions.source import Key, key_function
+from dataflow.plan.node import Base, Columns, bases_of
+from dataflow.runtime.engine import Engine
+from dataflow.values.modes import DEFAULT_MODES
+from dataflow.values.types import Row
 from tests.differential.queries import QueryGenerator
 from tests.differential.query_tables import definitions
 

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from dataflow.modes import DEFAULT_SQL_MODE
+from dataflow.values.modes import DEFAULT_SQL_MODE
 from tests.differential.comparison import DriverPeer, compare
 from tests.differential.embedded import EmbeddedPeer
 from tests.differential.generator import Generated, alterations, scenario, transactions

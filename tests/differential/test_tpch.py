@@ -10,7 +10,7 @@ import pytest
 
 from apps.tpch.rows import Rows
 from backend.execution.local_store import LocalStore
-from controller.sql.lexer import split_statements
+from controller.sql.text.lexer import split_statements
 from tests.differential.comparison import DriverPeer, differences
 from tests.differential.embedded import EmbeddedPeer
 from tests.differential.generator import Generated

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 
-from dataflow.expression import Call, Column, Expression, Literal
-from dataflow.group_concat import concatenated
-from dataflow.node import (
+from dataflow.aggregates.group_concat import concatenated
+from dataflow.expressions.expression import Call, Column, Expression, Literal
+from dataflow.plan.node import (
     Aggregate,
     AggregateFunction,
     Base,
@@ -28,7 +28,7 @@ from dataflow.node import (
     TopK,
     Union,
 )
-from dataflow.types import Kind, Row, SqlType, Value
+from dataflow.values.types import Kind, Row, SqlType, Value
 
 Tables = Mapping[int, Counter[Row]]
 

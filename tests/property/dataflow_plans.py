@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from dataflow.expression import Column, Expression, Literal
+from dataflow.expressions.expression import Column, Expression, Literal
+from dataflow.expressions.source import key_function
 from dataflow.functions import call
-from dataflow.node import (
+from dataflow.plan.node import (
     Aggregate,
     AggregateFunction,
     Base,
@@ -24,8 +25,7 @@ from dataflow.node import (
     Union,
     distinct,
 )
-from dataflow.source import key_function
-from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, INT, Kind, Row, SqlType, decimal, text
+from dataflow.values.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, INT, Kind, Row, SqlType, decimal, text
 
 TEXT = text(20, "utf8mb4_general_ci")
 BASES = {

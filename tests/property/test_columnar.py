@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataflow.arrow_values import arrow_array, arrow_field, arrow_type, sql_type_of
 from dataflow.schema import Column
-from dataflow.temporal.packed import pack
-from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, JSON, Kind, SqlType, decimal, text
+from dataflow.values.arrow_values import arrow_array, arrow_field, arrow_type, sql_type_of
+from dataflow.values.temporal.packed import pack
+from dataflow.values.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, JSON, Kind, SqlType, decimal, text
 from persistence.columnar import ColumnDecoder
 from persistence.row_encoding import RowCodec
 from tests.tables import table_of

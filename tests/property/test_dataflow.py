@@ -11,12 +11,12 @@ from unittest.mock import patch
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from dataflow import topk_code
-from dataflow.arrangement import Handle, Hit, Hole
-from dataflow.engine import Engine, View
-from dataflow.eviction import Evictor
-from dataflow.source import key_function
-from dataflow.types import Kind, Row
+from dataflow.code import topk_code
+from dataflow.expressions.source import key_function
+from dataflow.runtime.engine import Engine, View
+from dataflow.state.arrangement import Handle, Hit, Hole
+from dataflow.state.eviction import Evictor
+from dataflow.values.types import Kind, Row
 from tests.property.dataflow_oracle import Sqlite, evaluate
 from tests.property.dataflow_plans import (
     BASES,

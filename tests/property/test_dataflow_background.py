@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dataflow.delta import Delta
-from dataflow.engine import Engine, View
-from dataflow.loading import Budget, OverBudget
+from dataflow.runtime.engine import Engine, View
+from dataflow.runtime.loading import Budget, OverBudget
+from dataflow.state.delta import Delta
 from tests.property import dataflow_plans as plans
 from tests.property.dataflow_plans import Action, MemorySource
 from tests.property.test_dataflow import Run

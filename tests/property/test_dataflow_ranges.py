@@ -7,10 +7,10 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dataflow.arrangement import Hit
-from dataflow.engine import Engine
-from dataflow.ordering import Bound
-from dataflow.types import Row
+from dataflow.runtime.engine import Engine
+from dataflow.state.arrangement import Hit
+from dataflow.values.ordering import Bound
+from dataflow.values.types import Row
 from tests.property.dataflow_plans import BASES, MemorySource
 
 VALUES = st.sampled_from([None, 0, 1, 2, 3, 4])

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataflow.schema import Index, KeyPart
-from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, INT, Kind, SqlType, Value, decimal, text
+from dataflow.values.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, INT, Kind, SqlType, Value, decimal, text
 from persistence.key_encoding import KeyEncoding
 from persistence.key_range import comparison_range, equal_range
 from tests.mariadb import MariaDB

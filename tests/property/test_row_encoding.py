@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dataflow.errors import CorruptState
 from dataflow.schema import Column, Table
-from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, JSON, Kind, Row, SqlType, decimal, text
+from dataflow.values.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, JSON, Kind, Row, SqlType, decimal, text
 from persistence.row_encoding import RowCodec
 from tests.tables import table_of
 

@@ -10,9 +10,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from dataflow.epoch_effects import PersistEpoch, PreparedEpoch
-from dataflow.epoch_messages import ANY, StagePart, TransactionId
-from dataflow.large_writes import LargeWrites
+from dataflow.commit.epoch_effects import PersistEpoch, PreparedEpoch
+from dataflow.commit.epoch_messages import ANY, StagePart, TransactionId
+from dataflow.commit.large_writes import LargeWrites
 from persistence import large_transactions
 from persistence.layout import KINDS, fence
 from persistence.shard_store import ShardStore

@@ -8,9 +8,9 @@ from decimal import Decimal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.sql.lexer import TokenKind, literal_value, tokens
-from controller.sql.template import TemplateReader
-from dataflow.types import Value
+from controller.sql.text.lexer import TokenKind, literal_value, tokens
+from controller.sql.text.template import TemplateReader
+from dataflow.values.types import Value
 
 SHARED = TemplateReader()
 """One for all examples: what it learnt from one statement must not spoil another."""

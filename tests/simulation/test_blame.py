@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from dataflow.expression import Column, Literal
+from dataflow.expressions.expression import Column, Literal
 from dataflow.functions import call
-from dataflow.node import Aggregate, AggregateFunction, Base, Columns, Join, Node
-from dataflow.shard_messages import AddView, Send
-from dataflow.shard_views import Failed, ShardViews
+from dataflow.plan.node import Aggregate, AggregateFunction, Base, Columns, Join, Node
+from dataflow.runtime.shard_messages import AddView, Send
+from dataflow.runtime.shard_views import Failed, ShardViews
 from dataflow.sharding import shard_of
-from dataflow.types import BIGINT, INT
+from dataflow.values.types import BIGINT, INT
 from tests.property.dataflow_plans import MemorySource
 
 SHARDS = 2

@@ -16,9 +16,9 @@ from dataclasses import replace
 
 import pytest
 
-from dataflow.alone import Alone
-from dataflow.coordinator import Coordinator
-from dataflow.epoch_effects import (
+from dataflow.commit.alone import Alone
+from dataflow.commit.coordinator import Coordinator
+from dataflow.commit.epoch_effects import (
     DiscardDecisions,
     DiscardParts,
     DiscardPrepared,
@@ -30,7 +30,7 @@ from dataflow.epoch_effects import (
     Reply,
     Report,
 )
-from dataflow.epoch_messages import (
+from dataflow.commit.epoch_messages import (
     ABSENT,
     ANY,
     NEW,
@@ -45,10 +45,10 @@ from dataflow.epoch_messages import (
     Withdrawn,
     Write,
 )
-from dataflow.epochs import ShardEpochs
-from dataflow.large_writes import LargeWrites
-from dataflow.statement_stage import StatementStage
-from dataflow.writer_pace import WriterPace
+from dataflow.commit.epochs import ShardEpochs
+from dataflow.commit.large_writes import LargeWrites
+from dataflow.commit.statement_stage import StatementStage
+from dataflow.commit.writer_pace import WriterPace
 
 
 class Disk:

@@ -7,14 +7,14 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from dataflow.delta import Delta
-from dataflow.expression import Column
-from dataflow.node import Base, Columns, Join, Node
-from dataflow.shard_messages import AddView, BeginEpoch, Send, Upquery, UpqueryAnswered
-from dataflow.shard_worker import ShardWorker
+from dataflow.expressions.expression import Column
+from dataflow.expressions.source import Key
+from dataflow.plan.node import Base, Columns, Join, Node
+from dataflow.runtime.shard_messages import AddView, BeginEpoch, Send, Upquery, UpqueryAnswered
+from dataflow.runtime.shard_worker import ShardWorker
 from dataflow.sharding import shard_of
-from dataflow.source import Key
-from dataflow.types import INT, Row
+from dataflow.state.delta import Delta
+from dataflow.values.types import INT, Row
 from tests.unit.dataflow.test_joins import EDGE, Tables, triangle, triangles
 
 SHARDS = 2

@@ -15,9 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from backend.bundles import decode_bundle, encode_bundle
-from dataflow.node import Columns, Join, LeftJoin, Node, SemiJoin
-from dataflow.shard_messages import (
+from backend.network.bundles import decode_bundle, encode_bundle
+from dataflow.expressions.source import key_function
+from dataflow.plan.node import Columns, Join, LeftJoin, Node, SemiJoin
+from dataflow.runtime.shard_messages import (
     AddView,
     BeginEpoch,
     Effect,
@@ -32,10 +33,9 @@ from dataflow.shard_messages import (
     Upquery,
     UpqueryAnswered,
 )
-from dataflow.shard_worker import ShardWorker
+from dataflow.runtime.shard_worker import ShardWorker
 from dataflow.sharding import shard_of
-from dataflow.source import key_function
-from dataflow.types import Kind, Row
+from dataflow.values.types import Kind, Row
 from tests.property import dataflow_plans as plans
 from tests.property.dataflow_oracle import evaluate
 from tests.property.dataflow_plans import BASES, Action, MemorySource, histories

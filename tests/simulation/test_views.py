@@ -15,12 +15,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from dataflow.epoch_effects import ApplyEpoch, PersistEpoch, PreparedEpoch, StartViews
-from dataflow.epoch_messages import ANY, Committed, Outcome, Stage, TransactionId
-from dataflow.epochs import ShardEpochs
-from dataflow.expression import Column, Literal
+from dataflow.commit.epoch_effects import ApplyEpoch, PersistEpoch, PreparedEpoch, StartViews
+from dataflow.commit.epoch_messages import ANY, Committed, Outcome, Stage, TransactionId
+from dataflow.commit.epochs import ShardEpochs
+from dataflow.expressions.expression import Column, Literal
+from dataflow.expressions.source import key_function
 from dataflow.functions import call
-from dataflow.node import (
+from dataflow.plan.node import (
     Aggregate,
     AggregateFunction,
     Base,
@@ -34,7 +35,7 @@ from dataflow.node import (
     Union,
     inputs_of,
 )
-from dataflow.shard_messages import (
+from dataflow.runtime.shard_messages import (
     AddView,
     BeginEpoch,
     EpochWanted,
@@ -44,10 +45,9 @@ from dataflow.shard_messages import (
     UpqueryAnswered,
     UpqueryRefused,
 )
-from dataflow.shard_views import Applied, Failed, ShardViews, ViewEffect
+from dataflow.runtime.shard_views import Applied, Failed, ShardViews, ViewEffect
 from dataflow.sharding import shard_of
-from dataflow.source import key_function
-from dataflow.types import BIGINT, INT, Row, decimal
+from dataflow.values.types import BIGINT, INT, Row, decimal
 from tests.property.dataflow_oracle import evaluate
 from tests.property.dataflow_plans import BASES
 from tests.simulation import test_epochs

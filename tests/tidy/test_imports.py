@@ -29,7 +29,7 @@ OWNERS = {
 }
 PURE_LIBRARIES = {"cryptography", "numpy", "pyarrow", "re2", "regex"}
 """Libraries that compute values from values; re2 and regex match patterns, cryptography has the ciphers of AES_ENCRYPT."""
-CLOCKS = {("dataflow/regular_expressions/engine.py", "time")}
+CLOCKS = {("dataflow/values/regular_expressions/engine.py", "time")}
 """A pattern that backtracks is stopped by processor time: nothing else tells how long it would take."""
 IMPURE = {
     "asyncio", "concurrent", "http", "multiprocessing", "os", "pathlib", "random", "secrets", "select", "selectors",

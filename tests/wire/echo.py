@@ -17,11 +17,11 @@ from controller.accounts import Account
 from controller.catalog import Catalog
 from controller.sql.plan import OutputColumn, Plan, Query
 from controller.sql.settings import Settings
-from dataflow import types
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expression import Literal
-from dataflow.modes import Modes
-from dataflow.types import Value
+from dataflow.expressions.expression import Literal
+from dataflow.values import types
+from dataflow.values.modes import Modes
+from dataflow.values.types import Value
 
 TEXT_LENGTH = 100
 

@@ -13,8 +13,8 @@ from typing import Any
 import uvloop
 
 from backend.execution.embedded import open_embedded
+from backend.network.tls import Certificate
 from backend.shared_memory.segment import FOLDER, SegmentNames
-from backend.tls import Certificate
 from mysql_adapter.server import Limits, Server
 
 __all__ = ["Limits", "ServerThread", "sharing_server"]

@@ -10,7 +10,7 @@ import pymysql
 import pytest
 
 from backend.execution.embedded import open_embedded
-from dataflow.epoch_effects import PersistEpoch
+from dataflow.commit.epoch_effects import PersistEpoch
 from persistence.shard_store import ShardStore
 from tests.wire.server import ServerThread
 

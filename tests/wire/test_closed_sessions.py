@@ -10,8 +10,8 @@ import psutil
 import pymysql
 import pytest
 
-from mysql_adapter.prepared import Prepared
-from mysql_adapter.session import Session
+from mysql_adapter.sessions.prepared import Prepared
+from mysql_adapter.sessions.session import Session
 from tests.wire.server import ServerThread
 
 SESSIONS = 12

@@ -7,7 +7,7 @@ from typing import Any
 import pymysql
 import pytest
 
-from mysql_adapter.session import Session
+from mysql_adapter.sessions.session import Session
 from tests.wire.server import ServerThread
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pymysql
 import pytest
 
-from mysql_adapter.row_batches import RowBatches
+from mysql_adapter.wire.row_batches import RowBatches
 from tests.mariadb import MariaDB
 from tests.wire.raw import DEPRECATE_EOF, PLAIN
 from tests.wire.server import ServerThread, sharing_server

@@ -18,7 +18,7 @@ import pymysql
 import pytest
 
 from backend.execution.embedded import open_embedded
-from backend.tls import Certificate, create_certificate
+from backend.network.tls import Certificate, create_certificate
 from controller.accounts import EVERYTHING, Account
 from controller.passwords import NATIVE, SHA2, stored_password
 from mysql_adapter import admission

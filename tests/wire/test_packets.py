@@ -10,7 +10,7 @@ import mysql.connector
 import pymysql
 import pytest
 
-from mysql_adapter.packets import CAN, STATUS
+from mysql_adapter.wire.packets import CAN, STATUS
 from tests.wire.echo import EchoDatabase
 from tests.wire.raw import DEPRECATE_EOF, PLAIN, RawClient, ServerError, error_of, framed, handshake_response
 from tests.wire.server import Limits, ServerThread

@@ -11,7 +11,7 @@ import pymysql
 import pytest
 
 from backend.execution.embedded import open_embedded
-from mysql_adapter import query_log
+from mysql_adapter.sessions import query_log
 from tests.wire.server import ServerThread
 
 

@@ -16,7 +16,7 @@ import MySQLdb
 import pymysql
 import pytest
 
-from mysql_adapter import shortcuts
+from mysql_adapter.shortcuts import shortcuts
 from tests.mariadb import MariaDB
 from tests.wire.raw import DEPRECATE_EOF, PLAIN, RawClient, ServerError, framed
 from tests.wire.server import ServerThread, sharing_server

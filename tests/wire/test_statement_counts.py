@@ -9,7 +9,7 @@ from typing import Any
 import pymysql
 import pytest
 
-from backend.statement_counts import (
+from backend.processes.statement_counts import (
     EDGES_S,
     KindCount,
     StatementCount,
@@ -17,7 +17,7 @@ from backend.statement_counts import (
     merged_statements,
     quantiles,
 )
-from mysql_adapter import statement_counts
+from mysql_adapter.sessions import statement_counts
 from tests.wire.worker_server import WorkerServer
 
 

@@ -8,17 +8,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from backend.cluster import Cluster
+from backend.clustering.cluster import Cluster
 from backend.execution.database import Database
 from backend.execution.definition import carry_out
 from backend.execution.outcome import Done
-from backend.messages import SetTables
+from backend.network.messages import SetTables
 from backend.shared_memory.segment import SegmentNames
-from backend.worker import Worker
+from backend.worker.worker import Worker
 from controller.account_changes import AccountStatement, plan_accounts
 from controller.catalog import Catalog, CatalogChange
 from controller.registry import Address
-from controller.sql.program import plan_program
+from controller.sql.definitions.program import plan_program
 from controller.sql.settings import Settings
 from mysql_adapter.server import Limits
 from persistence.shard_store import Durability, ShardStore

@@ -13,6 +13,7 @@ from typing import Any
 from sqlglot import exp
 
 from controller.catalog import Catalog
+from controller.sql.expressions.translate import Parameters
 from controller.sql.locking import locking_of
 from controller.sql.plan import Query
 from controller.sql.query.documents import prior_documents
@@ -21,7 +22,6 @@ from controller.sql.query.names import Names
 from controller.sql.query.ordering import keep_order
 from controller.sql.query.resolve import Resolver
 from controller.sql.settings import Settings
-from controller.sql.translate import Parameters
 
 __all__ = ["plan_query"]
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 
 from controller.sql.plan import Frame, OrderItem, OutputColumn
 from controller.sql.query.fields import Field, Relation
-from dataflow.expression import Column, Expression, columns_of
+from dataflow.expressions.expression import Column, Expression, columns_of
+from dataflow.expressions.rewriting import substituted
 from dataflow.functions import is_volatile
-from dataflow.node import AggregateFunction, Order
-from dataflow.rewriting import substituted
+from dataflow.plan.node import AggregateFunction, Order
 from dataflow.schema import Table
-from dataflow.types import SqlType
+from dataflow.values.types import SqlType
 
 
 @dataclass(slots=True)

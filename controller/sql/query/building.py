@@ -37,8 +37,8 @@ from controller.sql.query.product import Product, close, close_exactly, column_e
 from controller.sql.query.set_operations import set_operation
 from controller.sql.query.subqueries import attach, attach_condition
 from dataflow.errors import Unsupported
-from dataflow.expression import Call, Column, Expression, columns_of
-from dataflow.node import (
+from dataflow.expressions.expression import Call, Column, Expression, columns_of
+from dataflow.plan.node import (
     Base,
     LeftJoin,
     distinct,

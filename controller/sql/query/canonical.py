@@ -10,8 +10,8 @@ import hashlib
 from dataclasses import fields
 from functools import lru_cache
 
-from dataflow.expression import Call, Column, Expression, Literal, Parameter
-from dataflow.node import Aggregate, Base, Join, LeftJoin, Node, SemiJoin, TopK, Union
+from dataflow.expressions.expression import Call, Column, Expression, Literal, Parameter
+from dataflow.plan.node import Aggregate, Base, Join, LeftJoin, Node, SemiJoin, TopK, Union
 
 _NODES = (Base, Join, LeftJoin, SemiJoin, Aggregate, TopK, Union)
 _MIRRORED = {"=": "=", "<>": "<>", "<=>": "<=>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}

@@ -7,9 +7,9 @@ tables or be looked up in an index. It does not matter on which side of it somet
 from __future__ import annotations
 
 from controller.sql.query.canonical import normalised
-from dataflow.expression import Call, Expression
+from dataflow.expressions.expression import Call, Expression
 from dataflow.functions import call, is_deterministic
-from dataflow.join_shape import conjuncts
+from dataflow.plan.join_shape import conjuncts
 
 
 def conditions(expression: Expression) -> list[Expression]:

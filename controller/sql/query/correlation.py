@@ -30,12 +30,12 @@ from controller.sql.query.block import (
 from controller.sql.query.fields import Relation
 from controller.sql.query.product import Product, close, is_key_equality
 from dataflow.errors import Unsupported
-from dataflow.expression import Call, Column, Expression, columns_of
+from dataflow.expressions.expression import Call, Column, Expression, columns_of
+from dataflow.expressions.source import text_key
 from dataflow.functions import call
 from dataflow.functions.casts import cast
-from dataflow.node import Join, distinct
-from dataflow.source import text_key
-from dataflow.types import Kind, SqlType
+from dataflow.plan.node import Join, distinct
+from dataflow.values.types import Kind, SqlType
 
 if TYPE_CHECKING:
     from controller.sql.query.building import Builder

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from controller.sql.query.block import Block, From, Inner, Leaf, Left
-from dataflow.expression import Call, Column, Expression, columns_of
+from dataflow.expressions.expression import Call, Column, Expression, columns_of
 
 
 def determined(known: Iterable[int], source: From, where: Iterable[Expression], outside: set[int]) -> set[int]:

@@ -15,12 +15,12 @@ from controller.sql.query.block import Block, From, Inner, Leaf, Left, own_ids
 from controller.sql.query.fields import Field, Relation, computed_output, renamed_output
 from controller.sql.query.keys import finish
 from dataflow.errors import Unsupported
-from dataflow.expression import Column, Expression, columns_of
+from dataflow.expressions.expression import Column, Expression, columns_of
 from dataflow.functions import call
 from dataflow.functions.casts import cast
-from dataflow.json_table import JsonTable, leaf_columns
-from dataflow.node import Base, tables_of
-from dataflow.types import BLOB
+from dataflow.functions.json_table import JsonTable, leaf_columns
+from dataflow.plan.node import Base, tables_of
+from dataflow.values.types import BLOB
 
 if TYPE_CHECKING:
     from controller.sql.query.resolve import Resolver

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from controller.sql import facts
-from controller.sql.aggregation import read_aggregate
-from controller.sql.parse import syntax_error
+from controller.sql.expressions import facts
+from controller.sql.expressions.aggregation import read_aggregate
+from controller.sql.expressions.scope import Scope
+from controller.sql.expressions.translate import Translator
+from controller.sql.expressions.zone import aligned, in_utc, localised
 from controller.sql.query.block import Subquery
 from controller.sql.query.fields import Numbering, all_columns
 from controller.sql.query.names import Names
 from controller.sql.query.wrapping import wrapped
-from controller.sql.scope import Scope
-from controller.sql.translate import Translator
-from controller.sql.zone import aligned, in_utc, localised
+from controller.sql.text.parse import syntax_error
 from dataflow import schema
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expression import Call, Expression
+from dataflow.expressions.expression import Call, Expression
 from dataflow.functions import call
-from dataflow.types import BOOLEAN, Kind, SqlType
+from dataflow.values.types import BOOLEAN, Kind, SqlType
 
 if TYPE_CHECKING:
     from controller.sql.query.resolve import Resolver

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from controller.sql.nullability import may_be_null
+from controller.sql.expressions.nullability import may_be_null
 from controller.sql.output import BINARY, NOT_NULL, shown_type, type_flags
 from controller.sql.plan import OutputColumn
-from dataflow.expression import Column, Expression, columns_of
-from dataflow.node import Node
-from dataflow.rewriting import mapped
-from dataflow.types import NUMBERS, SqlType
+from dataflow.expressions.expression import Column, Expression, columns_of
+from dataflow.expressions.rewriting import mapped
+from dataflow.plan.node import Node
+from dataflow.values.types import NUMBERS, SqlType
 
 
 @dataclass(frozen=True, slots=True)

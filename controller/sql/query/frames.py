@@ -10,13 +10,13 @@ from typing import Any
 
 from sqlglot import exp
 
-from controller.sql.constants import unit
+from controller.sql.expressions.constants import unit
 from controller.sql.plan import Bound, Frame, OrderItem
 from controller.sql.query.expressions import QueryTranslator
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.expression import Call, Column, Expression, Literal
+from dataflow.expressions.expression import Call, Column, Expression, Literal
 from dataflow.functions import call
-from dataflow.types import BIGINT, DATES, INTEGERS, NUMBERS, Kind, decimal
+from dataflow.values.types import BIGINT, DATES, INTEGERS, NUMBERS, Kind, decimal
 
 
 def read_frame(spec: Any, order: tuple[OrderItem, ...], translator: QueryTranslator, name: str) -> Frame | None:

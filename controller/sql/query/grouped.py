@@ -11,16 +11,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from controller.sql.aggregation import read_aggregate
+from controller.sql.expressions.aggregation import read_aggregate
 from controller.sql.query.block import From, Grouping, own_ids
 from controller.sql.query.dependence import determined
 from controller.sql.query.expressions import QueryTranslator
 from controller.sql.query.fields import Field, Numbering
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expression import Call, Column, Expression, Literal, columns_of
+from dataflow.expressions.expression import Call, Column, Expression, Literal, columns_of
 from dataflow.functions import call
-from dataflow.node import AggregateFunction
-from dataflow.types import BIGINT, NULL, STRINGS, text
+from dataflow.plan.node import AggregateFunction
+from dataflow.values.types import BIGINT, NULL, STRINGS, text
 
 
 class GroupedClauses:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from controller.sql.query.block import Grouping
 from controller.sql.query.fields import Relation, all_columns
 from controller.sql.query.product import Product, close
-from dataflow.expression import Column, Expression, Literal
-from dataflow.node import Aggregate, AggregateFunction, Join, Order, Union
-from dataflow.types import BIGINT
+from dataflow.expressions.expression import Column, Expression, Literal
+from dataflow.plan.node import Aggregate, AggregateFunction, Join, Order, Union
+from dataflow.values.types import BIGINT
 
 CONSTANT = -1
 """The number of the column that the grand total of a ROLLUP is grouped by."""

@@ -17,14 +17,22 @@ from controller.sql.query.fields import Numbering, Relation
 from controller.sql.query.groups import bound_function, group
 from controller.sql.query.product import Product, close, close_exactly, conjunction, is_key_equality
 from controller.sql.query.subqueries import OF_NOTHING, attach_condition
-from dataflow.collation.coercion import merged_collation
 from dataflow.errors import MillraceError
-from dataflow.expression import Call, Column, Expression, Parameter, columns_of, parameters_of, walk
+from dataflow.expressions.expression import (
+    Call,
+    Column,
+    Expression,
+    Parameter,
+    columns_of,
+    parameters_of,
+    walk,
+)
+from dataflow.expressions.rewriting import substituted
 from dataflow.functions import is_deterministic, is_volatile
-from dataflow.node import Aggregate, Join, LeftJoin, Node, SemiJoin, TopK, distinct, inputs_of
-from dataflow.rewriting import substituted
+from dataflow.plan.node import Aggregate, Join, LeftJoin, Node, SemiJoin, TopK, distinct, inputs_of
 from dataflow.schema import Table
-from dataflow.types import STRINGS, TEXTS, Row
+from dataflow.values.collation.coercion import merged_collation
+from dataflow.values.types import STRINGS, TEXTS, Row
 
 
 def finish(block: AnyBlock, numbering: Numbering, tables: Sequence[Table]) -> Query:

@@ -14,9 +14,9 @@ from controller.sql.query.correlation import detach
 from controller.sql.query.fields import Relation
 from controller.sql.query.product import Product, close
 from controller.sql.query.subqueries import aggregated, is_single, simplified
-from dataflow.expression import Expression, Literal
+from dataflow.expressions.expression import Expression, Literal
+from dataflow.expressions.rewriting import substituted
 from dataflow.functions import call
-from dataflow.rewriting import substituted
 
 if TYPE_CHECKING:
     from controller.sql.query.building import Builder

@@ -13,10 +13,10 @@ from controller.sql.plan import OrderItem
 from controller.sql.query.block import AnyBlock, Block, Leaf, Window
 from controller.sql.query.fields import Relation, computed_output
 from controller.sql.query.product import Product, close
-from dataflow.expression import Call, Column, Expression, Literal, columns_of
+from dataflow.expressions.expression import Call, Column, Expression, Literal, columns_of
 from dataflow.functions import call
-from dataflow.node import AggregateFunction, Order, TopK
-from dataflow.types import BIGINT_UNSIGNED, decimal
+from dataflow.plan.node import AggregateFunction, Order, TopK
+from dataflow.values.types import BIGINT_UNSIGNED, decimal
 
 if TYPE_CHECKING:
     from controller.sql.query.building import Builder

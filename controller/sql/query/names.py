@@ -14,8 +14,8 @@ from typing import Any
 from controller.sql.plan import OutputColumn
 from controller.sql.query.fields import Field
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expression import Expression
-from dataflow.node import AggregateFunction
+from dataflow.expressions.expression import Expression
+from dataflow.plan.node import AggregateFunction
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from controller.sql.plan import Key, OrderItem, Query
-from dataflow.expression import Column, Expression
+from dataflow.expressions.expression import Column, Expression
+from dataflow.expressions.rewriting import mapped
 from dataflow.functions import call
-from dataflow.join_shape import conjuncts
-from dataflow.node import Aggregate, Base, Join, Node
-from dataflow.rewriting import mapped
+from dataflow.plan.join_shape import conjuncts
+from dataflow.plan.node import Aggregate, Base, Join, Node
 
 
 def over_one_table(query: Query) -> Query | None:

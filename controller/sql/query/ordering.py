@@ -5,7 +5,7 @@ from __future__ import annotations
 from controller.sql.plan import OrderItem
 from controller.sql.query.block import AnyBlock, Block, Inner, Leaf
 from controller.sql.query.fields import Numbering, computed_output
-from dataflow.expression import Column, Expression
+from dataflow.expressions.expression import Column, Expression
 
 
 def keep_order(block: AnyBlock, numbering: Numbering) -> None:

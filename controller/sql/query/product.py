@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 
 from controller.sql.query.canonical import digest, normalised
 from controller.sql.query.fields import Relation
-from dataflow.expression import Call, Column, Expression, columns_of
+from dataflow.expressions.expression import Call, Column, Expression, columns_of
+from dataflow.expressions.rewriting import mapped, substituted
 from dataflow.functions import call, is_volatile
-from dataflow.join_shape import key_class
-from dataflow.node import Join, LeftJoin, Node
-from dataflow.rewriting import mapped, substituted
-from dataflow.types import Kind, SqlType
+from dataflow.plan.join_shape import key_class
+from dataflow.plan.node import Join, LeftJoin, Node
+from dataflow.values.types import Kind, SqlType
 
 
 @dataclass(slots=True)

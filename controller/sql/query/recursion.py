@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from controller.sql.clauses import limits
+from controller.sql.expressions.scope import FIELD_LIST
 from controller.sql.plan import Query, Recursion
 from controller.sql.query.block import AnyBlock, Block, SetBlock, draws
 from controller.sql.query.keys import finish
 from controller.sql.query.names import CommonTable, Names, Rows
 from controller.sql.query.wrapping import wrapped
-from controller.sql.scope import FIELD_LIST
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.expression import Call
+from dataflow.expressions.expression import Call
 
 if TYPE_CHECKING:
     from controller.sql.query.resolve import Resolver

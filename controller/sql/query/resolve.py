@@ -11,8 +11,11 @@ from sqlglot import exp
 
 from controller.catalog import Catalog, View
 from controller.sql.clauses import limits, order_items
-from controller.sql.facts import TODAY
-from controller.sql.operators import calls_aggregate
+from controller.sql.expressions.facts import TODAY
+from controller.sql.expressions.operators import calls_aggregate
+from controller.sql.expressions.scope import FIELD_LIST, ORDER_CLAUSE
+from controller.sql.expressions.translate import Parameters
+from controller.sql.expressions.zone import dated, localised
 from controller.sql.plan import OrderItem, OutputColumn
 from controller.sql.query.block import AnyBlock, Block, Inner, SetBlock, Subquery
 from controller.sql.query.documents import Documents
@@ -22,15 +25,12 @@ from controller.sql.query.names import CommonTable, Names
 from controller.sql.query.recursion import Recursions, refers_to_itself
 from controller.sql.query.selects import SelectResolver, positional
 from controller.sql.query.wrapping import numbered, wrapped
-from controller.sql.scope import FIELD_LIST, ORDER_CLAUSE
 from controller.sql.settings import Settings
-from controller.sql.translate import Parameters
-from controller.sql.zone import dated, localised
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.expression import Column, Expression, Literal
-from dataflow.inference import merged_type
+from dataflow.expressions.expression import Column, Expression, Literal
 from dataflow.schema import Table
-from dataflow.types import DATES, DATETIME, TEXTS, Kind, SqlType
+from dataflow.values.inference import merged_type
+from dataflow.values.types import DATES, DATETIME, TEXTS, Kind, SqlType
 
 _SET_OPERATORS: dict[Any, str] = {exp.Union: "union", exp.Intersect: "intersect", exp.Except: "except"}
 _MISSING = (Condition.UNKNOWN_TABLE, Condition.UNKNOWN_COLUMN, Condition.UNKNOWN_DATABASE)

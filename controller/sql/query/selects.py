@@ -9,6 +9,13 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from controller.sql.clauses import limits, order_items
+from controller.sql.expressions.scope import (
+    FIELD_LIST,
+    GROUP_CLAUSE,
+    HAVING_CLAUSE,
+    ORDER_CLAUSE,
+    WHERE_CLAUSE,
+)
 from controller.sql.output import default_name
 from controller.sql.plan import OrderItem
 from controller.sql.query.block import Block, Inner, Subquery, outer_ids, rewritten
@@ -20,9 +27,8 @@ from controller.sql.query.names import Names, Visible
 from controller.sql.query.sources import FromClause
 from controller.sql.query.windows import WindowClauses
 from controller.sql.query.wrapping import beyond_windows, ordered_by_any
-from controller.sql.scope import FIELD_LIST, GROUP_CLAUSE, HAVING_CLAUSE, ORDER_CLAUSE, WHERE_CLAUSE
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.expression import Call, Column, Expression, columns_of
+from dataflow.expressions.expression import Call, Column, Expression, columns_of
 from dataflow.functions import is_volatile
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from controller.sql.query.block import AnyBlock, SetBlock, draws, outer_ids
 from controller.sql.query.fields import Relation
 from controller.sql.query.product import conjunction
-from dataflow.expression import Call, Column, Expression, Literal
+from dataflow.expressions.expression import Call, Column, Expression, Literal
 from dataflow.functions import call
-from dataflow.node import Aggregate, AggregateFunction, Join, Node, Union, distinct
-from dataflow.types import BIGINT, DATES, INTEGERS, TEXTS, Kind, SqlType, decimal
+from dataflow.plan.node import Aggregate, AggregateFunction, Join, Node, Union, distinct
+from dataflow.values.types import BIGINT, DATES, INTEGERS, TEXTS, Kind, SqlType, decimal
 
 if TYPE_CHECKING:
     from controller.sql.query.building import Builder

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from controller.sql.full_text import with_matches
-from controller.sql.json_table import read_json_table
+from controller.sql.expressions.full_text import with_matches
+from controller.sql.expressions.json_table import read_json_table
 from controller.sql.output import NOT_NULL, column_flags
-from controller.sql.parse import is_comma, parse_view, syntax_error
 from controller.sql.plan import OutputColumn
 from controller.sql.query.block import AnyBlock, From, Inner, Leaf, Left, Subquery, own_ids
 from controller.sql.query.conditions import conditions
 from controller.sql.query.documents import document_leaf
 from controller.sql.query.fields import Field, Relation, renamed_output
 from controller.sql.query.names import Names, Rows, Source, Visible
+from controller.sql.text.parse import is_comma, parse_view, syntax_error
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.expression import Expression
+from dataflow.expressions.expression import Expression
 from dataflow.functions import call
-from dataflow.node import Base
+from dataflow.plan.node import Base
 from dataflow.schema import Table, is_internal
 
 if TYPE_CHECKING:

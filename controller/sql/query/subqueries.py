@@ -18,12 +18,12 @@ from controller.sql.query.fields import Relation, all_columns
 from controller.sql.query.groups import group
 from controller.sql.query.product import Product, close, conjunction, only
 from controller.sql.query.wrapping import apart
-from dataflow.expression import Call, Column, Expression, Literal, columns_of
+from dataflow.expressions.expression import Call, Column, Expression, Literal, columns_of
+from dataflow.expressions.rewriting import substituted
 from dataflow.functions import call
-from dataflow.join_shape import is_unique
-from dataflow.node import Aggregate, AggregateFunction, Join, Node, SemiJoin, Union
-from dataflow.rewriting import substituted
-from dataflow.types import BIGINT, BIGINT_UNSIGNED, BOOLEAN, SqlType
+from dataflow.plan.join_shape import is_unique
+from dataflow.plan.node import Aggregate, AggregateFunction, Join, Node, SemiJoin, Union
+from dataflow.values.types import BIGINT, BIGINT_UNSIGNED, BOOLEAN, SqlType
 
 if TYPE_CHECKING:
     from controller.sql.query.building import Builder

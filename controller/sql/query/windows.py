@@ -6,18 +6,18 @@ from typing import Any
 
 from sqlglot import exp
 
-from controller.sql.aggregation import read_aggregate
-from controller.sql.operators import AGGREGATES
+from controller.sql.expressions.aggregation import read_aggregate
+from controller.sql.expressions.operators import AGGREGATES
 from controller.sql.plan import OrderItem
 from controller.sql.query.block import Window
 from controller.sql.query.expressions import QueryTranslator
 from controller.sql.query.fields import Numbering
 from controller.sql.query.frames import read_frame
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.expression import Call, Expression, Literal
-from dataflow.inference import merged_type
-from dataflow.node import AggregateFunction
-from dataflow.types import BIGINT, BIGINT_UNSIGNED, DOUBLE
+from dataflow.expressions.expression import Call, Expression, Literal
+from dataflow.plan.node import AggregateFunction
+from dataflow.values.inference import merged_type
+from dataflow.values.types import BIGINT, BIGINT_UNSIGNED, DOUBLE
 
 _RANKS = {
     "row_number": BIGINT_UNSIGNED, "rank": BIGINT_UNSIGNED, "dense_rank": BIGINT_UNSIGNED, "ntile": BIGINT_UNSIGNED,

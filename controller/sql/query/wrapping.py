@@ -21,10 +21,10 @@ from controller.sql.query.block import (
     rewritten,
 )
 from controller.sql.query.fields import Numbering, all_columns, computed_output
-from dataflow.expression import Call, Column, Expression
-from dataflow.node import AggregateFunction
-from dataflow.rewriting import mapped
-from dataflow.types import BIGINT_UNSIGNED, SqlType
+from dataflow.expressions.expression import Call, Column, Expression
+from dataflow.expressions.rewriting import mapped
+from dataflow.plan.node import AggregateFunction
+from dataflow.values.types import BIGINT_UNSIGNED, SqlType
 
 
 def wrapped(block: AnyBlock, numbering: Numbering, places: Sequence[int] | None = None) -> Block:

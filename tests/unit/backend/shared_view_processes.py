@@ -18,7 +18,7 @@ from backend.shared_memory.entry import EntryLayout
 from backend.shared_memory.reader import SharedViewReader
 from backend.shared_memory.segment import SegmentNames, prefix_of, remove_stale
 from backend.shared_memory.writer import SharedViewWriter
-from dataflow.types import BIGINT, Row, text
+from dataflow.values.types import BIGINT, Row, text
 
 TYPES = (BIGINT, BIGINT, text(200), BIGINT)
 DEPLOYMENT = "tests of shared views " + os.environ.setdefault("MILLRACE_TEST_RUN", str(os.getpid()))

@@ -15,12 +15,12 @@ from backend.shared_memory.amendment import amender
 from backend.shared_memory.entry import EntryLayout, entry_extent
 from backend.shared_memory.segment import LENGTH_BITS, LENGTH_MASK, SegmentNames
 from backend.shared_memory.writer import SharedViewWriter
-from backend.view_definition import ViewDefinition
+from backend.views.view_definition import ViewDefinition
 from controller.sql.settings import DEFAULT_SETTINGS
-from dataflow.expression import Column, Expression, Literal
+from dataflow.expressions.expression import Column, Expression, Literal
 from dataflow.functions import call
-from dataflow.node import Aggregate, AggregateFunction, Base, Join, LeftJoin, Node
-from dataflow.types import BIGINT, DOUBLE, INT, Kind, Row, SqlType, Value, decimal, text
+from dataflow.plan.node import Aggregate, AggregateFunction, Base, Join, LeftJoin, Node
+from dataflow.values.types import BIGINT, DOUBLE, INT, Kind, Row, SqlType, Value, decimal, text
 from tests.unit.backend.shared_view_processes import encode
 from tests.unit.backend.test_publication import Shop, shop
 

@@ -6,14 +6,14 @@ import asyncio
 
 import pytest
 
-from backend import connections
-from backend.cluster import Cluster
-from backend.execution.access import Bound, Path
-from backend.execution.reading import find_bound
+from backend.clustering.cluster import Cluster
+from backend.execution.evaluation.access import Bound, Path
+from backend.execution.evaluation.reading import find_bound
 from backend.execution.transaction import Transaction
-from backend.transport import Peer
+from backend.network import connections
+from backend.network.transport import Peer
 from dataflow.errors import Condition, Retryable
-from dataflow.types import INT
+from dataflow.values.types import INT
 from tests.tables import table_of
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.data_directory import NotPrivate, make_private
+from backend.processes.data_directory import NotPrivate, make_private
 
 
 def modes(folder: Path) -> dict[str, int]:

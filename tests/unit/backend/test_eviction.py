@@ -10,14 +10,14 @@ import msgspec
 
 from apps.vote.requests import draw_keys
 from backend.bench.cache_simulation import lru_hits
-from backend.messages import Found
+from backend.network.messages import Found
 from backend.shared_memory.segment import SegmentNames
-from backend.shared_view import SharedViews
-from backend.view_definition import ViewDefinition
-from backend.view_host import ViewHost
-from dataflow.epoch_effects import PersistEpoch
-from dataflow.node import Base
-from dataflow.types import BIGINT, text
+from backend.views.shared_view import SharedViews
+from backend.views.view_definition import ViewDefinition
+from backend.views.view_host import ViewHost
+from dataflow.commit.epoch_effects import PersistEpoch
+from dataflow.plan.node import Base
+from dataflow.values.types import BIGINT, text
 from persistence.layout import TableWriter
 from persistence.shard_store import ShardStore
 from tests.tables import table_of

@@ -9,21 +9,21 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from backend import view_restarting
-from backend.followed_views import FollowedViews
-from backend.garbage import Garbage
-from backend.messages import AddView
+from backend.network.messages import AddView
+from backend.network.view_messages import HostedViews
 from backend.shared_memory.reader import SharedViewReader
 from backend.shared_memory.segment import SegmentNames
-from backend.view_filling import StillFilling
-from backend.view_messages import HostedViews
+from backend.views import view_restarting
+from backend.views.followed_views import FollowedViews
+from backend.views.view_filling import StillFilling
+from backend.worker.garbage import Garbage
 from controller.catalog import encode_node, encode_table
-from dataflow.epoch_effects import PersistEpoch
-from dataflow.epoch_messages import ANY, StagePart
-from dataflow.expression import Column
-from dataflow.large_writes import LargeWrites
-from dataflow.node import Aggregate, AggregateFunction, Base, Node
-from dataflow.types import BIGINT
+from dataflow.commit.epoch_effects import PersistEpoch
+from dataflow.commit.epoch_messages import ANY, StagePart
+from dataflow.commit.large_writes import LargeWrites
+from dataflow.expressions.expression import Column
+from dataflow.plan.node import Aggregate, AggregateFunction, Base, Node
+from dataflow.values.types import BIGINT
 from persistence.layout import TableWriter
 from persistence.shard_store import ShardStore
 from tests.tables import table_of

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from backend import handshake
-from backend.handshake import (
+from backend.network import handshake
+from backend.network.handshake import (
     MAGIC,
     NONCE_BYTES,
     PROOF_BYTES,
@@ -21,8 +21,8 @@ from backend.handshake import (
     Handshake,
     WrongSecret,
 )
-from backend.messages import Done, Get, Values
-from backend.transport import Peer, connect, encode_frame, listen
+from backend.network.messages import Done, Get, Values
+from backend.network.transport import Peer, connect, encode_frame, listen
 
 SECRET = b"the cluster's secret"
 CHALLENGE_BYTES = len(MAGIC) + NONCE_BYTES

@@ -10,19 +10,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from backend.hung_views import HungViews, running
-from backend.messages import AddView
-from backend.view_host import ViewHost
-from backend.view_shard import ViewShard
+from backend.network.messages import AddView
+from backend.views.hung_views import HungViews, running
+from backend.views.view_host import ViewHost
+from backend.views.view_shard import ViewShard
 from controller.catalog import encode_node, encode_table
-from dataflow.conversion import Domain
-from dataflow.epoch_effects import ApplyEpoch, PersistEpoch
-from dataflow.epoch_messages import ViewsFailed
-from dataflow.expression import Column
+from dataflow.commit.epoch_effects import ApplyEpoch, PersistEpoch
+from dataflow.commit.epoch_messages import ViewsFailed
+from dataflow.expressions.expression import Column
 from dataflow.functions import call
 from dataflow.functions.registry import function
-from dataflow.node import Base, Join
-from dataflow.types import BIGINT
+from dataflow.plan.node import Base, Join
+from dataflow.values.conversion import Domain
+from dataflow.values.types import BIGINT
 from persistence.layout import TableWriter
 from persistence.shard_store import ShardStore
 from tests.tables import table_of
@@ -162,7 +162,7 @@ def test_a_large_transaction_that_is_never_followed_to_its_end_ends_the_worker(t
     """The event loop goes on meanwhile."""
     program = f"""
 import asyncio, pathlib, time
-from backend.hung_views import HungViews
+from backend.views.hung_views import HungViews
 
 async def main():
     hung = HungViews(pathlib.Path({str(tmp_path / "hung")!r}), patience_s=0.1)

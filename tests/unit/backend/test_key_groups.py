@@ -10,11 +10,11 @@ import pytest
 
 from backend.shared_memory.key_group import encoded_members, group_of, has_member, is_group, with_member
 from backend.shared_memory.key_groups import KEYS_SEEN_MIN, MEMBERS_MAX
-from backend.view_definition import ViewDefinition
-from dataflow.expression import Column
+from backend.views.view_definition import ViewDefinition
+from dataflow.expressions.expression import Column
 from dataflow.functions import call
-from dataflow.node import Base, Join
-from dataflow.types import Row
+from dataflow.plan.node import Base, Join
+from dataflow.values.types import Row
 from tests.unit.backend.test_publication import Shop, encode, nothing_is_left, shop  # noqa: F401
 
 INDEXES = ("KEY (user, story)", "KEY (story), KEY (user)", "KEY (story), KEY (user, kind), KEY (user, story)")

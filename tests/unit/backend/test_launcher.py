@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from backend.launcher import SOCKET_FOLDER_BYTES_MAX, remove_scratch, socket_folder
+from backend.processes.launcher import SOCKET_FOLDER_BYTES_MAX, remove_scratch, socket_folder
 
 
 def test_a_long_data_directory_gets_a_folder_with_a_short_name(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from backend import login_throttle
-from backend.login_throttle import Delays, LoginThrottle
+from backend.network import login_throttle
+from backend.network.login_throttle import Delays, LoginThrottle
 
 
 def test_the_delay_grows_with_failures_and_ends_with_a_success() -> None:

@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from backend.miss_messages import FoundEach, LookupEach
-from backend.misses import Misses
-from backend.view_definition import ViewDefinition
-from dataflow.node import Base
-from dataflow.types import BIGINT
+from backend.clustering.misses import Misses
+from backend.network.miss_messages import FoundEach, LookupEach
+from backend.views.view_definition import ViewDefinition
+from dataflow.plan.node import Base
+from dataflow.values.types import BIGINT
 
 VIEW = ViewDefinition(Base(1, (BIGINT, BIGINT), (0,)), (0,), ())
 SHARDS = 3

@@ -15,21 +15,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.messages import Found
+from backend.network.messages import Found
 from backend.shared_memory.ordered_publication import CHANGED_BLOCKS_MAX
 from backend.shared_memory.publication import LOOKUPS_BEFORE_SHARING, Publisher
 from backend.shared_memory.segment import SegmentNames, prefix_of, remove_stale
-from backend.shared_view import SharedViews
-from backend.view_definition import ViewDefinition
-from backend.view_range import Range
-from dataflow.arrangement import Hit
-from dataflow.delta import Delta
-from dataflow.engine import Engine
-from dataflow.expression import Column
-from dataflow.node import Base, Columns, Join, Node
-from dataflow.ordering import bound_keys
-from dataflow.source import key_function
-from dataflow.types import BIGINT, Row, SqlType, decimal, text
+from backend.views.shared_view import SharedViews
+from backend.views.view_definition import ViewDefinition
+from backend.views.view_range import Range
+from dataflow.expressions.expression import Column
+from dataflow.expressions.source import key_function
+from dataflow.plan.node import Base, Columns, Join, Node
+from dataflow.runtime.engine import Engine
+from dataflow.state.arrangement import Hit
+from dataflow.state.delta import Delta
+from dataflow.values.ordering import bound_keys
+from dataflow.values.types import BIGINT, Row, SqlType, decimal, text
 
 DEPLOYMENT = "tests of ordered views " + os.environ.setdefault("MILLRACE_TEST_RUN", str(os.getpid()))
 TYPES = (BIGINT, BIGINT, text(20), decimal(10, 2))

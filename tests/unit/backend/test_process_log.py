@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from backend import process_log
-from backend.process_log import FILES_KEPT, shorten_output, without_secrets
+from backend.processes import process_log
+from backend.processes.process_log import FILES_KEPT, shorten_output, without_secrets
 
 CHATTY = """
 import logging, sys
 from pathlib import Path
-from backend import process_log
+from backend.processes import process_log
 process_log.FILE_BYTES_MAX = 10_000
 process_log.configure_logging(Path(sys.argv[1]))
 for number in range(5_000):
@@ -36,7 +36,7 @@ def test_a_log_that_was_moved_away_is_begun_anew(tmp_path: Path) -> None:
     program = """
 import logging, os, sys
 from pathlib import Path
-from backend import process_log
+from backend.processes import process_log
 path = Path(sys.argv[1])
 process_log.configure_logging(path)
 logging.warning("first")

@@ -16,17 +16,17 @@ import pytest
 
 from backend.execution.embedded import open_embedded
 from backend.execution.local_store import LocalStore
-from backend.messages import Found
+from backend.network.messages import Found
 from backend.shared_memory.publication import LARGE_BYTES, LOOKUPS_BEFORE_SHARING
 from backend.shared_memory.segment import Segment, SegmentNames, prefix_of, remove_stale
-from backend.shared_view import SharedViews
-from backend.view_definition import ViewDefinition, packed
-from backend.view_host import ViewHost
+from backend.views.shared_view import SharedViews
+from backend.views.view_definition import ViewDefinition, packed
+from backend.views.view_host import ViewHost
 from controller.sql.planner import PlanCache
 from controller.sql.settings import DEFAULT_SETTINGS
-from dataflow.node import Aggregate, AggregateFunction, Base, Join
+from dataflow.plan.node import Aggregate, AggregateFunction, Base, Join
 from dataflow.schema import Table
-from dataflow.types import BIGINT, Row
+from dataflow.values.types import BIGINT, Row
 
 DEPLOYMENT = f"tests of publication {os.getpid()}"
 

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from backend.cluster import Cluster
-from backend.refusing_worker import RefusingWorker
-from backend.store import Part
+from backend.clustering.cluster import Cluster
+from backend.clustering.store import Part
+from backend.worker.refusing_worker import RefusingWorker
 from controller.registry import Address
 from dataflow.errors import Condition, CorruptState, MillraceError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-from backend.report import write_report
-from backend.settings import DEPLOYMENT_FILE, SECRET_FILE
+from backend.commands.report import write_report
+from backend.processes.settings import DEPLOYMENT_FILE, SECRET_FILE
 
 SECRET = "5e" * 32
 

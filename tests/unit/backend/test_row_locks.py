@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from backend.row_locks import KeyRequest, Owner, RowLocks, WaitGraph
+from backend.worker.row_locks import KeyRequest, Owner, RowLocks, WaitGraph
 from controller.sql.locking import NOWAIT, SKIP, WAIT
 from dataflow.errors import Condition
 

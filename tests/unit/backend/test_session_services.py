@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from backend.cluster import Cluster
-from backend.session_services import ClusterServices, SessionServices
-from backend.transport import listen
+from backend.clustering.cluster import Cluster
+from backend.network.transport import listen
+from backend.worker.session_services import ClusterServices, SessionServices
 from controller.registry import Address
 
 SECRET = b"s" * 32

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from backend import shard_links
-from backend.bundles import BundleSent
-from backend.shard_links import ShardLinks
+from backend.network.bundles import BundleSent
+from backend.worker import shard_links
+from backend.worker.shard_links import ShardLinks
 
 
 class Wire:

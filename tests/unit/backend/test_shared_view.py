@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.messages import Found
+from backend.network.messages import Found
 from backend.shared_memory import segment as segments
 from backend.shared_memory.columns import ColumnReader
 from backend.shared_memory.entry import EntryLayout
@@ -35,10 +35,10 @@ from backend.shared_memory.segment import (
 )
 from backend.shared_memory.shared_key import KeyNaming
 from backend.shared_memory.writer import SharedViewWriter
-from backend.shared_view import SharedViews
-from backend.view_definition import ViewDefinition
-from dataflow.node import Base
-from dataflow.types import BIGINT, DOUBLE, INT, Row, Value, decimal, text
+from backend.views.shared_view import SharedViews
+from backend.views.view_definition import ViewDefinition
+from dataflow.plan.node import Base
+from dataflow.values.types import BIGINT, DOUBLE, INT, Row, Value, decimal, text
 from tests.unit.backend.shared_view_processes import (
     DEPLOYMENT,
     TYPES,

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from backend.supervisor import CannotStart, reserved_port
+from backend.processes.supervisor import CannotStart, reserved_port
 
 HOST = "127.0.0.1"
 

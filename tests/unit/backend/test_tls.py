@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from backend.tls import BadCertificate, Certificate, create_certificate, own_certificate, server_context
+from backend.network.tls import (
+    BadCertificate,
+    Certificate,
+    create_certificate,
+    own_certificate,
+    server_context,
+)
 
 
 def test_adapters_that_start_together_have_the_same_certificate(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from backend.messages import Allocate, Allocated, Done, Get, Message, Values
-from backend.transport import FRAME_BYTES_MAX, SLICE_S, Peer, connect, encode_frame, failure, listen
+from backend.network.messages import Allocate, Allocated, Done, Get, Message, Values
+from backend.network.transport import FRAME_BYTES_MAX, SLICE_S, Peer, connect, encode_frame, failure, listen
 from dataflow.errors import Condition, InvalidStatement, MillraceError, Unsupported
 
 SECRET = b"the cluster's secret"

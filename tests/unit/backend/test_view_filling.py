@@ -11,15 +11,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.view_filling import Runner, StillFilling, ThreadRunner
-from backend.view_host import ROWS_AT_ONCE_MAX, ViewHost
+from backend.views.view_filling import Runner, StillFilling, ThreadRunner
+from backend.views.view_host import ROWS_AT_ONCE_MAX, ViewHost
 from controller.catalog import encode_node, encode_table
-from dataflow.epoch_effects import PersistEpoch
-from dataflow.expression import Column, Literal
+from dataflow.commit.epoch_effects import PersistEpoch
+from dataflow.expressions.expression import Column, Literal
 from dataflow.functions import call
-from dataflow.node import Aggregate, AggregateFunction, Base, Join, Node
+from dataflow.plan.node import Aggregate, AggregateFunction, Base, Join, Node
 from dataflow.schema import Index, KeyPart
-from dataflow.types import BIGINT, BIGINT_UNSIGNED, Row
+from dataflow.values.types import BIGINT, BIGINT_UNSIGNED, Row
 from persistence.layout import TableWriter
 from persistence.shard_store import ShardStore
 from tests.tables import table_of

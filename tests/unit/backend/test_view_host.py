@@ -11,14 +11,14 @@ import pytest
 
 from backend.shared_memory.reader import SharedViewReader
 from backend.shared_memory.segment import SegmentNames
-from backend.view_host import ViewHost
+from backend.views.view_host import ViewHost
 from controller.catalog import encode_node, encode_table
-from dataflow.epoch_effects import PersistEpoch
-from dataflow.epoch_messages import NEW, Puts
-from dataflow.expression import Column, Literal
+from dataflow.commit.epoch_effects import PersistEpoch
+from dataflow.commit.epoch_messages import NEW, Puts
+from dataflow.expressions.expression import Column, Literal
 from dataflow.functions import call
-from dataflow.node import Aggregate, AggregateFunction, Base, Join
-from dataflow.types import BIGINT
+from dataflow.plan.node import Aggregate, AggregateFunction, Base, Join
+from dataflow.values.types import BIGINT
 from persistence.layout import TableWriter
 from persistence.shard_store import ShardStore
 from tests.tables import table_of

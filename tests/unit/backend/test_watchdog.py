@@ -11,14 +11,23 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from backend import watchdog
-from backend.health import process_problems, shard_faults
-from backend.heartbeat import LOOP_STARTS, SUPERVISOR, Heartbeat, Sign, birth, read_sign, remove_signs, signs
-from backend.watchdog import Watchdog, is_stuck
+from backend.processes import watchdog
+from backend.processes.health import process_problems, shard_faults
+from backend.processes.heartbeat import (
+    LOOP_STARTS,
+    SUPERVISOR,
+    Heartbeat,
+    Sign,
+    birth,
+    read_sign,
+    remove_signs,
+    signs,
+)
+from backend.processes.watchdog import Watchdog, is_stuck
 
 BEATING = """
 import asyncio, sys
-from backend.heartbeat import Heartbeat
+from backend.processes.heartbeat import Heartbeat
 
 async def live() -> None:
     Heartbeat(bytes.fromhex(sys.argv[1]), sys.argv[2]).follow(0)

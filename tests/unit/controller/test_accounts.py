@@ -9,9 +9,9 @@ from controller.accounts import EVERYTHING, Account, Grant, Rights, create_text,
 from controller.catalog import Catalog, decode_account, encode_account
 from controller.passwords import NATIVE, SHA2
 from controller.sql.account_statements import AccountReader
-from controller.sql.cursor import Cursor
 from controller.sql.references import Need, needs_of
 from controller.sql.settings import Settings
+from controller.sql.text.cursor import Cursor
 from dataflow.errors import MillraceError
 
 SETTINGS = Settings()

@@ -20,10 +20,10 @@ from controller.catalog import (
     encode_table,
     encode_view,
 )
-from dataflow import expression
 from dataflow.errors import CorruptState, InvalidStatement
+from dataflow.expressions import expression
 from dataflow.schema import Check, Column, ForeignKey, Index, KeyPart, Table
-from dataflow.types import BOOLEAN, INT, Kind, SqlType, decimal, text
+from dataflow.values.types import BOOLEAN, INT, Kind, SqlType, decimal, text
 
 CONDITION = expression.Call(
     ">",

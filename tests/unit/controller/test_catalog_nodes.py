@@ -14,7 +14,7 @@ from controller.catalog_nodes import (
     sealed_catalog,
 )
 from controller.seal import MAC_BYTES, Forged, Seal
-from controller.sql.program import plan_program
+from controller.sql.definitions.program import plan_program
 from controller.sql.settings import Settings
 from dataflow.errors import CorruptState
 

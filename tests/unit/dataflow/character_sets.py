@@ -1,4 +1,4 @@
-"""Writes dataflow/collation/character_sets.dat from what MariaDB says of its character sets and collations.
+"""Writes dataflow/values/collation/character_sets.dat from what MariaDB says of its character sets and collations.
 
 Run it with `python -m tests.unit.dataflow.character_sets`. The file is a zip archive:
 
@@ -18,10 +18,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import dataflow.collation
+import dataflow.values.collation
 from tests.mariadb import MariaDB
 
-OUTPUT = Path(dataflow.collation.__file__).parent / "character_sets.dat"
+OUTPUT = Path(dataflow.values.collation.__file__).parent / "character_sets.dat"
 UNICODE = ("utf8mb3", "utf8mb4", "ucs2", "utf16", "utf16le", "utf32")
 MULTIBYTE = {
     "big5": "big5", "cp932": "cp932", "eucjpms": "euc_jp", "euckr": "cp949", "gb2312": "gb2312", "gbk": "gbk",

@@ -1,4 +1,4 @@
-"""Writes dataflow/collation/weights.bin from MariaDB's WEIGHT_STRING of every code point.
+"""Writes dataflow/values/collation/weights.bin from MariaDB's WEIGHT_STRING of every code point.
 
 Run it with `python -m tests.unit.dataflow.collation_weights`. The file is a run of tables; each is its
 name, then three zlib-compressed arrays: the code points that have weights other than the
@@ -14,10 +14,10 @@ from array import array
 from pathlib import Path
 from typing import Any
 
-import dataflow.collation
+import dataflow.values.collation
 from tests.mariadb import MariaDB
 
-OUTPUT = Path(dataflow.collation.__file__).parent / "weights.bin"
+OUTPUT = Path(dataflow.values.collation.__file__).parent / "weights.bin"
 SOURCES = {
     "general": ("utf8mb4_general_ci",),
     "unicode": ("utf8mb4_unicode_ci",),

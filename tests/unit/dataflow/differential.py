@@ -9,11 +9,11 @@ from typing import Any
 
 import pymysql
 
-from dataflow.compile import compile_predicate, compile_scalar
-from dataflow.conversion import Domain, convert
 from dataflow.errors import MillraceError
-from dataflow.expression import Call, Expression, Literal, walk
-from dataflow.types import BLOBS, INTEGERS, NUMBERS, REALS, STRINGS, TEMPORALS, Kind, SqlType, Value
+from dataflow.expressions.compile import compile_predicate, compile_scalar
+from dataflow.expressions.expression import Call, Expression, Literal, walk
+from dataflow.values.conversion import Domain, convert
+from dataflow.values.types import BLOBS, INTEGERS, NUMBERS, REALS, STRINGS, TEMPORALS, Kind, SqlType, Value
 from tests.mariadb import MariaDB
 from tests.sent_values import sent_bytes
 from tests.unit.dataflow.random_expressions import COLLATION, COLUMNS, ROWS, Sample, sql_literal

@@ -1,4 +1,4 @@
-"""Writes dataflow/temporal/locales.json from MariaDB: the names of months and days in each of its locales.
+"""Writes dataflow/values/temporal/locales.json from MariaDB: the names of months and days in each of its locales.
 
 Run it with `python -m tests.unit.dataflow.locale_names`.
 """
@@ -12,10 +12,10 @@ from typing import Any
 
 import pymysql
 
-import dataflow.temporal
+import dataflow.values.temporal
 from tests.mariadb import MariaDB
 
-OUTPUT = Path(dataflow.temporal.__file__).parent / "locales.json"
+OUTPUT = Path(dataflow.values.temporal.__file__).parent / "locales.json"
 MONDAY = "2001-01-01"
 
 

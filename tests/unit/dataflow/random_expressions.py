@@ -7,11 +7,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from dataflow import temporal
-from dataflow.expression import Column, Expression, Literal
+from dataflow.expressions.expression import Column, Expression, Literal
 from dataflow.functions import call
 from dataflow.functions.casts import cast, collate
-from dataflow.types import BIGINT, DATE, DATETIME, DOUBLE, NULL, TIME, Kind, SqlType, Value, decimal, text
+from dataflow.values import temporal
+from dataflow.values.types import (
+    BIGINT,
+    DATE,
+    DATETIME,
+    DOUBLE,
+    NULL,
+    TIME,
+    Kind,
+    SqlType,
+    Value,
+    decimal,
+    text,
+)
 
 COLLATION = "utf8mb4_general_ci"
 

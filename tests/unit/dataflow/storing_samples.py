@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from dataflow.types import BIGINT, DATE, DATETIME, DOUBLE, NULL, TIME, Kind, SqlType, Value, decimal
+from dataflow.values.types import BIGINT, DATE, DATETIME, DOUBLE, NULL, TIME, Kind, SqlType, Value, decimal
 from tests.unit.dataflow.random_expressions import COLLATION, date, time, varchar
 
 

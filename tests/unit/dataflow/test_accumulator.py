@@ -9,13 +9,13 @@ from decimal import Decimal
 
 import pytest
 
-from dataflow.accumulator import float_units, units_float
-from dataflow.arrangement import Hit
-from dataflow.engine import Engine
+from dataflow.aggregates.accumulator import float_units, units_float
 from dataflow.errors import Unsupported
-from dataflow.expression import Column
-from dataflow.node import Aggregate, AggregateFunction, Base
-from dataflow.types import BIGINT, DOUBLE, INT, SqlType, Value, decimal, text
+from dataflow.expressions.expression import Column
+from dataflow.plan.node import Aggregate, AggregateFunction, Base
+from dataflow.runtime.engine import Engine
+from dataflow.state.arrangement import Hit
+from dataflow.values.types import BIGINT, DOUBLE, INT, SqlType, Value, decimal, text
 from tests.unit.dataflow.test_joins import Tables
 
 

@@ -7,11 +7,11 @@ import os
 import subprocess
 import sys
 
-from dataflow.arrangement import HOLE, Hit
-from dataflow.engine import Engine
-from dataflow.expression import Column
-from dataflow.node import Aggregate, AggregateFunction, Base, Join
-from dataflow.types import BIGINT, INT
+from dataflow.expressions.expression import Column
+from dataflow.plan.node import Aggregate, AggregateFunction, Base, Join
+from dataflow.runtime.engine import Engine
+from dataflow.state.arrangement import HOLE, Hit
+from dataflow.values.types import BIGINT, INT
 from tests.unit.dataflow.test_joins import Tables
 
 A = Base(1, (INT, INT), (0,), "a")

@@ -8,11 +8,11 @@ import sys
 import pytest
 
 from backend.bench.dataflow import STORIES_WITH_VOTE_COUNT, VOTE_COUNT, Stories
-from dataflow import memory
-from dataflow.arrangement import Arrangement, Kind
-from dataflow.engine import Engine, View
-from dataflow.eviction import Evictor
-from dataflow.node import Aggregate, Base
+from dataflow.plan.node import Aggregate, Base
+from dataflow.runtime.engine import Engine, View
+from dataflow.state import memory
+from dataflow.state.arrangement import Arrangement, Kind
+from dataflow.state.eviction import Evictor
 
 KEYS = 2_000
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from dataflow.collation import BY_ID, CHARSETS, COLLATIONS, character_key, collation_key, prefix_key
-from dataflow.collation.names import canonical
 from dataflow.errors import Condition, InvalidStatement
+from dataflow.values.collation import BY_ID, CHARSETS, COLLATIONS, character_key, collation_key, prefix_key
+from dataflow.values.collation.names import canonical
 from tests.mariadb import MariaDB
 
 THEIRS = {

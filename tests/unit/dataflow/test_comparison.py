@@ -7,9 +7,9 @@ from decimal import Decimal
 
 import pytest
 
-from dataflow import temporal
-from dataflow.comparison import comparable, group_key, has_column_basis, sort_key
-from dataflow.types import BIGINT, DATE, DATETIME, DOUBLE, INT, Kind, SqlType, Value, decimal, text
+from dataflow.values import temporal
+from dataflow.values.comparison import comparable, group_key, has_column_basis, sort_key
+from dataflow.values.types import BIGINT, DATE, DATETIME, DOUBLE, INT, Kind, SqlType, Value, decimal, text
 from tests.mariadb import MariaDB
 from tests.unit.dataflow.differential import connect
 from tests.unit.dataflow.random_expressions import COLUMNS, ROWS

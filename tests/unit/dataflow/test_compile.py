@@ -7,14 +7,26 @@ from typing import Any
 
 import pytest
 
-from dataflow.compile import Emitter, compile_predicate, compile_row, compile_scalar
-from dataflow.conversion import Domain
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expression import Column, Expression, Literal, Parameter
+from dataflow.expressions.compile import Emitter, compile_predicate, compile_row, compile_scalar
+from dataflow.expressions.expression import Column, Expression, Literal, Parameter
 from dataflow.functions import call, is_function
 from dataflow.functions.casts import cast, collate
 from dataflow.functions.logic import TERMS_MAX
-from dataflow.types import BIGINT, DATETIME, DOUBLE, INT, JSON, NULL, Kind, SqlType, Value, decimal, text
+from dataflow.values.conversion import Domain
+from dataflow.values.types import (
+    BIGINT,
+    DATETIME,
+    DOUBLE,
+    INT,
+    JSON,
+    NULL,
+    Kind,
+    SqlType,
+    Value,
+    decimal,
+    text,
+)
 
 A, B, S = Column(0, INT), Column(1, INT), Column(2, text(20))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dataflow.documents import NotJson, normalise
+from dataflow.values.documents import NotJson, normalise
 
 
 @pytest.mark.parametrize("number", ["1e400", "-1e400", "9" * 400, "-" + "9" * 5000])

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from dataflow.compile import Emitter, compile_scalar
 from dataflow.errors import MillraceError
-from dataflow.expression import Call, Expression, Literal, Parameter
+from dataflow.expressions.compile import Emitter, compile_scalar
+from dataflow.expressions.expression import Call, Expression, Literal, Parameter
 from dataflow.functions import call
-from dataflow.types import Row, Value
+from dataflow.values.types import Row, Value
 from tests.unit.dataflow.random_expressions import COLUMNS, ROWS, Sample
 from tests.unit.dataflow.test_expressions_differential import samples
 

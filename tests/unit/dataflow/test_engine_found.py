@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataflow.arrangement import Hit
-from dataflow.expression import Column, Literal
+from dataflow.expressions.expression import Column, Literal
 from dataflow.functions import call
-from dataflow.node import Aggregate, AggregateFunction, Join, LeftJoin, SemiJoin
-from dataflow.types import BIGINT, INT
+from dataflow.plan.node import Aggregate, AggregateFunction, Join, LeftJoin, SemiJoin
+from dataflow.state.arrangement import Hit
+from dataflow.values.types import BIGINT, INT
 from tests.property.dataflow_plans import BASES, AddView, Read, Write
 from tests.property.test_dataflow import Run, run
 from tests.property.test_dataflow_background import ReadWithin

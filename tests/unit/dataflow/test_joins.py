@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from dataflow.arrangement import Hit
-from dataflow.engine import Engine
 from dataflow.errors import Unsupported
-from dataflow.expression import Column
-from dataflow.node import Base, Columns, Join, Node
-from dataflow.source import key_function
-from dataflow.types import DATE, INT, Row, text
+from dataflow.expressions.expression import Column
+from dataflow.expressions.source import key_function
+from dataflow.plan.node import Base, Columns, Join, Node
+from dataflow.runtime.engine import Engine
+from dataflow.state.arrangement import Hit
+from dataflow.values.types import DATE, INT, Row, text
 
 EDGE = Base(1, (INT, INT), (0, 1), "edges")
 

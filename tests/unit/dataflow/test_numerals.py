@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataflow import documents, numerals
+from dataflow.values import documents, numerals
 from tests.mariadb import MariaDB
 from tests.unit.dataflow.differential import ENCODERS
 

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from dataflow import ordered_bag
-from dataflow.ordered_bag import OrderedBag
+from dataflow.state import ordered_bag
+from dataflow.state.ordered_bag import OrderedBag
 
 
 @pytest.mark.parametrize("seed", range(10))

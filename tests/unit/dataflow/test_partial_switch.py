@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from backend.bench.dataflow import STORIES_WITH_VOTE_COUNT, VOTES_TABLE, Stories
-from dataflow.engine import Engine
+from dataflow.runtime.engine import Engine
 
 
 def test_a_view_without_partial_state_is_full_and_follows_changes() -> None:

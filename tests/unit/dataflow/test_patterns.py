@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from dataflow.compile import compile_scalar
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expression import Column, Literal, Parameter
+from dataflow.expressions.compile import compile_scalar
+from dataflow.expressions.expression import Column, Literal, Parameter
 from dataflow.functions import call
 from dataflow.functions.patterns import like_matcher, like_prefix
-from dataflow.types import Kind, SqlType, text
+from dataflow.values.types import Kind, SqlType, text
 from tests.mariadb import MariaDB
 
 THEIRS = {

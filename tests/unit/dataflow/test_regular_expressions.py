@@ -11,7 +11,7 @@ import pytest
 
 from dataflow.errors import InvalidStatement
 from dataflow.functions.patterns import like_matcher
-from dataflow.regular_expressions import RegularExpression, compiled
+from dataflow.values.regular_expressions import RegularExpression, compiled
 from tests.mariadb import MariaDB
 
 CASELESS, EXACT = "utf8mb4_0900_ai_ci", "utf8mb4_bin"

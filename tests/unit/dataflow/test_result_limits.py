@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from dataflow.compile import compile_scalar
-from dataflow.expression import Expression, Literal, Parameter
+from dataflow.expressions.compile import compile_scalar
+from dataflow.expressions.expression import Expression, Literal, Parameter
+from dataflow.expressions.notices import listen
 from dataflow.functions import call
 from dataflow.functions.casts import cast
-from dataflow.notices import listen
-from dataflow.result_limits import PACKET_BYTES_MAX, ResultSettings, planning_for
-from dataflow.types import BIGINT, BLOB, DOUBLE, JSON, Kind, SqlType, decimal, text
+from dataflow.values.result_limits import PACKET_BYTES_MAX, ResultSettings, planning_for
+from dataflow.values.types import BIGINT, BLOB, DOUBLE, JSON, Kind, SqlType, decimal, text
 
 MIB = 1 << 20
 SMALL = ResultSettings(packet_bytes_max=MIB)

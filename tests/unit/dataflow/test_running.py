@@ -7,10 +7,10 @@ from decimal import Decimal
 
 import pytest
 
-from dataflow.expression import Column
-from dataflow.node import AggregateFunction
-from dataflow.running import RunningAggregate
-from dataflow.types import BIGINT, DOUBLE, INT, decimal
+from dataflow.aggregates.running import RunningAggregate
+from dataflow.expressions.expression import Column
+from dataflow.plan.node import AggregateFunction
+from dataflow.values.types import BIGINT, DOUBLE, INT, decimal
 
 
 @pytest.mark.parametrize("name", ["count", "count_star", "sum", "avg", "min", "max", "bit_and", "bit_or", "bit_xor", "var_pop", "stddev_samp"])

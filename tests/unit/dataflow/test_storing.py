@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataflow import temporal
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.modes import Modes
-from dataflow.storing import NOTE, WARNING, Report, column_fitness, column_storer, row_storer, store
-from dataflow.types import BIGINT, DATE, DATETIME, INT, JSON, NULL, Kind, SqlType, Value, decimal, text
+from dataflow.values import temporal
+from dataflow.values.modes import Modes
+from dataflow.values.storing import NOTE, WARNING, Report, column_fitness, column_storer, row_storer, store
+from dataflow.values.types import BIGINT, DATE, DATETIME, INT, JSON, NULL, Kind, SqlType, Value, decimal, text
 from tests.unit.dataflow.storing_samples import COLUMNS, VALUES
 
 TIMESTAMP = SqlType(Kind.TIMESTAMP)

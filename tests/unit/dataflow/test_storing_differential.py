@@ -9,9 +9,20 @@ import pymysql
 import pytest
 
 from dataflow.errors import MillraceError
-from dataflow.modes import Modes
-from dataflow.storing import Report, column_storer
-from dataflow.types import BLOBS, DATES, INTEGERS, NUMBERS, REALS, TEMPORALS, TEXTS, Kind, SqlType, Value
+from dataflow.values.modes import Modes
+from dataflow.values.storing import Report, column_storer
+from dataflow.values.types import (
+    BLOBS,
+    DATES,
+    INTEGERS,
+    NUMBERS,
+    REALS,
+    TEMPORALS,
+    TEXTS,
+    Kind,
+    SqlType,
+    Value,
+)
 from tests.mariadb import MariaDB
 from tests.sent_values import sent_bytes
 from tests.unit.dataflow.differential import ENCODERS

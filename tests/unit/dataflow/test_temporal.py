@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataflow import temporal
-from dataflow.modes import Modes
-from dataflow.temporal import Flaw
+from dataflow.values import temporal
+from dataflow.values.modes import Modes
+from dataflow.values.temporal import Flaw
 
 moments = st.datetimes(min_value=datetime(1, 1, 1), max_value=datetime(9999, 12, 31, 23, 59, 59))
 

@@ -8,14 +8,14 @@ from unittest.mock import patch
 
 import pytest
 
-from dataflow import topk_code
-from dataflow.arrangement import Hit
-from dataflow.engine import Engine
-from dataflow.expression import Column
-from dataflow.node import Base, Columns, Order, TopK
-from dataflow.ordering import sort_function
-from dataflow.source import Key
-from dataflow.types import INT, Row
+from dataflow.code import topk_code
+from dataflow.expressions.expression import Column
+from dataflow.expressions.source import Key
+from dataflow.plan.node import Base, Columns, Order, TopK
+from dataflow.runtime.engine import Engine
+from dataflow.state.arrangement import Hit
+from dataflow.values.ordering import sort_function
+from dataflow.values.types import INT, Row
 
 TABLE = Base(1, (INT, INT, INT), (0,), "votes")
 

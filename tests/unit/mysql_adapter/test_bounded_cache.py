@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from mysql_adapter.bounded_cache import BoundedCache
+from mysql_adapter.shortcuts.bounded_cache import BoundedCache
 
 
 def cache(bytes_max: int) -> BoundedCache[str, bytes]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mysql_adapter.framing import FRAME_BYTES_MAX, Framer, Packet, SequenceBroken, frame, frames_of
+from mysql_adapter.wire.framing import FRAME_BYTES_MAX, Framer, Packet, SequenceBroken, frame, frames_of
 
 payloads = st.lists(st.binary(max_size=40), max_size=8)
 

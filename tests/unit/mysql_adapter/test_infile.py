@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mysql_adapter.infile import FieldReader, Fields, Format
+from mysql_adapter.sessions.infile import FieldReader, Fields, Format
 
 
 def rows(data: bytes, format: Format, piece: int = 1 << 20, codec: str = "utf-8") -> list[Fields]:

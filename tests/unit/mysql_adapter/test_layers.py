@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.tls import create_certificate, server_context
-from mysql_adapter.compression import CompressionLayer
-from mysql_adapter.tls import TlsLayer
+from backend.network.tls import create_certificate, server_context
+from mysql_adapter.wire.compression import CompressionLayer
+from mysql_adapter.wire.tls import TlsLayer
 
 
 @given(st.lists(st.binary(max_size=2000), max_size=5), st.integers(min_value=1, max_value=500))

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mysql_mimic.types import ColumnType as Type
 
-from dataflow import temporal
-from dataflow.types import Kind
-from mysql_adapter.packets import MalformedPacket, Reader
-from mysql_adapter.parameters import read_parameters, read_value, type_code
+from dataflow.values import temporal
+from dataflow.values.types import Kind
+from mysql_adapter.wire.packets import MalformedPacket, Reader
+from mysql_adapter.wire.parameters import read_parameters, read_value, type_code
 
 CASES: list[tuple[int, bool, bytes, Any, Kind, str]] = [
     (Type.TINY, False, b"\xff", -1, Kind.TINYINT, "i"),

@@ -7,12 +7,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.execution.instant import Cell
+from backend.execution.answering.instant import Cell
 from backend.shared_memory.columns import Entries
 from backend.shared_memory.entry import EntryLayout
-from dataflow.types import INTEGERS, Kind, Row, SqlType, text
-from mysql_adapter.results import binary_encoder, text_encoder
-from mysql_adapter.row_batches import BINARY_BYTES, row_batches
+from dataflow.values.types import INTEGERS, Kind, Row, SqlType, text
+from mysql_adapter.wire.results import binary_encoder, text_encoder
+from mysql_adapter.wire.row_batches import BINARY_BYTES, row_batches
 
 INT, BIGINT, UNSIGNED = SqlType(Kind.MEDIUMINT), SqlType(Kind.BIGINT), SqlType(Kind.BIGINT, unsigned=True)
 TINY, SMALL = SqlType(Kind.TINYINT), SqlType(Kind.SMALLINT, unsigned=True)

@@ -7,7 +7,7 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from dataflow.types import BIGINT, INT
+from dataflow.values.types import BIGINT, INT
 from persistence.layout import TableWriter
 from tests.tables import table_of
 

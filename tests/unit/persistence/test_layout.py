@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from dataflow.schema import Index, KeyPart
-from dataflow.types import DOUBLE, INT, text
+from dataflow.values.types import DOUBLE, INT, text
 from persistence.key_encoding import KeyEncoding
 from persistence.key_range import equal_range
 from persistence.layout import (

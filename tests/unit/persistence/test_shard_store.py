@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from dataflow.epoch_effects import PersistEpoch, PreparedEpoch
-from dataflow.epoch_messages import ABSENT, ANY, StagePart, TransactionId
+from dataflow.commit.epoch_effects import PersistEpoch, PreparedEpoch
+from dataflow.commit.epoch_messages import ABSENT, ANY, StagePart, TransactionId
+from dataflow.commit.large_writes import LargeWrites
 from dataflow.errors import CorruptState, Retryable
-from dataflow.large_writes import LargeWrites
 from persistence.files import acknowledged
 from persistence.layout import KINDS, fence
 from persistence.shard_store import HISTORY_EPOCHS, ShardStore
@@ -290,7 +290,7 @@ def test_a_store_of_another_format_is_refused(store: ShardStore) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from dataflow.epoch_effects import PersistEpoch
+from dataflow.commit.epoch_effects import PersistEpoch
 from persistence import shard_store
 from persistence.files import database
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dataflow.epoch_effects import PersistEpoch
+from dataflow.commit.epoch_effects import PersistEpoch
 from persistence.layout import fence, guard_prefix, index_prefix, row_prefix, unique_prefix
 from persistence.shard_store import ShardStore
 from persistence.sweeping import stored_tables, sweep

@@ -14,8 +14,8 @@ from backend.execution.outcome import Done, Outcome, ResultSet
 from backend.execution.transaction import Transaction
 from controller.sql.planner import PlanCache
 from controller.sql.settings import DEFAULT_SETTINGS
-from dataflow.modes import DEFAULT_MODES, Modes
-from dataflow.types import Row
+from dataflow.values.modes import DEFAULT_MODES, Modes
+from dataflow.values.types import Row
 
 
 class Engine:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.execution.access import bind, choose
+from backend.execution.evaluation.access import bind, choose
 from controller.sql.plan import Query
 from controller.sql.query.one_table import over_one_table
 from controller.sql.settings import DEFAULT_SETTINGS

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from backend.execution.bulk_insert import AT_ONCE_MIN
-from backend.execution.insert import CompiledInsert
 from backend.execution.outcome import Done
+from backend.execution.writes.bulk_insert import AT_ONCE_MIN
+from backend.execution.writes.insert import CompiledInsert
 from controller.sql.settings import DEFAULT_SETTINGS
 from dataflow.errors import MillraceError
-from dataflow.modes import Modes
+from dataflow.values.modes import Modes
 from tests.unit.backend.execution.engine import Engine, run
 
 COLUMNS = (

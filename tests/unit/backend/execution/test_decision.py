@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.execution.decision import PASSES
-from backend.execution.explanation import explain, tree_text
-from backend.execution.query import compile_query
+from backend.execution.answering.decision import PASSES
+from backend.execution.answering.query import compile_query
+from backend.execution.explaining.explanation import explain, tree_text
 from controller.sql.plan import Query
 from controller.sql.planner import PlanCache
 from controller.sql.settings import DEFAULT_SETTINGS

@@ -9,7 +9,7 @@ import pytest
 
 from backend.execution.definition import finish_builds, unchecked, unfinished_builds, unfinished_checks
 from backend.execution.embedded import LocalCatalogStore
-from controller.sql.definition import plan_definition
+from controller.sql.definitions.definition import plan_definition
 from controller.sql.settings import DEFAULT_SETTINGS
 from dataflow.errors import InvalidStatement
 from persistence.layout import index_ranges

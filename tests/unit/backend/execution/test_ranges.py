@@ -7,16 +7,16 @@ from random import Random
 
 import pytest
 
-from backend.execution.ranges import NOTHING, SPARE_ROWS, QueryRange, prefix_range, range_of
-from backend.view_range import EncodedRange, Range, RangeDecoder
+from backend.execution.answering.ranges import NOTHING, SPARE_ROWS, QueryRange, prefix_range, range_of
+from backend.views.view_range import EncodedRange, Range, RangeDecoder
 from controller.sql.plan import Query
 from controller.sql.planner import PlanCache
 from controller.sql.settings import DEFAULT_SETTINGS
-from dataflow.collation.keys import collation_key
-from dataflow.expression import Column
+from dataflow.expressions.expression import Column
 from dataflow.functions.patterns import like_matcher
-from dataflow.ordering import Bound, range_bound
-from dataflow.types import Value, text
+from dataflow.values.collation.keys import collation_key
+from dataflow.values.ordering import Bound, range_bound
+from dataflow.values.types import Value, text
 from tests.unit.controller.sql.world import World
 
 TABLE = "CREATE TABLE t (id INT PRIMARY KEY, k INT NOT NULL, n INT, d DATE, s VARCHAR(20), j JSON, e ENUM('b', 'a'), KEY (k))"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.store import Committed, Conflict
+from backend.clustering.store import Committed, Conflict
 from controller.sql.settings import DEFAULT_SETTINGS
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from persistence.layout import fence

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from backend.execution.sorting import SHORT, order_of, sort_rows
+from backend.execution.answering.sorting import SHORT, order_of, sort_rows
 
 
 @pytest.mark.parametrize("descending", (False, True))

@@ -10,7 +10,7 @@ import pytest
 from backend.execution.outcome import ResultSet
 from backend.execution.statement_run import utc_now
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.modes import Modes
+from dataflow.values.modes import Modes
 from tests.unit.backend.execution.engine import Engine, run
 
 PERSON = "CREATE TABLE p (id INT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(20) UNIQUE, n INT NOT NULL DEFAULT 0)"

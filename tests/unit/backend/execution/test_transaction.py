@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from backend.clustering.store import ABSENT, ANY, Committed, Conflict
 from backend.execution.local_store import LocalStore
 from backend.execution.transaction import OWN, Address, Transaction
-from backend.store import ABSENT, ANY, Committed, Conflict
 from dataflow.errors import Condition, InvalidStatement, Retryable
 
 A: Address = (0, b"ra")

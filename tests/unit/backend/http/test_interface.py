@@ -21,8 +21,8 @@ from backend.http.connections import Connections
 from backend.http.interface import Interface
 from backend.http.server import application
 from controller.sql.account_statements import AccountReader
-from controller.sql.cursor import Cursor
 from controller.sql.settings import DEFAULT_SETTINGS
+from controller.sql.text.cursor import Cursor
 
 ROOT = ("root", "")
 PROGRAM = """

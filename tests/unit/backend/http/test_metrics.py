@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from backend.http.metrics import exposition
 from backend.http.shown import ShownView
-from backend.statement_counts import EDGES_S, KindCount
+from backend.processes.statement_counts import EDGES_S, KindCount
 from tests.tidy.repository import ROOT
 
 BINS = [1] * (len(EDGES_S) + 1)

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import datasource as spark
 
 from backend.spark.filters import conditions_of
-from dataflow.types import DATE, DATETIME, INT, SqlType, decimal, text
+from dataflow.values.types import DATE, DATETIME, INT, SqlType, decimal, text
 
 KINDS: dict[str, SqlType] = {"n": INT, "money": decimal(8, 2), "name": text(20), "day": DATE, "at": DATETIME, "a`b": INT}
 DAY = datetime.date(2020, 1, 2)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from controller.sql.plan import Assignment, Delete, Insert, OrderItem, Plan, Query, Update
 from controller.sql.query.one_table import over_one_table
-from dataflow.expression import Call, Column, Expression, Literal, Parameter
-from dataflow.node import Aggregate, AggregateFunction, Join
+from dataflow.expressions.expression import Call, Column, Expression, Literal, Parameter
+from dataflow.plan.node import Aggregate, AggregateFunction, Join
 
 
 def expression(value: Expression | None) -> str:

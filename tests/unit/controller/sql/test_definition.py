@@ -6,13 +6,13 @@ import pymysql
 import pytest
 
 from controller.catalog import CatalogChange
+from controller.sql.definitions.show_create import show_create_database, show_create_table
+from controller.sql.definitions.table_draft import is_hidden
 from controller.sql.settings import DEFAULT_SETTINGS, Settings
-from controller.sql.show_create import show_create_database, show_create_table
-from controller.sql.table_draft import is_hidden
 from dataflow.errors import InvalidStatement, MillraceError, Unsupported
-from dataflow.expression import Call, Column
+from dataflow.expressions.expression import Call, Column
 from dataflow.schema import ROW_ID_NAME, Table
-from dataflow.temporal import pack
+from dataflow.values.temporal import pack
 from tests.mariadb import MariaDB
 from tests.unit.controller.sql.world import World
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.sql import lexer
-from controller.sql.lexer import (
+from controller.sql.text import lexer
+from controller.sql.text.lexer import (
     Digits,
     leading_words,
     literal_splitter,
@@ -19,7 +19,7 @@ from controller.sql.lexer import (
     tokens,
     without_comments,
 )
-from dataflow.types import Value
+from dataflow.values.types import Value
 
 
 def texts(sql: str, **modes: bool) -> list[str]:

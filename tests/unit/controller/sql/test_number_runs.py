@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.sql.number_runs import RUN_MIN, is_plain, number_list, number_rows
+from controller.sql.text.number_runs import RUN_MIN, is_plain, number_list, number_rows
 
 HEAD, TAIL = b"SELECT a FROM t WHERE id IN ", b" AND b"
 MANY = list(range(7, 7 + RUN_MIN))

@@ -11,7 +11,7 @@ from controller.sql.plan import Plan, Query
 from controller.sql.planner import PlanCache
 from controller.sql.settings import DEFAULT_SETTINGS, Settings
 from dataflow.errors import Condition, InvalidStatement, MillraceError, Unsupported
-from dataflow.types import BIGINT, Kind, Value
+from dataflow.values.types import BIGINT, Kind, Value
 from tests.unit.controller.sql.rendering import rendered
 from tests.unit.controller.sql.world import World
 

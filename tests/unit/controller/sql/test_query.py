@@ -9,9 +9,9 @@ import pytest
 from controller.sql.plan import Query
 from controller.sql.planner import plan
 from dataflow.errors import MillraceError
-from dataflow.expression import Parameter, walk
-from dataflow.node import Aggregate, Base, Join, LeftJoin, Node, SemiJoin, TopK, inputs_of
-from dataflow.types import BIGINT, text
+from dataflow.expressions.expression import Parameter, walk
+from dataflow.plan.node import Aggregate, Base, Join, LeftJoin, Node, SemiJoin, TopK, inputs_of
+from dataflow.values.types import BIGINT, text
 from tests.unit.controller.sql.world import World
 
 WORLD = World(

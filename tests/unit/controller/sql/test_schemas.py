@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from apps import lobsters, vote
-from controller.sql.definition import DEFINITIONS, plan_definition
-from controller.sql.lexer import leading_words, split_statements
-from controller.sql.show_create import default_text, show_create_table, type_text
-from controller.sql.table_draft import is_hidden
+from controller.sql.definitions.definition import DEFINITIONS, plan_definition
+from controller.sql.definitions.show_create import default_text, show_create_table, type_text
+from controller.sql.definitions.table_draft import is_hidden
+from controller.sql.text.lexer import leading_words, split_statements
 from dataflow.errors import Unsupported
 from dataflow.schema import Column, Table
-from dataflow.types import INTEGERS, Kind
+from dataflow.values.types import INTEGERS, Kind
 from tests.mariadb import MariaDB
 from tests.unit.controller.sql.world import World
 

@@ -7,10 +7,10 @@ from time import perf_counter
 
 import pytest
 
-from controller.sql.lexer import without_comments
-from controller.sql.parameter_types import codes_of
-from controller.sql.template import TemplateReader, reader
-from dataflow.types import Value
+from controller.sql.text.lexer import without_comments
+from controller.sql.text.parameter_types import codes_of
+from controller.sql.text.template import TemplateReader, reader
+from dataflow.values.types import Value
 
 CASES: list[tuple[str, str, list[Value]]] = [
     ("select * from t where id = 5 and name='x'", "select * from t where id = ? and name=?", [5, "x"]),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from controller.catalog import Catalog, CatalogChange, Database
-from controller.sql.definition import plan_definition
-from controller.sql.lexer import split_statements
+from controller.sql.definitions.definition import plan_definition
 from controller.sql.settings import DEFAULT_SETTINGS, Settings
+from controller.sql.text.lexer import split_statements
 from dataflow.schema import Table
-from dataflow.temporal import pack
+from dataflow.values.temporal import pack
 
 NOW = pack(2024, 5, 6, 7, 8, 9, 123456)
 

@@ -13,12 +13,23 @@ from typing import Any
 
 import pymysql
 
-from dataflow.compile import compile_scalar
 from dataflow.errors import MillraceError
-from dataflow.expression import Column, Expression, Literal
+from dataflow.expressions.compile import compile_scalar
+from dataflow.expressions.expression import Column, Expression, Literal
 from dataflow.functions import call
-from dataflow.temporal import read_datetime, read_time
-from dataflow.types import BIGINT, BIGINT_UNSIGNED, DATE, DOUBLE, NULL, Kind, SqlType, Value, decimal, text
+from dataflow.values.temporal import read_datetime, read_time
+from dataflow.values.types import (
+    BIGINT,
+    BIGINT_UNSIGNED,
+    DATE,
+    DOUBLE,
+    NULL,
+    Kind,
+    SqlType,
+    Value,
+    decimal,
+    text,
+)
 from tests.sent_values import sent_bytes
 
 Case = tuple[Any, ...]
@@ -167,7 +178,7 @@ _PYTHON: dict[Kind, type | tuple[type, ...]] = {
 
 
 def assert_value_fits(value: Value, kind: SqlType) -> None:
-    """The Python value is what `dataflow.types` says for the type."""
+    """The Python value is what `dataflow.values.types` says for the type."""
     if value is None:
         return
     assert isinstance(value, _PYTHON.get(kind.kind, int)), f"{value!r} is no {kind}"

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from dataflow.documents import NotJson, loads
-from dataflow.types import Kind
+from dataflow.values.documents import NotJson, loads
+from dataflow.values.types import Kind
 from tests.mariadb import MariaDB
 from tests.unit.dataflow.functions import date_cases, json_cases, numeric_cases, random_cases, text_cases
 from tests.unit.dataflow.functions.oracle import Answer, Case, Oracle, ours, sql

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from dataflow.compile import compile_scalar
 from dataflow.errors import MillraceError
-from dataflow.expression import Call, Column, Literal
+from dataflow.expressions.compile import compile_scalar
+from dataflow.expressions.expression import Call, Column, Literal
 from dataflow.functions import call
-from dataflow.types import BIGINT, DATE, INT, JSON, Kind, SqlType, Value, decimal, text
+from dataflow.values.types import BIGINT, DATE, INT, JSON, Kind, SqlType, Value, decimal, text
 from tests.unit.dataflow.functions import json_cases
 from tests.unit.dataflow.functions.oracle import Case, Unit, clock, day, literal, moment, ours, unsigned
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dataflow.epoch_effects import PersistEpoch
+from dataflow.commit.epoch_effects import PersistEpoch
 from dataflow.errors import Condition, CorruptState
 from persistence.counters import EPOCH_COUNTER
 from persistence.files import database

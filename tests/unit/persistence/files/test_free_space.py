@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dataflow.epoch_effects import PersistEpoch
-from dataflow.epoch_messages import ANY, Puts, Stage
+from dataflow.commit.epoch_effects import PersistEpoch
+from dataflow.commit.epoch_messages import ANY, Puts, Stage
 from dataflow.errors import Condition, MillraceError
 from persistence.files import free_space, shadow
 from persistence.files.free_space import OPENING_BYTES, RESERVE_BYTES
@@ -71,8 +71,8 @@ from persistence.files import free_space
 
 free_space.LOG_BYTES_MAX, free_space.OPENING_BYTES, free_space.RESERVE_BYTES = 1 << 18, 1 << 19, 3 << 18
 free_space.CHECK_EVERY_S = 0
-from dataflow.epoch_effects import PersistEpoch
-from dataflow.epoch_messages import ANY, Stage
+from dataflow.commit.epoch_effects import PersistEpoch
+from dataflow.commit.epoch_messages import ANY, Stage
 from dataflow.errors import Condition, MillraceError
 from persistence.shard_store import ShardStore
 

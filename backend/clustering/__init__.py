@@ -1,0 +1,1 @@
+"""The cluster as those who ask it see it: stores, misses and writes on their way."""

@@ -1,0 +1,1 @@
+"""Commands of `millrace` that talk to a running cluster."""

@@ -1,0 +1,1 @@
+"""Rows computed from the base tables: upqueries that keep nothing."""

@@ -1,0 +1,129 @@
+"""Aggregates and top-k: the rows of the groups or partitions asked for, then the same code as views have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from backend.execution.answering.sorting import sort_rows
+from backend.execution.evaluation.reader import Conditions, Keys, Run, taken
+from backend.execution.pace import batches, parts
+from backend.execution.rows import Keyed, Rows, Weight, held
+from dataflow.code.group_code import GroupWriter
+from dataflow.expressions.expression import columns_of
+from dataflow.expressions.rewriting import moved
+from dataflow.expressions.source import Source, key_function
+from dataflow.functions import is_volatile
+from dataflow.plan.node import Aggregate, Columns, TopK
+from dataflow.values.ordering import sort_function
+from dataflow.values.types import Row, Value
+
+if TYPE_CHECKING:
+    from backend.execution.evaluation.readers import Readers
+
+GROUP_BYTES = 400
+"""What a group takes besides its values."""
+DISTINCT_BYTES = 200
+"""The same where nothing is computed of it: its key, in a dict."""
+
+
+class AggregateReader:
+    """`columns` and `conditions` are about group columns only."""
+
+    def __init__(self, readers: Readers, node: Aggregate, columns: Columns, conditions: Conditions) -> None:
+        places = dict(enumerate(node.group))
+        inner = tuple(places[each] for each in columns)
+        order = tuple(sorted(range(len(inner)), key=lambda place: inner[place]))
+        self._order = order
+        self._key = key_function(tuple(range(len(order))), [node.types[columns[place]] for place in order])
+        self._same = order == tuple(range(len(inner)))
+        self._input = readers.reader(
+            node.input, tuple(inner[place] for place in order), tuple(moved(each, places) for each in conditions)
+        )
+        self._load = _loader(node)
+        self._distinct = _distinct_loader(node) if node.group and not node.functions else None
+
+    async def rows(self, run: Run, keys: Keys | None) -> list[Row]:
+        if keys is not None and not self._same:
+            order, wanted = self._order, list(keys.values())
+            ordered = [tuple([values[place] for place in order]) for part in parts(wanted) for values in part]
+            keys = {self._key(values): values for part in parts(ordered) for values in part}
+        rows = await taken(self._input, run, keys)
+        if self._distinct is None:
+            return self._load(parts(rows), run.parameters)
+        states, _weight = self._distinct(parts(rows))
+        del rows  # those that were the first of their groups count from here on
+        return held(batches(states.values()))
+
+
+def _loader(node: Aggregate) -> Callable[[Iterable[Sequence[Row]], Sequence[Value]], list[Row]]:
+    code = Source("groups", "rows, p")
+    writer = GroupWriter(code, node, only_grows=True)
+    code.line(f"states = {code.constant(Keyed)}()")
+    if not node.group:
+        code.line(f"states[()] = {writer.fresh}")
+    code.line(f"weight = {code.constant(Weight)}()")
+    with code.block("for part in rows:"):
+        code.line("before = len(states)")
+        with code.block("for row in part:"):
+            code.line(f"g = {writer.group_key()}")
+            code.line("s = states.get(g)")
+            with code.block("if s is None:"):
+                code.line(f"s = states[g] = {writer.fresh}")
+            writer.absorb("1")
+        code.line(f"weight.add((len(states) - before) * {GROUP_BYTES})")
+    made = f"[{writer.output_row('g')} for g, s in part]"
+    code.line(f"return {code.constant(held)}({made} for part in {code.constant(batches)}(states.items()))")
+    found: Callable[[Iterable[Sequence[Row]], Sequence[Value]], list[Row]] = code.build()
+    return found
+
+
+def _distinct_loader(node: Aggregate) -> Callable[[Iterable[Sequence[Row]]], tuple[Keyed[Any, Row], Weight]]:
+    """As `_loader`, where nothing is computed: the first row of each group, as it is."""
+    code = Source("distinct", "rows")
+    writer = GroupWriter(code, node)
+    made = "row" if node.group == tuple(range(len(node.input.types))) else f"({', '.join(writer.columns[c] for c in node.group)},)"
+    code.line(f"states = {code.constant(Keyed)}()")
+    code.line(f"weight = {code.constant(Weight)}()")
+    with code.block("for part in rows:"):
+        code.line("before = len(states)")
+        with code.block("for row in part:"):
+            code.line(f"g = {writer.group_key()}")
+            code.line(f"if g not in states: states[g] = {made}")
+        code.line(f"weight.add((len(states) - before) * {DISTINCT_BYTES})")
+    code.line("return states, weight")
+    found: Callable[[Iterable[Sequence[Row]]], tuple[Keyed[Any, Row], Weight]] = code.build()
+    return found
+
+
+class TopKReader:
+    """`columns` and `conditions` are about partition columns only."""
+
+    def __init__(self, readers: Readers, node: TopK, columns: Columns, conditions: Conditions) -> None:
+        self._node = node
+        self._input = readers.reader(node.input, columns, conditions)
+        self._partition = key_function(node.partition, node.types)
+        self._sort_key = sort_function(node.order)
+
+    async def rows(self, run: Run, keys: Keys | None) -> list[Row]:
+        rows = await self._input.rows(run, keys)
+        partitions: Keyed[Any, list[Row]] = Keyed()
+        for part in parts(rows):
+            for row in part:
+                partitions.setdefault(self._partition(row), []).append(row)
+        offset, stop = self._node.offset, self._node.offset + self._node.limit
+        sort_key, parameters = self._sort_key, run.parameters
+        out: Rows[Row] = Rows()
+        for each in partitions.values():
+            sort_rows(each, lambda row: sort_key(row, parameters))
+            out.add_shared(each[offset:stop])
+        return out
+
+
+def about(conditions: Conditions, columns: Sequence[int]) -> tuple[Conditions, Conditions]:
+    """The conditions that read these columns alone and leave nothing to chance, and the others."""
+    allowed = frozenset(columns)
+    mine = tuple(
+        each for each in conditions if columns_of(each) and columns_of(each) <= allowed and not is_volatile(each)
+    )
+    return mine, tuple(each for each in conditions if each not in mine)

@@ -1,0 +1,204 @@
+"""INSERT of many rows that are stored just as they were given, a column at a time.
+
+What can be told beforehand is looked at once for the statement (`bulk_insert`): every column gets
+a parameter, a constant or a default that is the same for all rows, and nothing is computed from, or
+checked about, a row. What depends on the values is looked at for a column as a whole.
+
+Invariant: either all rows are written, exactly as `backend.execution.writes.insert` would write them with
+`assume_absent`, or nothing is done and `run` says so; then that module finds out what is wrong with which row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from backend.clustering.store import ABSENT, ANY, NEW, Puts
+from backend.execution.evaluation.reading import table_writer
+from backend.execution.execution import Execution
+from backend.execution.outcome import Done
+from backend.execution.pace import aside
+from backend.execution.transaction import Transaction
+from backend.execution.writes.column_values import Array, ColumnValues
+from backend.execution.writes.columns import Columns, Target
+from controller.sql.plan import Insert, OnDuplicate, Plan
+from dataflow.expressions.expression import Literal, Parameter
+from dataflow.values.storing import column_fitness, integer_limits
+from dataflow.values.types import Row, Value
+from persistence.layout import Entries
+
+AT_ONCE_MIN = 128
+"""From so many rows on numpy is quicker."""
+
+Fits = Callable[[Sequence[Value]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A column that is given a value: the parameter's, or the literal's for all rows."""
+
+    position: int
+    given: Parameter | Literal
+    fits: Fits
+    limits: tuple[int, int] | None
+    """Between which integers are stored as they are, where the column is one of integers."""
+
+    def numbers(self, column: Sequence[Value] | Array) -> Array | None:
+        """Many integers that are stored as they are."""
+        if self.limits is None or len(column) < AT_ONCE_MIN:
+            return None
+        if not isinstance(column, np.ndarray) and type(column[0]) is not int:
+            return None
+        array = np.asarray(column)
+        is_inside = array.dtype == np.int64 and self.limits[0] <= array.min() and array.max() <= self.limits[1]
+        return array if is_inside else None
+
+
+class BulkInsert:
+    def __init__(self, insert: Insert, columns: Columns, cells: Sequence[_Cell], defaults: Sequence[tuple[int, Target]]) -> None:
+        self._table = insert.table
+        self._row_id = columns.row_id
+        self._auto_increment = columns.auto_increment
+        first = insert.table.primary_key.parts[0].column_id
+        self._first = next(n for n, column in enumerate(insert.table.columns) if column.id == first)
+        self._cells = cells
+        self._defaults = defaults
+        self._writer = table_writer(insert.table)
+
+    async def run(self, execution: Execution, plan: Plan, parameters: Sequence[Value]) -> Done | None:
+        """Write all rows; None if they have to be looked at one by one."""
+        start, width = plan.batch or (0, len(plan.parameter_types))
+        after = len(plan.parameter_types) - start - width + len(plan.facts)
+        end = len(parameters) - after
+        count = (end - start) // width if width else 1
+        columns: list[Sequence[Value]] = [()] * len(self._table.columns)
+        numbers: dict[int, Array] = {}
+        if not aside(count, lambda: self._read(execution, parameters, (start, width, end), columns, numbers)):
+            return None
+        last_id = 0
+        if self._auto_increment is not None:
+            given = numbers[self._auto_increment] if self._auto_increment in numbers else np.asarray(columns[self._auto_increment])
+            if given.dtype != np.int64 or given.min() <= 0 or not execution.numbers.is_above(self._table, int(given.max())):
+                return None
+            last_id = int(given[-1])
+        if self._row_id is not None:
+            row_ids = columns[self._row_id] = await execution.numbers.row_ids(self._table.id, count)
+            if count >= AT_ONCE_MIN:
+                numbers[self._row_id] = np.arange(row_ids.start, row_ids.stop)
+        if not aside(count, lambda: self._write(execution.transaction, columns, numbers)):
+            return None
+        info = f"Records: {count}  Duplicates: 0  Warnings: 0" if count > 1 else ""
+        return Done(count, count, last_id, None, info, ())
+
+    def _read(
+        self,
+        execution: Execution,
+        parameters: Sequence[Value],
+        batch: tuple[int, int, int],
+        columns: list[Sequence[Value]],
+        numbers: dict[int, Array],
+    ) -> bool:
+        """Fill `columns`, or `numbers` in their place; False if a value is not stored as it is."""
+        start, width, end = batch
+        count = (end - start) // width if width else 1
+        by_column = parameters if isinstance(parameters, ColumnValues) else None
+        for cell in self._cells:
+            given = cell.given
+            if isinstance(given, Parameter) and start <= given.index < start + width:
+                found = by_column.column(given.index) if by_column is not None else parameters[given.index : end : width]
+                array = cell.numbers(found)
+                if array is not None:
+                    numbers[cell.position] = array
+                    continue
+                column: Sequence[Value] = found.tolist() if isinstance(found, np.ndarray) else found
+                if not cell.fits(column):
+                    return False
+            else:
+                if isinstance(given, Literal):
+                    value = given.value
+                else:
+                    value = parameters[given.index if given.index < start else given.index + end - start - width]
+                if not cell.fits((value,)):
+                    return False
+                column = (value,) * count
+            columns[cell.position] = column
+        for position, target in self._defaults:
+            columns[position] = (target.default(execution, ()),) * count
+        if self._row_id is not None and self._first in numbers:
+            # In the order of their keys LevelDB finds the place of each next to that of the one before.
+            order = numbers[self._first].argsort(kind="stable")
+            numbers.update({position: array[order] for position, array in numbers.items()})
+            places = order.tolist()
+            columns[:] = [column and [column[place] for place in places] for column in columns]
+        return True
+
+    def _write(
+        self, transaction: Transaction, columns: Sequence[Sequence[Value]], numbers: Mapping[int, Array]
+    ) -> bool:
+        """False, and nothing is written, if one of the rows is the duplicate of another."""
+        writer, rows = self._writer, list[Row]()
+        numbered = writer.numbered(numbers, transaction.store.shard_count > 1)
+        encoded = writer.codec.encode_numbers(numbers) if len(numbers) == len(columns) else None
+        if numbered is None or encoded is None:
+            rows = list(zip(*[numbers[n].tolist() if n in numbers else column for n, column in enumerate(columns)]))
+        if numbered is None:
+            keys = writer.row_keys(rows)
+            entries = writer.all_entries(rows, keys)
+        else:
+            keys, entries = numbered
+        if entries is None or (self._row_id is None and len(set(keys)) < len(keys)):
+            return False
+        if any(each.unique and len(set(each.keys)) < len(keys) for each in entries):
+            return False
+        transaction.use_table(self._table.id, self._table.version)
+        start, values = encoded or writer.codec.encode_apart(rows)
+        _put(transaction, Entries(keys, values, keys, True), ABSENT if self._row_id is None else NEW, start)
+        for each in entries:
+            # An entry that is not unique contains its row's key.
+            _put(transaction, each, ABSENT if each.unique else ANY if self._row_id is None else NEW)
+        return True
+
+
+def _put(transaction: Transaction, entries: Entries, expected: int, start: bytes = b"") -> None:
+    store = transaction.store
+    if store.shard_count == 1:
+        transaction.put_all(0, Puts(entries.keys, entries.values, expected, start))
+        return
+    shards: dict[int, Puts] = {}
+    for route, key, value in zip(entries.routes, entries.keys, entries.values):
+        shard = store.shard_of(route)
+        puts = shards.get(shard)
+        if puts is None:
+            puts = shards[shard] = Puts([], [], expected, start)
+        puts.keys.append(key)
+        puts.values.append(value)
+    for shard, puts in shards.items():
+        transaction.put_all(shard, puts)
+
+
+def bulk_insert(insert: Insert, columns: Columns, defaulted: Sequence[int]) -> BulkInsert | None:
+    """How to insert any number of rows at once; None if each has to be looked at."""
+    table = insert.table
+    is_plain = insert.on_duplicate is OnDuplicate.ERROR and not insert.ignore and insert.select is None
+    if not is_plain or insert.relations or len(insert.rows) != 1 or table.altering:
+        return None
+    if columns.generated or columns.has_checks:
+        return None
+    # Numbers that are given and below those that are handed out leave the counter alone.
+    if columns.auto_increment is not None and (columns.row_id is not None or columns.auto_increment not in insert.columns):
+        return None
+    cells = []
+    for position, given in zip(insert.columns, insert.rows[0]):
+        if not isinstance(given, Parameter | Literal):
+            return None
+        column = table.columns[position]
+        fits = column_fitness(column.type, given.type, column.nullable)
+        if fits is None:
+            return None
+        cells.append(_Cell(position, given, fits, integer_limits(column.type, given.type)))
+    defaults = [(position, columns.targets[position]) for position in defaulted]
+    if any(not target.has_plain_default for _, target in defaults):
+        return None
+    return BulkInsert(insert, columns, cells, defaults)

@@ -1,0 +1,1 @@
+"""What processes say to each other: messages over authenticated connections."""

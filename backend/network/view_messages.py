@@ -1,0 +1,100 @@
+"""What workers tell of their views, others and each other; see `backend.network.messages`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ViewStatus:
+    """`reason` says why a view is full, or set aside; it is empty for a partial one. `tables` are ids, `key` column numbers."""
+
+    name: bytes
+    definition: str
+    tables: tuple[int, ...]
+    key: tuple[int, ...]
+    reason: str
+    keys: int
+    rows: int
+    size_bytes: int
+    hits: int
+    misses: int
+    evictions: int
+    names: tuple[str, ...] = ()
+    since: float = 0.0
+    is_set_aside: bool = False
+    node: str = ""
+    """The node whose rows it has; empty for what is set aside."""
+    group_columns: tuple[int, ...] = ()
+    """That so many `groups` of keys are alike in: which of their keys have rows is known of all."""
+    groups: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ArrangementStatus:
+    """An index of a node's rows; `views` is how many views are made of it directly."""
+
+    node: str
+    operation: str
+    columns: tuple[int, ...]
+    reason: str
+    keys: int
+    size_bytes: int
+    users: int
+    views: int
+
+
+@dataclass(frozen=True, slots=True)
+class FillStatus:
+    """What is being filled in the background: a view, or `keys` keys of one.
+
+    It was begun as of `epoch`, has read `rows` rows, and is in a round with `behind` changed rows to follow after it.
+    """
+
+    view: bytes
+    tables: tuple[int, ...]
+    keys: int
+    epoch: int
+    rows: int
+    round: int
+    behind: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStatus:
+    """An operator of the program; `users` are those that it feeds, `views` how many views it gives their rows.
+
+    So many changed `rows` have come to it, and it has taken so many `seconds` with them; with several shards that is not counted.
+    """
+
+    node: str
+    operation: str
+    inputs: tuple[str, ...]
+    users: tuple[str, ...]
+    views: int
+    rows: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class HostedViews:
+    views: list[ViewStatus]
+    arrangements: list[ArrangementStatus]
+    fills: tuple[FillStatus, ...] = ()
+    nodes: tuple[NodeStatus, ...] = ()
+    took_s: float = 0.0
+    """So long the worker took to tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewsUsed:
+    """A shard to shard 0: these views have been read there since it last said so."""
+
+    views: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveView:
+    """A transition: the view is not kept any more."""
+
+    view: bytes

@@ -1,0 +1,1 @@
+"""The processes of a cluster: started, watched, replaced and stopped."""

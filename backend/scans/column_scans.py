@@ -1,0 +1,146 @@
+"""Scans of a shard's tables by column: Arrow record batches, made in a thread beside the event loop.
+
+A scan reads one LevelDB snapshot. It is asked for message by message, so it is never further than its reader; the thread takes
+messages of several scans in turn. Scans belong to the connection that began them and go with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+import pyarrow as pa
+
+from backend.network.scan_messages import EndColumns, ScanColumns, ScannedColumns
+from backend.network.transport import Peer, failure
+from controller.catalog import decode_node, decode_table
+from dataflow.errors import Condition, Retryable
+from dataflow.expressions.column_filter import ColumnFilter
+from dataflow.expressions.expression import Column
+from dataflow.plan.node import Join
+from persistence.columnar import ColumnDecoder
+from persistence.view import VERSION_BYTES, View
+
+SCANS_MAX = 256
+MESSAGE_BYTES_TARGET = 1 << 20
+
+
+class RowsToColumns:
+    """What a scan makes of stored rows: those that pass the filter, and the columns that are wanted of them."""
+
+    def __init__(self, node: bytes, table: bytes) -> None:
+        found = decode_node(node)
+        assert isinstance(found, Join) and found.outputs is not None
+        outputs = [each.index for each in found.outputs if isinstance(each, Column)]
+        assert len(outputs) == len(found.outputs)
+        schema = decode_table(table)
+        self._filter = None if found.filter is None else ColumnFilter(found.filter)
+        read = sorted({*outputs, *(self._filter.columns if self._filter is not None else ())})
+        self._decoder = ColumnDecoder(schema, read)
+        self._outputs = [read.index(each) for each in outputs]
+        self._read = read
+        self._names = [str(place) for place in range(len(outputs))]
+
+    def batch(self, values: list[bytes]) -> pa.RecordBatch | None:
+        """None if no row passes the filter."""
+        columns = self._decoder.decode(values, VERSION_BYTES)
+        chosen = [columns[place] for place in self._outputs]
+        count = len(values)
+        if self._filter is not None:
+            rows = None
+            if not self._filter.is_columnar:
+                rows = self._decoder.rows(values, VERSION_BYTES)
+            mask = self._filter.mask(dict(zip(self._read, columns)), rows, count)
+            chosen = [each.filter(mask) for each in chosen]
+            count = mask.true_count
+        if not count:
+            return None
+        return pa.RecordBatch.from_arrays(chosen, self._names)
+
+
+rows_to_columns = lru_cache(maxsize=64)(RowsToColumns)
+
+
+@dataclass(slots=True)
+class _Scan:
+    peer: Peer
+    epoch: int
+    batches: Iterator[bytes]
+
+
+class ColumnScans:
+    """`view_of(peer, epoch)` is the state to be read; `wanted(epoch)` is told that it still is."""
+
+    def __init__(self, view_of: Callable[[Peer, int], View], wanted: Callable[[int], object]) -> None:
+        self._view_of = view_of
+        self._wanted = wanted
+        self._scans: dict[int, _Scan] = {}
+        self._next_scan = 1
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="columns")
+        self.handlers: dict[type, Callable[[Peer, int, Any], None]] = {ScanColumns: self.scan, EndColumns: self.end}
+
+    def scan(self, peer: Peer, request: int, message: ScanColumns) -> None:
+        number = message.scan
+        if number:
+            found = self._scans.get(number)
+            if found is None or found.peer is not peer:
+                raise Retryable(Condition.UNKNOWN_ERROR, "the scan is not open any more")
+            self._wanted(found.epoch)
+        else:
+            if len(self._scans) >= SCANS_MAX:
+                raise Retryable(Condition.UNKNOWN_ERROR, "too many scans at once")
+            number = self._next_scan
+            self._next_scan += 1
+            found = _Scan(peer, message.epoch, _batches(self._view_of(peer, message.epoch), message))
+            self._scans[number] = found
+        work = asyncio.get_running_loop().run_in_executor(self._thread, _message, found.batches)
+        work.add_done_callback(partial(self._send, peer, request, number))
+
+    def _send(self, peer: Peer, request: int, number: int, work: asyncio.Future[tuple[list[bytes], bool]] | Future[Any]) -> None:
+        if work.cancelled():
+            return
+        error = work.exception()
+        if error is not None:
+            self._scans.pop(number, None)
+            peer.send(failure(error), request)
+            return
+        batches, ended = work.result()
+        if ended:
+            self._scans.pop(number, None)
+        peer.send(ScannedColumns(0 if ended else number, batches), request)
+
+    def end(self, peer: Peer, request: int, message: EndColumns) -> None:
+        if message.scan in self._scans and self._scans[message.scan].peer is peer:
+            del self._scans[message.scan]
+
+    def peer_lost(self, peer: Peer) -> None:
+        self._scans = {number: scan for number, scan in self._scans.items() if scan.peer is not peer}
+
+    def close(self) -> None:
+        """No thread reads the store any more when this returns."""
+        self._thread.shutdown(wait=True, cancel_futures=True)
+        self._scans.clear()
+
+
+def _batches(view: View, message: ScanColumns) -> Iterator[bytes]:
+    columns = rows_to_columns(message.node, message.table)
+    for values in view.values(message.start, message.stop):
+        batch = columns.batch(values)
+        yield b"" if batch is None else batch.serialize().to_pybytes()
+
+
+def _message(batches: Iterator[bytes]) -> tuple[list[bytes], bool]:
+    """Some batches, and whether they were the last. What no row passes costs time as well: it counts as half a message."""
+    found: list[bytes] = []
+    size = 0
+    for batch in batches:
+        if batch:
+            found.append(batch)
+        size += len(batch) or MESSAGE_BYTES_TARGET // 16
+        if size >= MESSAGE_BYTES_TARGET:
+            return found, False
+    return found, True

@@ -1,0 +1,233 @@
+"""Views and keys that take long to fill, filled beside everything else.
+
+Such a fill has an engine of its own over the stored state as of one epoch. What later epochs
+change is collected meanwhile; then the engine follows, round by round, until so little is
+missing that the rest can be done at once and what was filled be taken over by the engine
+that answers. A fill that fails, or is not wanted any more, has touched nothing else.
+
+While work is under way, the fill's engine and source belong to whoever does it, in a thread;
+between two rounds, and for all else of the fill always, they belong to the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+from backend.network.view_messages import FillStatus
+from dataflow.expressions.source import Key
+from dataflow.plan.node import Columns, Node
+from dataflow.runtime.engine import Engine, View
+from dataflow.state.delta import Delta
+from persistence.table_source import TableSource
+from persistence.view import View as StoredView
+
+ROWS_AT_ONCE = 1000
+"""So many changed rows are followed without leaving the event loop."""
+ROUNDS_MAX = 50
+"""Where epochs come faster than a fill can follow them, the rest is done at once after so many rounds."""
+ROWS_BETWEEN_MEASURES = 100_000
+SWITCH_INTERVAL_S = 0.0002
+"""How long a fill keeps the interpreter from the event loop: at each system call of the loop."""
+
+PARTIAL = os.environ.get("MILLRACE_PARTIAL") != "off"
+"""For `millrace bench migration` alone: without it every view is full."""
+
+log = logging.getLogger(__name__)
+
+
+class Abandoned(Exception):
+    """The fill is not wanted any more."""
+
+
+class OutOfMemory(Exception):
+    """What is filled takes more memory than there is for it."""
+
+
+class StillFilling(Exception):
+    """What was asked for is being filled; `fill.then` says when that is over."""
+
+    def __init__(self, fill: Fill) -> None:
+        super().__init__()
+        self.fill = fill
+
+
+class Runner(Protocol):
+    """Does work beside the event loop, one piece at a time, and says there when it is done."""
+
+    def __call__(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class ThreadRunner:
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="fill")
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
+
+    def __call__(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
+        future = asyncio.get_running_loop().run_in_executor(self._thread, work)
+        future.add_done_callback(lambda each: None if each.cancelled() else done(each.exception()))
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=True, cancel_futures=True)
+
+
+class Fill:
+    """One view to come, or `keys` of one that is there."""
+
+    def __init__(
+        self,
+        name: bytes,
+        view: tuple[Node, Columns, Columns],
+        keys: Iterable[Key],
+        tables: frozenset[int],
+        source: TableSource,
+        limit_bytes: int,
+    ) -> None:
+        """`view` is its node, key and order; `source` has the tables as of the epoch it starts from."""
+        self.name = name
+        self.keys = frozenset(keys)
+        self.tables = tables
+        self.source = source
+        self.engine = Engine(source, partial=PARTIAL)
+        self.epoch = source.state.epoch
+        self.changes: dict[int, Delta] = {}
+        self.abandoned = False
+        self.rounds = 0
+        self.view = view
+        self._limit_bytes = limit_bytes
+        self._rows = 0
+        self._waiting: list[Callable[[Exception | None], None]] = []
+
+    @property
+    def definition(self) -> tuple[Node, Columns, Columns]:
+        return self.view
+
+    @property
+    def is_full(self) -> bool:
+        """Whether all of a view is filled, not some keys."""
+        return not self.keys
+
+    def then(self, callback: Callable[[Exception | None], None]) -> None:
+        """Call back when the fill is over: with what went wrong, if asking again would not tell."""
+        self._waiting.append(callback)
+
+    def end(self, error: Exception | None) -> None:
+        waiting, self._waiting = self._waiting, []
+        for callback in waiting:
+            callback(error)
+
+    @property
+    def behind(self) -> int:
+        """How many changed rows wait for it."""
+        return sum(map(len, self.changes.values()))
+
+    def status(self) -> FillStatus:
+        tables = tuple(sorted(self.tables))
+        return FillStatus(self.name, tables, len(self.keys), self.epoch, self._rows, self.rounds, self.behind)
+
+    # --- work, wherever it is done
+
+    def compute(self) -> None:
+        with self.engine.spending(self._spend):
+            view: View = self.engine.add_view(*self.view)
+            self.engine.fill(view, self.keys)
+        self._measure()
+
+    def follow(self, changes: dict[int, Delta], epoch: int, state: StoredView) -> None:
+        """Take the changes up to `epoch`, whose stored state is `state`."""
+        self.source.advance(state)
+        if changes:
+            self.engine.apply(epoch, changes)
+
+    def _spend(self, rows: int) -> None:
+        if self.abandoned:
+            raise Abandoned
+        before, self._rows = self._rows, self._rows + rows
+        if before // ROWS_BETWEEN_MEASURES != self._rows // ROWS_BETWEEN_MEASURES:
+            self._measure()
+
+    def _measure(self) -> None:
+        if self.engine.measure().total_bytes > self._limit_bytes:
+            raise OutOfMemory
+
+
+class Fills:
+    """Those under way. `state` says the epoch that the answering engine is at, and its stored state.
+
+    `finish` is called for a fill that is at that epoch, and may raise what a failed fill raises;
+    `fail` for one that has failed.
+    """
+
+    def __init__(
+        self,
+        run: Runner,
+        state: Callable[[], tuple[int, StoredView]],
+        finish: Callable[[Fill], None],
+        fail: Callable[[Fill, Exception], None],
+    ) -> None:
+        self._run = run
+        self._state = state
+        self._finish = finish
+        self._fail = fail
+        self.under_way: list[Fill] = []
+
+    def begin(self, fill: Fill) -> None:
+        self.under_way.append(fill)
+        self._run(fill.compute, lambda error: self._done(fill, error))
+
+    def find(self, name: bytes) -> Fill | None:
+        """The fill of a view that is to come."""
+        return next((fill for fill in self.under_way if fill.name == name and not fill.keys), None)
+
+    def collect(self, changes: Mapping[int, Delta]) -> None:
+        """An epoch has changed these tables."""
+        for fill in self.under_way:
+            for table in fill.tables & changes.keys():
+                fill.changes.setdefault(table, []).extend(changes[table])
+
+    def abandon(self, fill: Fill) -> None:
+        fill.abandoned = True
+        self.under_way.remove(fill)
+        fill.end(None)
+
+    def close(self) -> None:
+        for fill in list(self.under_way):
+            fill.abandoned = True
+        self.under_way.clear()
+        self._run.close()
+
+    def _done(self, fill: Fill, error: BaseException | None) -> None:
+        """A round is over."""
+        if fill.abandoned:
+            fill.engine.close()
+            return
+        if error is None:
+            epoch, state = self._state()
+            fill.rounds += 1
+            if fill.behind > ROWS_AT_ONCE and fill.rounds < ROUNDS_MAX:
+                log.info("fill %s follows %d rows, round %d", fill.name.hex(), fill.behind, fill.rounds)
+                changes, fill.changes = fill.changes, {}
+                self._run(lambda: fill.follow(changes, epoch, state), lambda each: self._done(fill, each))
+                return
+            try:
+                fill.follow(fill.changes, epoch, state)
+                self._finish(fill)
+            except Exception as raised:
+                error = raised
+        self.under_way.remove(fill)
+        fill.engine.close()
+        if isinstance(error, Exception):
+            self._fail(fill, error)
+            fill.end(None if isinstance(error, OutOfMemory) else error)
+        elif error is not None:
+            raise error
+        else:
+            fill.end(None)
+

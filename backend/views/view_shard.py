@@ -1,0 +1,391 @@
+"""One worker's part of the views that several workers keep together.
+
+`dataflow.runtime.shard_views` decides; here tables are learnt and read, bundles are sent, and whoever
+waits is answered. Views come and go by transitions, which all shards make in the same epoch:
+shard 0 takes the requests and hands them to the coordinator.
+
+A view is refused where it cannot be computed, and while a shard is missing; who asks then
+evaluates the query. When something in the views fails, all of them are forgotten and begin anew, except
+who is to blame: that is set aside by shard 0 (`backend.views.set_aside`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import FrameType
+
+import msgspec
+
+from backend.network.bundles import decode_bundle, encode_bundle
+from backend.network.messages import AddView, Done, Found, Lookup, Message, UnknownView
+from backend.network.miss_messages import FoundEach, LookupEach
+from backend.network.transport import FRAME_BYTES_MAX, Peer
+from backend.network.view_messages import HostedViews, RemoveView
+from backend.shared_memory.epoch_words import EpochWords
+from backend.shared_memory.publication import Publisher
+from backend.shared_memory.segment import SegmentNames, is_possible, remove_orphans
+from backend.views.hosted_view import HostedView, definition_of, hosted_view, status_of
+from backend.views.hung_views import is_within
+from backend.views.set_aside import BlamedViews, HeldUp, reason_of, severity
+from backend.views.table_use import TableUse
+from backend.views.view_limit import ViewLimit
+from backend.views.view_range import Range
+from backend.views.view_use import ViewUse
+from backend.views.worker_views import Outside
+from controller.catalog import decode_node, decode_table
+from dataflow.commit.epoch_effects import ApplyEpoch, PersistEpoch, PreparedEpoch
+from dataflow.commit.epoch_messages import ViewsFailed
+from dataflow.expressions.source import Key
+from dataflow.plan.node import tables_of
+from dataflow.runtime import shard_messages, shard_worker
+from dataflow.runtime.engine import View
+from dataflow.runtime.shard_messages import (
+    EpochApplied,
+    EpochWanted,
+    MemoryLimited,
+    Send,
+    UpqueryAnswered,
+    UpqueryRefused,
+    ViewName,
+)
+from dataflow.runtime.shard_views import Applied, Failed, Reading, ShardViews, ViewEffect
+from dataflow.state.arrangement import Hit
+from dataflow.state.clock import MemoryReport
+from dataflow.state.delta import Delta
+from dataflow.values.types import Row
+from persistence.shard_store import ShardStore
+
+log = logging.getLogger(__name__)
+_encode = msgspec.msgpack.Encoder().encode
+_decode_transition = msgspec.msgpack.Decoder(tuple[str, bytes]).decode
+_decode_view = msgspec.msgpack.Decoder(AddView).decode
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A view that is here, or comes in the epoch that is applied; `reads` has the versions of its tables and named views."""
+
+    message: AddView
+    tables: frozenset[int]
+    reads: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    peer: Peer
+    request: int
+    view: View
+    wanted: list[Row]
+    is_part: bool
+    is_each: bool
+
+
+class ViewShard:
+    """Implements `dataflow.commit.epoch_flight.DueViews`."""
+
+    def __init__(
+        self,
+        shard: int,
+        shard_count: int,
+        store: ShardStore,
+        memory_bytes: int,
+        outside: Outside,
+        names: SegmentNames | None = None,
+    ) -> None:
+        """With `names`, views are shared with other processes of this machine."""
+        self._shard = shard
+        self._publisher = Publisher(names)
+        self._words = EpochWords(names) if names is not None and is_possible() else None
+        self._shown_epoch = 0
+        self._store = store
+        self._memory_bytes = memory_bytes
+        self._outside = outside
+        self._use = TableUse(store, is_all=False)
+        self._views = ShardViews(shard, shard_count, self._use.source)
+        self._known: dict[bytes, _Known] = {}
+        self._leaving: list[_Known] = []
+        self._hosted: dict[bytes, HostedView] = {}
+        self._changes: tuple[int, dict[int, Delta]] = (0, {})
+        self._asking: dict[int, _Asking] = {}
+        self._requests = 0
+        self._adding: dict[bytes, tuple[AddView, dict[int, int], list[tuple[Peer, int]]]] = {}
+        self.blamed = BlamedViews()
+        self.hung: frozenset[bytes] = frozenset()  # see `backend.views.hung_views`
+        self.memory = MemoryReport(0, 0, 0, False)
+        self.use = ViewUse()
+        self._limit = ViewLimit()
+
+    @property
+    def view_count(self) -> int:
+        return len(self._hosted)
+
+    def close(self) -> None:
+        """Nothing is shared any more."""
+        self._publisher.close()
+        if self._words is not None:
+            self._words.close()
+
+    # --- epochs
+
+    def is_due(self, record: PreparedEpoch | None) -> bool:
+        if self._views.wants_epoch:
+            return True
+        return record is not None and (
+            self._use.is_touched(record.writes)
+            or self._use.is_touched(puts.keys[0] for puts in record.new)
+            or any(self._use.is_touched(each) for _, each in record.spanning)
+            or (record.large is not None and bool(self._use))
+        )
+
+    def collect(self, epoch: PersistEpoch) -> None:
+        """Remember what the writes of an epoch change, before they are stored. Whatever fails here holds up no commit."""
+        try:
+            self._changes = (epoch.epoch, self._use.deltas(self._use.changes(epoch)))
+        except Exception as error:
+            self._changes = (epoch.epoch, {})
+            self._carry_out(self._views.fail(error))
+
+    def apply(self, effect: ApplyEpoch, versions: Mapping[int, int]) -> None:
+        """`versions` are those that this shard's rows may have."""
+        epoch, changes = self._changes
+        self._use.source.advance(self._store.view())
+        current = effect.generation == self._views.generation
+        transitions = tuple([self._transition(each) for each in effect.transitions]) if current else ()
+        if current and any(_is_stale(known.reads, versions) for known in self._known.values()):
+            self._carry_out(self._views.fail(RuntimeError("a table has changed while a view of it was on its way")))
+        hung = tuple([each.view for each in transitions if isinstance(each, shard_messages.AddView) and each.view in self.hung])
+        if hung:
+            self._carry_out(self._views.fail(HeldUp(), hung, is_certain=True))
+        own = changes if epoch == effect.epoch else {}
+        self._carry_out(self._views.apply(effect.epoch, effect.generation, own, transitions))
+
+    def _transition(self, payload: bytes) -> shard_messages.Transition:
+        kind, body = _decode_transition(payload)
+        if kind == RemoveView.__name__:
+            gone = self._known.pop(body, None)
+            if gone is not None:
+                self._leaving.append(gone)
+                hosted = self._hosted.pop(body, None)
+                if hosted is not None:
+                    self._publisher.end(hosted.view)
+            return shard_messages.RemoveView(body)
+        message = _decode_view(body)
+        node = decode_node(message.node)
+        tables = [decode_table(each) for each in message.tables]
+        used = {table.id: table.version for table in tables if table.id in tables_of(node)}
+        for table in tables:
+            if table.id in used:
+                self._use.source.learn(table)
+        self._use.begin(used)
+        self._known[message.view] = _Known(message, frozenset(used), used | dict.fromkeys(message.named, 0))
+        log.info("view %s, %d views", message.view.hex(), len(self._known))
+        return shard_messages.AddView(message.view, node, message.key, message.order)
+
+    def start(self, generation: int) -> None:
+        """Forget all views: a shard was lost, or something failed.
+
+        What a lost shard of this machine has left in shared memory must not pass for current
+        once others commit without it.
+        """
+        self._publisher.close()
+        remove_orphans()
+        self._known.clear()
+        self._hosted.clear()
+        self._leaving.clear()
+        self._use.end_all()
+        self._carry_out(self._views.start(generation))
+        adding, self._adding = self._adding, {}
+        for *_, waiting in adding.values():
+            _answer(waiting, UnknownView())
+
+    def link_broken(self) -> None:
+        """Bundles may be lost: who waits for one cannot go on."""
+        if self._views.is_applying:
+            self._carry_out(self._views.fail(ConnectionError("a connection between two workers has ended"), ()))
+
+    def receive(self, payload: bytes) -> None:
+        self._carry_out(self._views.receive(decode_bundle(payload)))
+
+    def _carry_out(self, effects: list[ViewEffect]) -> None:
+        for effect in effects:
+            match effect:
+                case Send(to, bundle):
+                    self._send(to, bundle)
+                case EpochApplied(epoch, touched):
+                    self._publish(epoch, touched)
+                case Applied():
+                    self._applied()
+                case EpochWanted():
+                    self._outside.want_epoch()
+                case UpqueryAnswered(request, epoch, rows):
+                    self._answer(self._asking.pop(request), epoch, rows)
+                case UpqueryRefused(request):
+                    asking = self._asking.pop(request)
+                    asking.peer.send(UnknownView(), asking.request)
+                case MemoryLimited(report):
+                    self.memory = report
+                case Failed(generation, error, suspects, is_certain):
+                    log.log(severity(error), "views cannot be kept: %s", error, exc_info=error)
+                    self._failed(generation, suspects, reason_of(error), is_certain)
+
+    def _failed(self, generation: int, suspects: tuple[ViewName, ...], reason: str, is_certain: bool) -> None:
+        self._outside.views_failed(ViewsFailed(self._shard, generation, tuple(map(bytes, suspects)), reason, is_certain))
+
+    def running(self, frame: FrameType) -> frozenset[bytes]:
+        """The views whose code is running, if `frame` is where the event loop is; from any thread."""
+        return frozenset(map(bytes, self._views.worker.blamed)) if is_within(frame, shard_worker.__name__) else frozenset()
+
+    def _answer(self, asking: _Asking, epoch: int, rows: tuple[tuple[Row, ...], ...]) -> None:
+        payloads = [_encode(each) for each in rows]
+        file = ""
+        if self._words is not None and epoch == self._shown_epoch:
+            view, wanted, engine = asking.view, asking.wanted, self._views.worker.engine
+            if asking.is_part:
+                file = self._publisher.ranged(view, wanted)
+            else:
+                file = self._publisher.looked_up(engine, view, wanted, [Hit(each) for each in rows], payloads)
+        words = self._words.file_name if self._words is not None and file else ""
+        answer = FoundEach([*payloads], file, epoch, words) if asking.is_each else Found(payloads, file, epoch, words)
+        asking.peer.send(answer, asking.request)
+
+    def _publish(self, epoch: int, touched: tuple[tuple[shard_messages.ViewName, frozenset[Key]], ...]) -> None:
+        if self._words is None:
+            return
+        self._words.begin(epoch)
+        for name, keys in touched:
+            view = self._views.views.get(name)
+            if view is not None:
+                self._publisher.follow(self._views.worker.engine, view, keys)
+        self._words.end(epoch)
+        self._shown_epoch = epoch
+
+    def _send(self, to: int, bundle: shard_messages.Bundle) -> None:
+        payload = encode_bundle(bundle)
+        if len(payload) < FRAME_BYTES_MAX - 1024:
+            self._outside.send_bundle(to, payload)
+        else:
+            reason = f"views need {len(payload)} bytes of one shard at once, which is too much"
+            log.error(reason)
+            self._failed(bundle.generation, self._views.worker.blamed, reason, is_certain=False)
+
+    def _applied(self) -> None:
+        for gone in self._leaving:
+            self._use.end(gone.tables)
+        self._leaving.clear()
+        for name, view in self._views.views.items():
+            if name not in self._hosted:
+                known = self._known[bytes(name)]
+                origin = known.message.names, frozenset(known.message.named), known.message.since
+                self._hosted[bytes(name)] = hosted_view(view, known.tables, *origin)
+        self._outside.views_applied()
+
+    def landed(self, versions: Mapping[int, int]) -> None:
+        """On shard 0: all shards are at the epoch, so whoever asked for a view in it can look there."""
+        added = [name for name in self._adding if name in self._hosted]
+        for name in added:
+            _answer(self._adding.pop(name)[-1], Done())
+        if added:
+            self.remove_stale(versions)
+
+    # --- transitions, on shard 0
+
+    def add(self, peer: Peer, request: int, message: AddView, versions: Mapping[int, int]) -> None:
+        """Have a view kept; answered when it can be asked, or if it cannot be."""
+        tables = {table.id: table.version for table in map(decode_table, message.tables)} | dict.fromkeys(message.named, 0)
+        if message.view in self._hosted:
+            peer.send(Done(), request)
+        elif message.view in self._adding:
+            self._adding[message.view][-1].append((peer, request))
+        elif _is_stale(tables, versions) or (message.order and not message.key) or self.blamed.refuses(message):
+            peer.send(UnknownView(), request)
+        else:
+            self._adding[message.view] = (message, tables, [(peer, request)])
+            if not self._outside.change_views(_encode((AddView.__name__, _encode(message)))):
+                _answer(self._adding.pop(message.view)[-1], UnknownView())
+
+    def remove_stale(self, versions: Mapping[int, int]) -> bool:
+        """Have the views over changed tables go; whether there are any, still."""
+        for name, known in self._known.items():
+            if _is_stale(known.reads, versions):
+                self._outside.change_views(_encode((RemoveView.__name__, name)))
+        return self.has_stale(versions)
+
+    def has_stale(self, versions: Mapping[int, int]) -> bool:
+        """Whether views over changed tables are there, or about to be."""
+        known = [each.reads for each in self._known.values()] + [reads for _, reads, _ in self._adding.values()]
+        return any(_is_stale(reads, versions) for reads in known)
+
+    def blame(self, failed: ViewsFailed) -> None:
+        """Set aside who is to blame. If that is not known, nobody is."""
+        for name in failed.suspects:
+            if self.blamed.blame(name, failed):
+                if name in self._known:
+                    view = self._views.views.get(name)
+                    self.blamed.refuses(self._known[name].message, "" if view is None else definition_of(view))
+                elif name in self._adding:
+                    self.blamed.refuses(self._adding[name][0])
+
+    # --- reading
+
+    def lookup(self, peer: Peer, request: int, message: Lookup | LookupEach) -> None:
+        """Keys that live here. What is missing is filled in the next epoch, with all that others miss."""
+        hosted = self._hosted.get(message.view)
+        if hosted is None:
+            peer.send(UnknownView(), request)
+            return
+        view = hosted.view
+        wanted = hosted.keys.decode(message.keys)
+        part = message.part if isinstance(message, Lookup) else None
+        read = None if part is None else self._reading(view, wanted, hosted.ranges.decode(part))
+        keys = tuple([view.index_key(values) for values in wanted])
+        self._requests += 1
+        self._asking[self._requests] = _Asking(peer, request, view, wanted, read is not None, isinstance(message, LookupEach))
+        effects = self._views.lookup(self._requests, message.view, keys, message.least_epoch, read)
+        is_hit = any(isinstance(effect, UpqueryAnswered) for effect in effects)
+        hosted.hits, hosted.misses = hosted.hits + len(keys) * is_hit, hosted.misses + len(keys) * (not is_hit)
+        self._carry_out(effects)
+
+    def _reading(self, view: View, wanted: list[Row], part: Range) -> Reading:
+        def read(place: int) -> tuple[Row, ...]:
+            engine = self._views.worker.engine
+            found = engine.range(view, wanted[place], part.low, part.high, part.limit, part.descending)
+            assert isinstance(found, Hit)
+            return found.rows
+
+        return read
+
+    def retire(self, idle_s: float) -> None:
+        """On shard 0: views that no shard has used for so long go, unless they read named ones."""
+        for name in self.use.idle(self._hosted, idle_s):
+            log.info("view %s retires", name.hex())
+            self._outside.change_views(_encode((RemoveView.__name__, name)))
+
+    def enforce_limit(self) -> None:
+        """Have cold keys evicted in the next epoch if the views take too much memory."""
+        self._outside.views_used(self.use.newly_used(self._hosted, self._publisher))
+        self.memory = self._limit.enforce(self._views.worker.engine, self._publisher, self._memory_bytes, self._evict)
+
+    def _evict(self, limit_bytes: int) -> MemoryReport:
+        engine = self._views.worker.engine
+        report = engine.measure()
+        if report.total_bytes > limit_bytes:
+            self._carry_out(self._views.limit_memory(limit_bytes))
+        else:
+            engine.age()
+        return report
+
+    def status(self) -> HostedViews:
+        found = status_of(self._hosted)
+        return replace(found, views=[*found.views, *self.blamed.status()])
+
+
+def _is_stale(tables: Mapping[int, int], versions: Mapping[int, int]) -> bool:
+    """Whether a table is gone, or has a later version than this. A shard that hears late of one is no reason."""
+    return any(versions.get(table_id, version + 1) > version for table_id, version in tables.items())
+
+
+def _answer(waiting: list[tuple[Peer, int]], message: Message) -> None:
+    for peer, request in waiting:
+        peer.send(message, request)

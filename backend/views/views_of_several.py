@@ -1,0 +1,164 @@
+"""The views of a worker among several, which all of them keep together (`backend.views.view_shard`).
+
+When the coordinator is lost, or a shard is, views are forgotten on all shards before
+anything is committed that they would not show. New versions of tables wait until the views over others are gone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from backend.network.bundles import BundleSent, ShardLinked
+from backend.network.messages import AddView, AskViews, Lookup
+from backend.network.miss_messages import LookupEach
+from backend.network.transport import Peer
+from backend.network.view_messages import ViewsUsed
+from backend.shared_memory.segment import SegmentNames
+from backend.views.hung_views import HungViews
+from backend.views.view_shard import ViewShard
+from backend.views.worker_views import Handlers, Hosting
+from backend.worker.shard_links import ShardLinks
+from dataflow.commit.epoch_effects import ApplyEpoch, PersistEpoch, PreparedEpoch, Report, ShardEffect
+from dataflow.commit.epoch_messages import ViewsFailed
+from dataflow.state.clock import MemoryReport
+from persistence.shard_store import ShardStore
+
+
+class ViewsOfSeveral:
+    """Implements `backend.views.worker_views.WorkerViews` and `backend.views.view_shard.Outside`."""
+
+    def __init__(
+        self, hosting: Hosting, shard: int, shard_count: int, store: ShardStore, memory_bytes: int, names: SegmentNames | None
+    ) -> None:
+        self._hosting = hosting
+        self._shard = shard
+        self._views = ViewShard(shard, shard_count, store, memory_bytes, self, names)
+        self._links = ShardLinks(self._views.link_broken)
+        self._versions: Mapping[int, int] = {}
+        self._idle_s = math.inf
+        self.handlers: Handlers = {
+            AddView: lambda peer, request, message: self._views.add(peer, request, message, self._versions),
+            AskViews: lambda peer, request, _: peer.send(self._views.status(), request),
+            Lookup: self._lookup,
+            LookupEach: self._lookup,
+            BundleSent: self._bundle_sent,
+            ShardLinked: lambda peer, _, message: self._links.found(message.shard, peer),
+            ViewsUsed: self._used,
+        }
+
+    @property
+    def view_count(self) -> int:
+        return self._views.view_count
+
+    @property
+    def memory(self) -> MemoryReport:
+        return self._views.memory
+
+    def keep_idle(self, seconds: float) -> None:
+        self._idle_s = seconds
+
+    def keep_small(self, rows_max: int) -> None:
+        """A key without rows is not known to have none: the worker is asked once."""
+
+    def watch(self, hung: HungViews) -> None:
+        self._views.hung = hung.names
+        hung.watch(self._views.running)
+
+    def close(self) -> None:
+        self._views.close()
+
+    # --- epochs
+
+    def is_due(self, record: PreparedEpoch | None) -> bool:
+        return self._views.is_due(record)
+
+    def collect(self, epoch: PersistEpoch) -> bool:
+        self._views.collect(epoch)
+        return False
+
+    def stored(self, wait: Callable[[], None], then: Callable[[int], None]) -> None:
+        wait()
+        then(0)
+
+    def apply(self, epoch: ApplyEpoch) -> None:
+        self._views.apply(epoch, self._hosting.epochs.tables)
+
+    def landed(self) -> None:
+        self._views.landed(self._versions)
+
+    def start(self, generation: int) -> None:
+        self._links.forget()
+        self._views.start(generation)
+
+    def blame(self, failed: ViewsFailed) -> None:
+        self._views.blame(failed)
+
+    def enforce_limit(self) -> None:
+        self._views.enforce_limit()
+        if self._hosting.coordinator is not None:
+            self._views.retire(self._idle_s)
+
+    def tables_changed(self, versions: Mapping[int, int]) -> None:
+        """Views over another version of a table go first: no row that they cannot read may be committed before.
+
+        They go in the same epoch on all shards, so whichever takes the versions over first, all are gone by then.
+        """
+        self._versions = versions
+        self._views.blamed.tables_changed(versions)
+        if self._hosting.coordinator is not None:
+            self._views.remove_stale(versions)
+
+    def allow(self, versions: Mapping[int, int]) -> bool:
+        return not self._views.has_stale(versions)
+
+    # --- the other shards
+
+    def shard_found(self, shard: int, peer: Peer) -> None:
+        if self._shard and shard:  # shard 0 is told by `ShardJoined`
+            peer.send(ShardLinked(self._shard))  # first, so that bundles come from somebody
+        self._links.found(shard, peer)
+
+    def peer_lost(self, peer: Peer) -> None:
+        self._links.lost(peer)
+
+    def _bundle_sent(self, peer: Peer, request: int, message: BundleSent) -> None:
+        if self._links.knows(peer):
+            self._views.receive(message.bundle)
+
+    def _used(self, peer: Peer, request: int, message: ViewsUsed) -> None:
+        if self._links.knows(peer):
+            self._views.use.used(message.views)
+
+    def _lookup(self, peer: Peer, request: int, message: Any) -> None:
+        self._hosting.count_reads(1)
+        self._views.lookup(peer, request, message)
+
+    # --- what the shard's part wants
+
+    def send_bundle(self, to: int, payload: bytes) -> None:
+        self._links.send(to, payload)
+
+    def views_applied(self) -> None:
+        self._hosting.run(self._hosting.epochs.applied())
+
+    def want_epoch(self) -> None:
+        self._hosting.run(self._hosting.epochs.want_epoch())
+
+    def views_failed(self, failed: ViewsFailed) -> None:
+        effects: list[ShardEffect] = [Report(failed)]
+        self._hosting.run(effects)
+
+    def views_used(self, views: list[bytes]) -> None:
+        if self._hosting.coordinator is not None:
+            self._views.use.used(views)
+        else:
+            self._hosting.tell_coordinator(ViewsUsed(views))
+
+    def change_views(self, transition: bytes) -> bool:
+        coordinator = self._hosting.coordinator
+        if coordinator is None or not coordinator.is_whole:
+            return False
+        self._hosting.run(coordinator.change_views(transition))
+        return True

@@ -1,0 +1,1 @@
+"""A worker: one shard's stored state, its epochs, locks and statements."""

@@ -1,0 +1,1 @@
+"""sqlglot's expressions as those of the dataflow."""

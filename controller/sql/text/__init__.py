@@ -1,0 +1,1 @@
+"""Statements as text: tokens, templates and their literals, sqlglot's trees."""

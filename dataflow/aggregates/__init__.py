@@ -1,0 +1,1 @@
+"""Aggregate functions: the state of a group, exact under removal."""

@@ -1,0 +1,1 @@
+"""Epochs: how transactions of all shards become one sequence of durable commits."""

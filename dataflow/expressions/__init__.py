@@ -1,0 +1,1 @@
+"""Expressions as data, and as compiled Python."""

@@ -1,0 +1,1 @@
+"""The running graph of one shard, alone or among several."""

@@ -1,0 +1,91 @@
+"""Full state of a graph that has just been extended: computed here, or taken over from another.
+
+A graph is extended in two steps. First all new operators and arrangements are there, the full
+ones empty and listed in `unloaded`, inputs before what is made from them; then they are loaded in
+that order. If that fails the extension is undone, and nothing else has noticed.
+
+Loading may take long, so another graph over a copy of the same tables can do it elsewhere, and
+its state be taken over once both are at the same epoch: what is filled is the same whoever
+filled it. Of partial state only what somebody depends on is taken, not what merely caches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from dataflow.code.group_code import group_loader
+from dataflow.code.topk_code import topk_loader
+from dataflow.expressions.source import Key
+from dataflow.plan.node import Aggregate
+from dataflow.runtime.graph import Graph
+from dataflow.runtime.operator import Operator
+from dataflow.state.arrangement import Arrangement, Kind
+from dataflow.state.delta import Stream
+
+
+class OverBudget(Exception):
+    """More rows had to be read than were allowed."""
+
+
+class Budget:
+    """Allows so many rows to be read: what `Graph.spend` is set to."""
+
+    def __init__(self, rows: int) -> None:
+        self._left = rows
+
+    def __call__(self, rows: int) -> None:
+        self._left -= rows
+        if self._left < 0:
+            raise OverBudget
+
+
+def load(graph: Graph, prepared: Graph | None = None) -> None:
+    """Give every full arrangement that has none yet its rows; from `prepared` if it has them."""
+    while graph.unloaded:
+        operator, arrangement = graph.unloaded[0]
+        taken = None if prepared is None else _counterpart(prepared, operator, arrangement)
+        if taken is None:
+            _compute(graph, operator, arrangement)
+        else:
+            assert taken.full and taken.kind is arrangement.kind
+            arrangement.index.update(taken.index)
+            arrangement.orders = taken.orders
+        del graph.unloaded[0]
+
+
+def take_over(graph: Graph, prepared: Graph) -> Iterator[tuple[Arrangement, Key]]:
+    """Fill the holes that `prepared` has filled; each key of an arrangement that views read."""
+    for other in list(prepared.operators.values()):
+        operator = graph.operators.get(other.placement)
+        if operator is None:
+            continue
+        for theirs in other.arrangements():
+            mine = _counterpart(graph, other, theirs)
+            if mine is None or mine.full or not (theirs is other.state or theirs.views):
+                continue
+            for key, value in theirs.index.items():
+                if key not in mine.index:
+                    mine.adopt(key, mine.store(dict(value)) if mine.kind is Kind.BAG else value)
+                    if mine.views:
+                        yield mine, key
+
+
+def _counterpart(graph: Graph, operator: Operator, arrangement: Arrangement) -> Arrangement | None:
+    """What another graph has for an arrangement of this operator."""
+    found = graph.operators.get(operator.placement)
+    if found is None:
+        return None
+    return found.state if arrangement is operator.state else found.stores.get(arrangement.columns)
+
+
+def _compute(graph: Graph, operator: Operator, arrangement: Arrangement) -> None:
+    node = operator.node
+    if arrangement is not operator.state:
+        arrangement.load(graph.stream(operator))
+        return
+    rows = Stream(graph.stream(operator.inputs[0]))
+    if arrangement.kind is Kind.STATE:
+        group_loader(operator)(rows, arrangement.index)
+        return
+    loader: Callable[[Stream], object] = group_loader(operator) if isinstance(node, Aggregate) else topk_loader(operator)
+    arrangement.index[()] = loader(rows)

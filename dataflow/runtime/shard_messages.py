@@ -1,0 +1,149 @@
+"""What workers say to each other, and what is said to a worker, while an epoch is applied.
+
+Legs go by their name and operators by their number, which are the same on all shards
+because all make the same transitions in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dataflow.expressions.source import Key
+from dataflow.plan.node import Columns, Node
+from dataflow.state.clock import MemoryReport
+from dataflow.state.delta import Delta
+from dataflow.values.types import Row
+
+Rows = tuple[str, list[tuple[Any, ...]], bool]
+"""The prefixes for a leg, and whether all their values are plain: no DECIMALs."""
+Eviction = tuple[int, tuple[tuple[int, Any], ...]]
+"""An operator, and what is known by column of the rows of it that will not be heard of any more."""
+ViewName = int | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AddView:
+    view: ViewName
+    node: Node
+    key: Columns
+    order: Columns = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveView:
+    view: ViewName
+
+
+Transition = AddView | RemoveView
+
+
+@dataclass(frozen=True, slots=True)
+class BeginEpoch:
+    """The epoch is decided and in the source: apply it, then make the transitions.
+
+    `changes` are this shard's own rows. Every shard is given the same epochs, with the same transitions.
+    """
+
+    epoch: int
+    changes: Mapping[int, Delta] = field(default_factory=dict)
+    transitions: tuple[Transition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Upquery:
+    """Fill these index keys of a view; all of them live on this shard."""
+
+    request: int
+    view: ViewName
+    keys: tuple[Key, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EvictKeys:
+    """Make keys of a view that live on this shard holes at the end of the next epoch."""
+
+    view: ViewName
+    keys: tuple[Key, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LimitMemory:
+    """Evict cold keys of this shard at the end of the next epoch until its state fits."""
+
+    limit_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Everything a shard has for another one in a round, also if it is nothing.
+
+    `busy`: the sender sent something that may cause more. `level`: the lowest level of its pending fills.
+    `working`: the sender has or sent rows of the step under way.
+    In round 0, `tables` are those with changes, `asks` the views with upqueries, `evicts` whether keys have to go.
+    """
+
+    generation: int
+    epoch: int
+    round: int
+    sender: int
+    rows: tuple[Rows, ...]
+    evictions: tuple[Eviction, ...]
+    busy: bool
+    level: int | None
+    working: bool
+    tables: tuple[int, ...] = ()
+    asks: tuple[ViewName, ...] = ()
+    evicts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """A shard was lost, or failed: forget everything. What comes is of a new generation."""
+
+    generation: int
+
+
+ToWorker = BeginEpoch | Upquery | EvictKeys | LimitMemory | Bundle | Reset
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    to: int
+    bundle: Bundle
+
+
+@dataclass(frozen=True, slots=True)
+class EpochApplied:
+    """`touched`: the keys of each view to publish anew."""
+
+    epoch: int
+    touched: tuple[tuple[ViewName, frozenset[Key]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UpqueryAnswered:
+    request: int
+    epoch: int
+    rows: tuple[tuple[Row, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UpqueryRefused:
+    """There is no such view (any more)."""
+
+    request: int
+
+
+@dataclass(frozen=True, slots=True)
+class EpochWanted:
+    """Upqueries wait and no epoch is running."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLimited:
+    report: MemoryReport
+
+
+Effect = MemoryLimited | Send | EpochApplied | UpqueryAnswered | UpqueryRefused | EpochWanted

@@ -1,0 +1,279 @@
+"""One shard's part in the work of all: steps, fills and loads, each a set of legs.
+
+A lookup that meets a hole parks its prefix. The keys wanted are filled together: they are seeded into
+the fill of their arrangement, whose legs run on all shards until no rows are under way anywhere.
+Then the pending fills of the lowest level have all their rows, because whatever they could wait for is of
+a lower level. They are settled, what parked on them goes on, and so forth until nothing is left. Levels
+are two for each operator: its state, and the arrangements of its rows.
+
+Invariant: between two exchanges all shards are at the same point of the same program.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dataflow.code.group_code import fresh_state, group_loader
+from dataflow.code.topk_code import topk_loader
+from dataflow.expressions.source import Key, key_function
+from dataflow.plan.exchange import Boxes, Leg, Prefix, Shards, changes_of
+from dataflow.plan.fill_plan import FillPlan, LoadPlan, key_columns, surroundings
+from dataflow.plan.node import Aggregate, Columns
+from dataflow.plan.step_plan import Applied, StepPlan, delta_of
+from dataflow.runtime.graph import Graph
+from dataflow.runtime.operator import Operator
+from dataflow.runtime.shard_messages import Rows
+from dataflow.state.arrangement import Arrangement, Kind
+from dataflow.state.delta import Bag, Delta
+
+STATE = "state"
+"""Stands for the columns of an operator's own state in the name of its fills."""
+
+
+class Fill:
+    """A key that is being computed, and what waits for it."""
+
+    __slots__ = ("parked", "rows")
+
+    def __init__(self) -> None:
+        self.rows: Bag = {}
+        self.parked: list[tuple[Leg, Prefix]] = []
+
+
+class Fills:
+    """The keys of one arrangement that are being computed on this shard."""
+
+    def __init__(self, operator: Operator, arrangement: Arrangement) -> None:
+        self.operator, self.arrangement = operator, arrangement
+        self.level = 2 * operator.level + (arrangement is not operator.state)
+        self.by_key: dict[Key, Fill] = {}
+        source = operator.inputs[0] if arrangement is operator.state else operator
+        self._key_of = key_function(key_columns(operator, arrangement), source.types)
+        self._load: Any = None
+        self._fresh: Any = None
+        if arrangement is operator.state:
+            self._load = group_loader(operator) if isinstance(operator.node, Aggregate) else topk_loader(operator)
+            self._fresh = fresh_state(operator) if arrangement.kind is Kind.STATE else None
+
+    def collect(self, rows: list[Prefix]) -> None:
+        key_of, by_key = self._key_of, self.by_key
+        for each in rows:
+            row = each[:-1]
+            bag = by_key[key_of(row)].rows
+            bag[row] = bag.get(row, 0) + each[-1]
+
+    def value(self, key: Key, rows: Bag) -> Any:
+        """What the arrangement holds for the key."""
+        if self._load is None:
+            return self.arrangement.store(rows)
+        states = self._load(rows)
+        return states if self._fresh is None else states.get(key) or self._fresh()
+
+
+class Programs:
+    def __init__(self, graph: Graph, shard: int, shard_count: int) -> None:
+        self.graph, self.shard = graph, shard
+        self.shards = Shards(shard, shard_count, self._park)
+        self.fills: dict[str, Fills] = {}
+        """Those that have keys under way, by the name of their plan."""
+        self.running: list[StepPlan] = []
+        """The steps of the epoch whose rows may be under way."""
+        self.applied: Applied = {}
+        self._boxes: dict[str, Boxes] = {}
+        self._operators: dict[int, Operator] = {}
+        self._steps: dict[int, StepPlan] = {}
+        self._fillers: dict[str, tuple[FillPlan, Fills]] = {}
+        self._active: dict[str, FillPlan | LoadPlan] = {}
+        self._wanted: dict[str, list[Key]] = {}
+        self._loaded: list[Prefix] = []
+        self._at = [-1]
+        """The operator whose code runs, or was the last to; of a fill or load, the one it is for."""
+
+    @property
+    def culprit(self) -> Operator | None:
+        """The operator whose code is the reason if something was raised."""
+        return self._operators.get(self._at[0])
+
+    def forget_culprit(self) -> None:
+        self._at[0] = -1
+
+    def refresh(self) -> None:
+        """The graph has changed."""
+        operators = self._operators = {operator.number: operator for operator in self.graph.operators.values()}
+        self._steps.clear()
+        self._fillers = {
+            name: (plan, fills)
+            for name, (plan, fills) in self._fillers.items()
+            if operators.get(fills.operator.number) is fills.operator and plan.surroundings == surroundings(fills.operator)
+        }
+        self._boxes = {name: boxes for name, boxes in self._boxes.items() if operator_number(name) in operators}
+        for operator in self._operators.values():
+            for arrangement in operator.arrangements():
+                arrangement.delta_of = lambda arrangement=arrangement: delta_of(self.applied, arrangement)
+
+    def operator(self, number: int) -> Operator:
+        return self._operators[number]
+
+    def _boxes_of(self, name: str) -> Boxes:
+        return self._boxes.setdefault(name, [[] for _ in range(self.shards.count)])
+
+    # -- plans
+
+    def step(self, table: int) -> StepPlan | None:
+        """The plan for changes of a table, None if nobody looks at it."""
+        found = self._steps.get(table)
+        if found is None and table in self.graph.bases:
+            found = self._steps[table] = StepPlan(self.shards, self.graph, table, self._boxes_of, self.applied, self._at)
+        return found
+
+    def _filler(self, name: str) -> tuple[FillPlan, Fills]:
+        found = self._fillers.get(name)
+        if found is None:
+            number, columns = name[1:].split("_", 1)
+            operator = self._operators[int(number)]
+            arrangement = operator.state if columns == STATE else operator.stores[_columns(columns)]
+            assert arrangement is not None
+            fills = Fills(operator, arrangement)
+            plan = FillPlan(self.shards, self.graph, operator, arrangement, name, self._boxes_of, fills.collect)
+            found = self._fillers[name] = (plan, fills)
+        return found
+
+    def begin_load(self, operator: Operator, arrangement: Arrangement) -> None:
+        """Send all rows that an empty full arrangement is made from on their way."""
+        name = f"load{operator.number}"
+        plan = LoadPlan(self.shards, self.graph, operator, arrangement, name, self._boxes_of, self._loaded.extend)
+        self._active[name] = plan
+        self._at[0] = operator.number
+        plan.start()
+
+    def end_load(self, operator: Operator, arrangement: Arrangement) -> None:
+        """All have come that are this shard's."""
+        self._at[0] = operator.number
+        delta, self._loaded[:] = changes_of(self._loaded), []
+        for leg in self._active.pop(f"load{operator.number}").legs:
+            self._boxes.pop(leg.name, None)
+        if arrangement is not operator.state:
+            arrangement.load(delta)
+            return
+        is_owner = self.shards.owner(()) == self.shard
+        bag: Delta | Bag = _added(delta)
+        if arrangement.kind is Kind.STATE:
+            states = group_loader(operator)(bag)
+            if arrangement.columns or is_owner:
+                arrangement.index.update(states)
+        elif is_owner:
+            make: Any = group_loader if isinstance(operator.node, Aggregate) else topk_loader
+            arrangement.index[()] = make(operator)(bag)
+
+    # -- holes
+
+    def _park(self, operator: Operator, arrangement: Arrangement, leg: Leg, key: Key, prefix: Prefix) -> None:
+        self.want(operator, arrangement, key).parked.append((leg, prefix))
+
+    def want(self, operator: Operator, arrangement: Arrangement, key: Key) -> Fill:
+        """The fill of a hole on this shard, begun if it is not under way."""
+        columns = STATE if arrangement is operator.state else "_".join(map(str, arrangement.columns))
+        name = f"f{operator.number}_{columns}"
+        fills = self.fills.get(name)
+        if fills is None:
+            fills = self.fills[name] = self._filler(name)[1]
+        fill = fills.by_key.get(key)
+        if fill is None:
+            fill = fills.by_key[key] = Fill()
+            self._wanted.setdefault(name, []).append(key)
+        return fill
+
+    @property
+    def pending_level(self) -> int | None:
+        return min((fills.level for fills in self.fills.values()), default=None)
+
+    def settle(self, level: int) -> None:
+        """The pending fills of this level have all their rows."""
+        for name in [name for name, fills in self.fills.items() if fills.level == level]:
+            fills = self.fills.pop(name)
+            by_key, fills.by_key = fills.by_key, {}
+            for key, fill in by_key.items():
+                self._at[0] = fills.operator.number
+                fills.arrangement.adopt(key, fills.value(key, fill.rows))
+                for leg, prefix in fill.parked:
+                    leg.boxes[self.shard].append(prefix)
+
+    # -- running
+
+    def run_fills(self) -> None:
+        """Do all that can be done here of fills and loads."""
+        while True:
+            wanted, self._wanted = self._wanted, {}
+            for name, keys in wanted.items():
+                filler = self._active[name] = self._filler(name)[0]
+                self._at[0] = filler.operator.number
+                filler.seeds.run(keys)
+            is_done = not wanted
+            for plan in list(self._active.values()):
+                self._at[0] = plan.operator.number
+                for leg in plan.legs:
+                    rows = leg.take(self.shard)
+                    if rows:
+                        leg.run(rows)
+                        is_done = False
+            if is_done:
+                return
+
+    def end_fills(self) -> None:
+        """Nothing of fills is under way anywhere."""
+        assert not self.fills
+        self._active = {name: plan for name, plan in self._active.items() if isinstance(plan, LoadPlan)}
+
+    def deliver(self, name: str, rows: list[Prefix]) -> None:
+        """Rows for a leg from another shard."""
+        head = name.split(".", 1)[0]
+        if name[0] == "f":
+            self._active[head] = self._filler(head)[0]
+        elif name[0].isdigit():
+            self.step(int(head))
+        boxes = self._boxes[name]
+        if boxes[self.shard]:
+            boxes[self.shard].extend(rows)
+        else:
+            boxes[self.shard] = rows
+
+    def send_off(self) -> tuple[dict[int, list[Rows]], bool]:
+        """All that is for other shards, and whether it may cause more to be sent for fills."""
+        leaving: dict[int, list[Rows]] = {}
+        others = [shard for shard in range(self.shards.count) if shard != self.shard]
+        is_busy = False
+        for step in self.running:
+            for leg in step.legs.values():
+                self._empty(leg, others, leaving)
+        for plan in self._active.values():
+            for leg in plan.legs:
+                if self._empty(leg, others, leaving) and leg is not plan.collecting:
+                    is_busy = True
+        return leaving, is_busy
+
+    def _empty(self, leg: Leg, others: list[int], leaving: dict[int, list[Rows]]) -> bool:
+        is_any = False
+        for shard in others:
+            rows = leg.boxes[shard]
+            if rows:
+                leg.boxes[shard] = []
+                leaving.setdefault(shard, []).append((leg.name, rows, leg.is_plain))
+                is_any = True
+        return is_any
+
+
+def operator_number(name: str) -> int:
+    """The operator that a leg belongs to."""
+    head, rest = name.split(".", 1)
+    return int(rest.split(".", 1)[0] if head.isdigit() else head.lstrip("fload").split("_", 1)[0])
+
+
+def _columns(text: str) -> Columns:
+    return tuple(map(int, text.split("_"))) if text else ()
+
+
+def _added(delta: Delta) -> Bag:
+    bag: Bag = {}
+    for row, weight in delta:
+        bag[row] = bag.get(row, 0) + weight
+    return bag

@@ -1,0 +1,373 @@
+"""One worker of several: epochs as a program that all shards run in step.
+
+`handle(message) -> effects`. An epoch runs in rounds: each shard sends every other one a
+bundle, works on those it got, and goes on. Bundles say whether anyone sent anything, so all
+shards agree without further ado when a phase is over and which comes next:
+
+    the changes of all tables leave for where they are wanted
+                → table by table, the rounds of its step
+                → transitions → upqueries → evictions → EpochApplied
+
+The commit of an epoch (`dataflow.commit.epochs`) comes before `BeginEpoch`; what is applied here can
+always be had again from the base tables. So the loss of a shard needs no repair: `Reset` has
+all shards begin anew without state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from dataflow.plan.step_plan import StepPlan
+from dataflow.runtime.engine import Engine, View
+from dataflow.runtime.loading import Budget
+from dataflow.runtime.operator import Operator, below
+from dataflow.runtime.shard_messages import (
+    AddView,
+    BeginEpoch,
+    Bundle,
+    Effect,
+    EpochApplied,
+    EpochWanted,
+    Eviction,
+    EvictKeys,
+    LimitMemory,
+    MemoryLimited,
+    Reset,
+    Send,
+    ToWorker,
+    Transition,
+    Upquery,
+    UpqueryAnswered,
+    UpqueryRefused,
+    ViewName,
+)
+from dataflow.runtime.shard_programs import Programs
+from dataflow.runtime.upquery import BaseSource
+from dataflow.state.delta import ordered, rows_of
+from dataflow.state.eviction import Evictor, Pattern
+
+ROWS_PER_EPOCH_MAX = 200_000
+"""What needs more rows of a shard's tables than this at once holds everyone up, and cannot be kept."""
+
+Inbox = tuple[bool, int | None, bool]
+"""Of all bundles of a round, whose rows are delivered: busy, level, working."""
+Program = Generator[None, Inbox, None]
+
+
+class ShardWorker:
+    def __init__(self, shard: int, shard_count: int, source: BaseSource) -> None:
+        self.shard, self.shard_count, self.source = shard, shard_count, source
+        self.generation = 0
+        self._reset()
+
+    def _reset(self) -> None:
+        self.engine = Engine(self.source, distributed=True)
+        self.programs = Programs(self.engine.graph, self.shard, self.shard_count)
+        self.views: dict[ViewName, View] = {}
+        self.epoch = 0
+        self._leaving: list[Eviction] = []
+        self._step: StepPlan | None = None
+        self._program: Program | None = None
+        self._round = 0
+        self._tables: tuple[int, ...] = ()
+        self._changed_tables: set[int] = set()
+        self._asked: list[Upquery] = []
+        self._asked_views: set[ViewName] = set()
+        self._added_views: tuple[ViewName, ...] = ()
+        self._is_evicting = False
+        self._waiting: list[BeginEpoch] = []
+        self._upqueries: list[Upquery] = []
+        self._evictions: list[EvictKeys] = []
+        self._limit_bytes: int | None = None
+        self._bundles: dict[tuple[int, int], dict[int, Bundle]] = {}
+        self._effects: list[Effect] = []
+
+    def owner(self, key: object) -> int:
+        """The shard on which an index key lives."""
+        return self.programs.shards.owner(key)
+
+    @property
+    def is_idle(self) -> bool:
+        return self._program is None and not self._waiting
+
+    @property
+    def suspects(self) -> tuple[ViewName, ...]:
+        """The views that something is computed for in this epoch, apart from its changes."""
+        return (*self._asked_views, *self._added_views)
+
+    @property
+    def is_culprit_known(self) -> bool:
+        return self.programs.culprit is not None
+
+    @property
+    def blamed(self) -> tuple[ViewName, ...]:
+        """After something was raised: the views that the code which raised it belongs to."""
+        culprit = self.programs.culprit
+        if culprit is None:
+            return self.suspects
+        return tuple([name for name, view in self.views.items() if culprit.number in below(view.operator)])
+
+    @property
+    def wants_epoch(self) -> bool:
+        """Whether something here waits for an epoch to begin."""
+        return bool(self._upqueries or self._evictions) or self._limit_bytes is not None
+
+    # -- the outside
+
+    def handle(self, message: ToWorker) -> list[Effect]:
+        self._effects = []
+        match message:
+            case BeginEpoch():
+                self._waiting.append(message)
+            case Upquery():
+                self._upqueries.append(message)
+                if self._program is None and not self._waiting:
+                    self._effects.append(EpochWanted())
+            case EvictKeys():
+                self._evictions.append(message)
+            case LimitMemory(limit_bytes):
+                self._limit_bytes = limit_bytes
+            case Bundle(generation=generation):
+                if generation >= self.generation:
+                    self._bundles.setdefault((message.epoch, message.round), {})[message.sender] = message
+            case Reset(generation):
+                self._reset_to(generation)
+        self._advance()
+        return self._effects
+
+    def _reset_to(self, generation: int) -> None:
+        early = {
+            name: kept
+            for name, given in self._bundles.items()
+            if (kept := {sender: each for sender, each in given.items() if each.generation >= generation})
+        }
+        refused = [UpqueryRefused(each.request) for each in (*self._asked, *self._upqueries)]
+        self.engine.close()
+        self._reset()
+        self.generation, self._bundles = generation, early
+        self._effects.extend(refused)
+
+    def _advance(self) -> None:
+        while True:
+            if self._program is None:
+                if not self._waiting:
+                    return
+                self._begin(self._waiting.pop(0))
+            elif (inbox := self._arrived()) is not None:
+                self._run(inbox)
+            else:
+                return
+
+    def _begin(self, message: BeginEpoch) -> None:
+        self.epoch, self._round = message.epoch, 0
+        self._tables = tuple(sorted(table for table, delta in message.changes.items() if delta))
+        self._asked, self._upqueries = self._upqueries, []
+        self._asked_views.clear()
+        self._added_views = tuple(each.view for each in message.transitions if isinstance(each, AddView))
+        self.engine.graph.spend = Budget(ROWS_PER_EPOCH_MAX)
+        self.programs.forget_culprit()
+        self._program = self._epoch(message)
+        next(self._program)
+        self._send_bundles()
+
+    def _run(self, inbox: Inbox) -> None:
+        assert self._program is not None
+        self._round += 1
+        try:
+            self._program.send(inbox)
+        except StopIteration:
+            self._program = None
+            return
+        self._send_bundles()
+
+    def _send_bundles(self) -> None:
+        """Do all that can be done here, and give the others what is theirs."""
+        programs = self.programs
+        programs.run_fills()
+        working = self._step is None or self._step.is_busy
+        leaving, busy = programs.send_off()
+        evictions, self._leaving = tuple(self._leaving), []
+        level = programs.pending_level
+        first = self._round == 0
+        asks = tuple({each.view: None for each in self._asked}) if first else ()
+        evicts = first and (bool(self._evictions) or self._limit_bytes is not None)
+        for shard in range(self.shard_count):
+            is_other = shard != self.shard
+            bundle = Bundle(
+                self.generation, self.epoch, self._round, self.shard, tuple(leaving.get(shard, ())),
+                evictions if is_other else (), busy or bool(evictions), level, working,
+                self._tables if first else (), asks, evicts,
+            )  # fmt: skip
+            if is_other:
+                self._effects.append(Send(shard, bundle))
+            else:
+                self._bundles.setdefault((self.epoch, self._round), {})[shard] = bundle
+
+    def _arrived(self) -> Inbox | None:
+        """What the round's bundles say together, once all are here; their rows are delivered."""
+        bundles = self._bundles.get((self.epoch, self._round), {})
+        bundles = {sender: each for sender, each in bundles.items() if each.generation == self.generation}
+        if len(bundles) < self.shard_count:
+            return None
+        del self._bundles[self.epoch, self._round]
+        in_order = [bundles[sender] for sender in range(self.shard_count)]
+        if self._round == 0:
+            self._changed_tables = {table for each in in_order for table in each.tables}
+            self._asked_views = {view for each in in_order for view in each.asks}
+            self._is_evicting = any(each.evicts for each in in_order)
+        for each in in_order:
+            for name, rows, _ in each.rows:
+                self.programs.deliver(name, rows)
+            for number, pattern in each.evictions:
+                self._evictor().evict_matching(self.programs.operator(number), dict(pattern))
+        levels = [each.level for each in in_order if each.level is not None]
+        return any(each.busy for each in in_order), min(levels, default=None), any(each.working for each in in_order)
+
+    # -- the program of an epoch
+
+    def _quiet(self) -> Program:
+        """Exchange rows until there are none, anywhere, and no fill is pending."""
+        while True:
+            busy, level, _ = yield
+            if not busy:
+                self.programs.run_fills()
+                if level is None:
+                    self.programs.end_fills()
+                    return
+                self.programs.settle(level)
+
+    def _run_step(self, step: StepPlan) -> Program:
+        """The rounds of a step whose changes have been brought where they are wanted."""
+        self._step = step
+        for number in range(1, len(step.rounds)):
+            step.run(number)
+            working = True
+            while step.is_exchanged[number]:
+                busy, level, working = yield
+                if busy:
+                    continue
+                self.programs.run_fills()
+                if level is None:
+                    self.programs.end_fills()
+                    break
+                self.programs.settle(level)
+                step.run(number)  # what had met holes goes on
+            if not working:
+                break
+        self._step = None
+
+    def _epoch(self, message: BeginEpoch) -> Program:
+        graph, programs = self.engine.graph, self.programs
+        graph.pending = {table: ordered(delta) for table, delta in message.changes.items() if delta}
+        for table, delta in graph.pending.items():
+            step = programs.step(table)
+            if step is not None:
+                programs.running.append(step)
+                step.entrance(delta)
+                step.run(0)
+        yield
+        for table in sorted(self._changed_tables):
+            graph.pending.pop(table, None)
+            step = programs.step(table)
+            if step is not None:
+                if step not in programs.running:
+                    programs.running.append(step)
+                yield from self._run_step(step)
+                programs.running.remove(step)
+            programs.applied.clear()
+            if graph.recorded:
+                graph.end_step(self.epoch)
+        for transition in message.transitions:
+            yield from self._transition(transition)
+        if self._asked_views:
+            yield from self._fill_asked()
+        answers = self._answers()
+        if graph.recorded:
+            graph.end_step(self.epoch)
+        if self._is_evicting:
+            self._make_room()
+            yield from self._quiet()
+        self.engine.epoch = self.epoch
+        touched = []
+        for name, view in self.views.items():
+            arrangement = view.arrangement
+            if arrangement.touched:
+                touched.append((name, frozenset(arrangement.touched).union(arrangement.amended)))
+            elif arrangement.amended:
+                touched.append((name, frozenset(arrangement.amended)))
+        for view in self.views.values():
+            view.arrangement.touched.clear()
+            view.arrangement.amended.clear()
+        self._asked_views.clear()
+        self._added_views = ()
+        self._asked = []
+        self._effects += (EpochApplied(self.epoch, tuple(touched)), *answers)
+
+    def _transition(self, transition: Transition) -> Program:
+        graph, programs = self.engine.graph, self.programs
+        programs.forget_culprit()
+        if isinstance(transition, AddView):
+            if transition.view not in self.views:  # it may have been asked for twice before it came
+                view = self.engine.add_view(transition.node, transition.key, transition.order)
+                self.views[transition.view] = view
+        else:
+            removed = self.views.pop(transition.view, None)
+            if removed is not None:
+                self.engine.remove_view(removed)
+        programs.refresh()
+        graph.unloaded = sorted(
+            [pair for pair in graph.unloaded if any(pair[1] is each for each in pair[0].arrangements())],
+            key=lambda pair: (pair[0].level, pair[1] is not pair[0].state, pair[0].number, pair[1].columns),
+        )
+        while graph.unloaded:
+            operator, arrangement = graph.unloaded[0]
+            programs.begin_load(operator, arrangement)
+            yield from self._quiet()
+            programs.end_load(operator, arrangement)
+            del graph.unloaded[0]
+
+    # -- reads and evictions
+
+    def _fill_asked(self) -> Program:
+        for each in self._asked:
+            view = self.views.get(each.view)
+            for key in each.keys if view is not None else ():
+                assert view is not None
+                assert self.owner(key) == self.shard, "the key lives on another shard"
+                if not view.is_full and key not in view.arrangement.index:
+                    self.programs.want(view.operator, view.arrangement, key)
+                    view.arrangement.touched.add(key)
+        yield from self._quiet()
+
+    def _answers(self) -> list[Effect]:
+        """What has been asked for, before any of it is evicted again."""
+        answers: list[Effect] = []
+        for each in self._asked:
+            view = self.views.get(each.view)
+            if view is None:
+                answers.append(UpqueryRefused(each.request))
+                continue
+            arrangement = view.arrangement
+            values = [arrangement.index.get(key) for key in each.keys]
+            rows = tuple([() if value is None else tuple(rows_of(arrangement.bag(value))) for value in values])
+            answers.append(UpqueryAnswered(each.request, self.epoch, rows))
+        return answers
+
+    def _evictor(self) -> Evictor:
+        return Evictor(self.engine.graph, self._announce)
+
+    def _announce(self, operator: Operator, pattern: Pattern) -> None:
+        self._leaving.append((operator.number, tuple(pattern.items())))
+
+    def _make_room(self) -> None:
+        """Evict what was asked for, and cold keys if memory is short."""
+        evictor = self._evictor()
+        evictions, self._evictions = self._evictions, []
+        for eviction in evictions:
+            view = self.views.get(eviction.view)
+            if view is not None and not view.is_full:
+                for key in eviction.keys:
+                    evictor.evict(view.operator, view.arrangement, key)
+        limit, self._limit_bytes = self._limit_bytes, None
+        if limit is not None:
+            self._effects.append(MemoryLimited(self.engine.enforce(limit, evictor)))

@@ -1,0 +1,1 @@
+"""What one client's session is and knows."""

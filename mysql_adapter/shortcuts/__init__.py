@@ -1,0 +1,1 @@
+"""Statements answered where their packet arrives."""

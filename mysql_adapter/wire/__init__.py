@@ -1,0 +1,1 @@
+"""The wire protocol: packets, rows as bytes, compression and TLS."""
