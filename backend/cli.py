@@ -24,7 +24,7 @@ from rich.table import Table
 from backend.commands.job_commands import export, verify
 from backend.imports.command import import_command
 from backend.processes.process_log import configure_logging
-from backend.processes.settings import SECRET_VARIABLE, Settings, parse_bytes
+from backend.processes.settings import SECRET_VARIABLE, ClusterSettings, parse_bytes
 from controller.passwords import DEFAULT_PLUGIN, PLUGINS
 
 PORT = click.IntRange(0, 65535)
@@ -128,7 +128,7 @@ def main() -> None:
 )
 def serve(memory: str, statement_memory: str, **options: Any) -> None:
     """Start a cluster and serve it until Ctrl-C."""
-    settings = Settings(
+    settings = ClusterSettings(
         memory_bytes=_size("--memory", memory),
         statement_memory_bytes=_size("--statement-memory", statement_memory),
         **options,
@@ -159,7 +159,7 @@ def _first_signal() -> asyncio.Future[str]:
     return first
 
 
-async def _serve(settings: Settings) -> int:
+async def _serve(settings: ClusterSettings) -> int:
     signalled = _first_signal()  # before anything that would be left behind
 
     from backend.processes.data_directory import close_umask
@@ -343,7 +343,7 @@ def spark_secret(data: str) -> None:
     from backend.processes.data_directory import close_umask
 
     close_umask()
-    path = Settings(data=data).data_path
+    path = ClusterSettings(data=data).data_path
     path.mkdir(parents=True, exist_ok=True)
     click.echo("spark.authenticate true\nspark.network.crypto.enabled true")
     click.echo(f"spark.authenticate.secret {settings.spark_secret(bytes.fromhex(settings.cluster_secret(path)))}")

@@ -30,13 +30,13 @@ from dataflow.values.types import DEFAULT_COLLATION, Kind, SqlType
 
 
 @dataclass(frozen=True, slots=True)
-class Database:
+class CatalogDatabase:
     name: str
     collation: str = DEFAULT_COLLATION
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class CatalogView:
     """A SELECT under a name. `columns` are names given to its columns, empty if they keep their own.
 
     Names in it are resolved in `default_database`, and its literals have `collation`. Whoever reads it needs rights
@@ -62,7 +62,7 @@ class View:
 
 
 @lru_cache(maxsize=4096)
-def _view_id(view: View) -> int:
+def _view_id(view: CatalogView) -> int:
     content = msgspec.msgpack.encode(view)
     return -1 - int.from_bytes(blake2b(content, digest_size=7).digest(), "big")
 
@@ -107,7 +107,7 @@ class CatalogChange:
     is to be what they say now, as far as the stored rows allow.
     """
 
-    databases_put: tuple[Database, ...] = ()
+    databases_put: tuple[CatalogDatabase, ...] = ()
     databases_dropped: tuple[str, ...] = ()
     tables_put: tuple[Table, ...] = ()
     tables_dropped: tuple[int, ...] = ()
@@ -116,7 +116,7 @@ class CatalogChange:
     counters: tuple[int, ...] = ()
     copies: tuple[Copy, ...] = ()
     notes: tuple[Note, ...] = ()
-    views_put: tuple[View, ...] = ()
+    views_put: tuple[CatalogView, ...] = ()
     views_dropped: tuple[ViewName, ...] = ()
     accounts_put: tuple[Account, ...] = ()
     accounts_dropped: tuple[AccountName, ...] = ()
@@ -131,23 +131,23 @@ class CatalogChange:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    databases: Mapping[str, Database] = field(default_factory=lambda: MappingProxyType({}))
+    databases: Mapping[str, CatalogDatabase] = field(default_factory=lambda: MappingProxyType({}))
     tables: Mapping[int, Table] = field(default_factory=lambda: MappingProxyType({}))
     names: Mapping[tuple[str, str], int] = field(default_factory=lambda: MappingProxyType({}))
     version: int = 0
     next_table_id: int = 1
-    views: Mapping[ViewName, View] = field(default_factory=lambda: MappingProxyType({}))
+    views: Mapping[ViewName, CatalogView] = field(default_factory=lambda: MappingProxyType({}))
     accounts: Mapping[AccountName, Account] = field(default_factory=lambda: MappingProxyType({}))
     stored: Catalog | None = None
     """Without a session's temporary tables, where this is with them."""
 
     @staticmethod
     def of(
-        databases: tuple[Database, ...],
+        databases: tuple[CatalogDatabase, ...],
         tables: tuple[Table, ...],
         version: int,
         next_table_id: int,
-        views: tuple[View, ...] = (),
+        views: tuple[CatalogView, ...] = (),
         accounts: tuple[Account, ...] = (),
     ) -> Catalog:
         return Catalog(
@@ -170,12 +170,12 @@ class Catalog:
         """`accounts`, or the one that there is before any statement about them."""
         return self.accounts or INITIAL_ACCOUNTS
 
-    def views_of(self, database: str) -> list[View]:
+    def views_of(self, database: str) -> list[CatalogView]:
         """The views of `database` by name."""
         found = [view for view in self.views.values() if view.database == database]
         return sorted(found, key=lambda view: view.name)
 
-    def database(self, name: str | None) -> Database:
+    def database(self, name: str | None) -> CatalogDatabase:
         if not name:
             raise InvalidStatement(Condition.NO_DB_SELECTED)
         found = self.databases.get(name)
@@ -250,12 +250,12 @@ class Catalog:
 # field added later reads as its default in what was stored before.
 
 _CLASSES: dict[str, Any] = {
-    "database": Database,
-    "view": View,
+    "database": CatalogDatabase,
+    "view": CatalogView,
     "account": Account,
     "grant": Grant,
     "table": schema.Table,
-    "column": schema.Column,
+    "column": schema.TableColumn,
     "index": schema.Index,
     "part": schema.KeyPart,
     "foreign_key": schema.ForeignKey,
@@ -354,24 +354,24 @@ def decode_table(data: bytes) -> Table:
     return found
 
 
-def encode_database(database: Database) -> bytes:
+def encode_database(database: CatalogDatabase) -> bytes:
     return msgspec.msgpack.encode(to_builtins(database))
 
 
-def decode_database(data: bytes) -> Database:
+def decode_database(data: bytes) -> CatalogDatabase:
     found = _decode(data)
-    if not isinstance(found, Database):
+    if not isinstance(found, CatalogDatabase):
         raise CorruptState("not a database")
     return found
 
 
-def encode_view(view: View) -> bytes:
+def encode_view(view: CatalogView) -> bytes:
     return msgspec.msgpack.encode(to_builtins(view))
 
 
-def decode_view(data: bytes) -> View:
+def decode_view(data: bytes) -> CatalogView:
     found = _decode(data)
-    if not isinstance(found, View):
+    if not isinstance(found, CatalogView):
         raise CorruptState("not a view")
     return found
 

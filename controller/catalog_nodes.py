@@ -23,8 +23,8 @@ from controller.accounts import Account
 from controller.catalog import (
     Catalog,
     CatalogChange,
-    Database,
-    View,
+    CatalogDatabase,
+    CatalogView,
     decode_account,
     decode_database,
     decode_table,
@@ -44,7 +44,7 @@ LATEST_BYTES_MAX = 100_000
 
 HEAD = "catalog"
 
-Node = Database | Table | View | Account
+Node = CatalogDatabase | Table | CatalogView | Account
 
 log = logging.getLogger(__name__)
 
@@ -122,11 +122,11 @@ class CatalogCopy:
         self.nodes = nodes
         found = [node.content for node in nodes.values()]
         self.catalog = Catalog.of(
-            tuple(each for each in found if isinstance(each, Database)),
+            tuple(each for each in found if isinstance(each, CatalogDatabase)),
             tuple(each for each in found if isinstance(each, Table)),
             head.version,
             head.next_table_id,
-            tuple(each for each in found if isinstance(each, View)),
+            tuple(each for each in found if isinstance(each, CatalogView)),
             tuple(each for each in found if isinstance(each, Account)),
         )
 

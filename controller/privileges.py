@@ -11,14 +11,14 @@ from typing import Protocol
 
 from controller.account_changes import ALL, AccountStatement
 from controller.accounts import GRANT_OPTION, Account, Rights, privileges_at
-from controller.catalog import Catalog, View
+from controller.catalog import Catalog, CatalogView
 from controller.roles import with_roles
 from controller.sql.definitions.temporary import temporary_tables
 from controller.sql.plan import Plan
 from controller.sql.planner import tables_of, views_of, written_tables
 from controller.sql.references import Need, needs_of
 from controller.sql.settings import DEFAULT_SETTINGS, Settings
-from controller.sql.text.cursor import Cursor
+from controller.sql.text.cursor import TokenReader
 from controller.sql.text.lexer import TokenKind
 from dataflow.errors import Condition, InvalidStatement
 
@@ -26,7 +26,7 @@ INFORMATION_SCHEMA = "information_schema"
 NEEDS_MAX = 2000
 
 
-class Session(Protocol):
+class Asker(Protocol):
     """Who asks, and what their statements mean. `rights` are as of the newest `catalog` known."""
 
     @property
@@ -49,7 +49,7 @@ class PlanNeeds:
     def __init__(self) -> None:
         self._known: dict[int, tuple[Plan, tuple[Need, ...]]] = {}
 
-    def of(self, plan: Plan, sql: str, session: Session) -> tuple[Need, ...]:
+    def of(self, plan: Plan, sql: str, session: Asker) -> tuple[Need, ...]:
         kept = self._known.get(id(plan))
         if kept is not None and kept[0] is plan:
             return kept[1]
@@ -68,7 +68,7 @@ class PlanNeeds:
 _PLANS = PlanNeeds()
 
 
-def check_plan(session: Session, plan: Plan, sql: str) -> None:
+def check_plan(session: Asker, plan: Plan, sql: str) -> None:
     for table in written_tables(plan):
         if not table.formats:  # computed, as those of information_schema: nobody may
             raise denied_database(session, table.database)
@@ -78,7 +78,7 @@ def check_plan(session: Session, plan: Plan, sql: str) -> None:
         _check_view(session, view)
 
 
-def _check_view(session: Session, view: View) -> None:
+def _check_view(session: Asker, view: CatalogView) -> None:
     """Whoever reads a view needs rights on its tables, or its definer does: whenever it is read, not just when it was made.
 
     What is wrong is not told: whoever may read the view need not know what is in it.
@@ -93,12 +93,12 @@ def _check_view(session: Session, view: View) -> None:
 
 
 @lru_cache(maxsize=NEEDS_MAX)
-def _view_needs(view: View) -> tuple[Need, ...]:
+def _view_needs(view: CatalogView) -> tuple[Need, ...]:
     needs = needs_of(view.select, view.default_database or None, DEFAULT_SETTINGS)
     return tuple(need for need in needs if not need.uncertain)
 
 
-def _definer_rights(session: Session, view: View) -> Rights:
+def _definer_rights(session: Asker, view: CatalogView) -> Rights:
     accounts = session.catalog.known_accounts
     definer = accounts.get(view.definer)
     if definer is not None:
@@ -113,17 +113,17 @@ def _rights_of(account: Account) -> Rights:
     return Rights(account)
 
 
-def check_text(session: Session, sql: str) -> None:
+def check_text(session: Asker, sql: str) -> None:
     """For statements that cannot be planned: who may not see a table does not learn what is wrong with it."""
     if not session.rights.everything:
         check_needs(session, [need for need in needs_of(sql, session.database, session.settings) if not need.uncertain])
 
 
-def check_needs(session: Session, needs: Iterable[Need]) -> None:
+def check_needs(session: Asker, needs: Iterable[Need]) -> None:
     _check_needs(session, needs, _temporary_names(session))
 
 
-def _check_needs(session: Session, needs: Iterable[Need], own: set[tuple[str, str]]) -> None:
+def _check_needs(session: Asker, needs: Iterable[Need], own: set[tuple[str, str]]) -> None:
     """`own` are tables that the session may do anything with."""
     rights = session.rights
     for need in needs:
@@ -140,7 +140,7 @@ def _check_needs(session: Session, needs: Iterable[Need], own: set[tuple[str, st
             raise denied_database(session, need.database)
 
 
-def _temporary_names(session: Session) -> set[tuple[str, str]]:
+def _temporary_names(session: Asker) -> set[tuple[str, str]]:
     """A session may do anything with its own temporary tables."""
     owner = session.settings.owner
     if not owner:
@@ -149,31 +149,31 @@ def _temporary_names(session: Session) -> set[tuple[str, str]]:
     return {(table.database, table.name) for table in found.values()}
 
 
-def denied_database(session: Session, database: str) -> InvalidStatement:
+def denied_database(session: Asker, database: str) -> InvalidStatement:
     return InvalidStatement(Condition.ACCESS_DENIED_DB, *session.account.name, database)
 
 
-def denied_table(session: Session, command: str, table: str) -> InvalidStatement:
+def denied_table(session: Asker, command: str, table: str) -> InvalidStatement:
     user, host = session.account.user, session.host_name
     return InvalidStatement(Condition.TABLE_ACCESS_DENIED, command, user, host, table)
 
 
-def check_global(session: Session, *privileges: str) -> None:
+def check_global(session: Asker, *privileges: str) -> None:
     """One of these privileges on everything."""
     if not session.rights.has_any(*privileges):
         raise InvalidStatement(Condition.SPECIFIC_ACCESS_DENIED, " or ".join(privileges))
 
 
-def sees_database(session: Session, database: str) -> bool:
+def sees_database(session: Asker, database: str) -> bool:
     return database.lower() == INFORMATION_SCHEMA or session.rights.sees_database(database)
 
 
-def check_sees_database(session: Session, database: str) -> None:
+def check_sees_database(session: Asker, database: str) -> None:
     if not session.rights.everything and not sees_database(session, database):
         raise denied_database(session, database)
 
 
-def check_sees_table(session: Session, database: str | None, table: str) -> None:
+def check_sees_table(session: Asker, database: str | None, table: str) -> None:
     rights = session.rights
     if rights.everything or not database or database.lower() == INFORMATION_SCHEMA:
         return
@@ -186,7 +186,7 @@ def check_sees_table(session: Session, database: str | None, table: str) -> None
 # --- definitions
 
 
-def check_definition(session: Session, cursor: Cursor) -> None:
+def check_definition(session: Asker, cursor: TokenReader) -> None:
     """CREATE, ALTER, DROP, TRUNCATE and RENAME of databases, tables, indexes and views."""
     if session.rights.everything:
         return
@@ -197,7 +197,7 @@ def check_definition(session: Session, cursor: Cursor) -> None:
         cursor.back_to(mark)
 
 
-def _definition_needs(session: Session, cursor: Cursor) -> list[Need]:
+def _definition_needs(session: Asker, cursor: TokenReader) -> list[Need]:
     verb = cursor.next().upper
     if cursor.accept_any("DATABASE", "SCHEMA"):
         _if_exists(cursor)
@@ -215,7 +215,7 @@ def _definition_needs(session: Session, cursor: Cursor) -> list[Need]:
     raise cursor.error()
 
 
-def _object_needs(session: Session, cursor: Cursor, verb: str) -> list[Need]:
+def _object_needs(session: Asker, cursor: TokenReader, verb: str) -> list[Need]:
     start = cursor.mark()
     temporary = cursor.at("TEMPORARY")
     while not cursor.at_end and not cursor.at_any("TABLE", "TABLES", "INDEX", "VIEW"):
@@ -252,7 +252,7 @@ def _object_needs(session: Session, cursor: Cursor, verb: str) -> list[Need]:
     return [own, *_mentioned(session, cursor, verb, name)]
 
 
-def _mentioned(session: Session, cursor: Cursor, verb: str, name: tuple[str, str]) -> list[Need]:
+def _mentioned(session: Asker, cursor: TokenReader, verb: str, name: tuple[str, str]) -> list[Need]:
     """What the rest of a CREATE or ALTER TABLE says of other tables."""
     needs: list[Need] = []
     while not cursor.at_end:
@@ -272,7 +272,7 @@ def _mentioned(session: Session, cursor: Cursor, verb: str, name: tuple[str, str
     return needs
 
 
-def _renames(session: Session, cursor: Cursor) -> list[Need]:
+def _renames(session: Asker, cursor: TokenReader) -> list[Need]:
     needs: list[Need] = []
     while True:
         old = _name(session, cursor)
@@ -283,13 +283,13 @@ def _renames(session: Session, cursor: Cursor) -> list[Need]:
             return needs
 
 
-def _if_exists(cursor: Cursor) -> None:
+def _if_exists(cursor: TokenReader) -> None:
     if cursor.accept("IF"):
         cursor.accept("NOT")
         cursor.expect("EXISTS")
 
 
-def _name(session: Session, cursor: Cursor) -> tuple[str, str]:
+def _name(session: Asker, cursor: TokenReader) -> tuple[str, str]:
     if cursor.token.kind is TokenKind.STRING:
         raise cursor.error()
     database, name = cursor.qualified_name()
@@ -302,7 +302,7 @@ def _name(session: Session, cursor: Cursor) -> tuple[str, str]:
 # --- accounts
 
 
-def check_account_statement(session: Session, statement: AccountStatement) -> None:
+def check_account_statement(session: Asker, statement: AccountStatement) -> None:
     rights = session.rights
     own = all((user.user, user.host) == session.account.name for user in statement.users)
     match statement.action:
@@ -322,7 +322,7 @@ def check_account_statement(session: Session, statement: AccountStatement) -> No
             check_global(session, "CREATE USER")
 
 
-def _check_may_grant(session: Session, rights: Rights, statement: AccountStatement) -> None:
+def _check_may_grant(session: Asker, rights: Rights, statement: AccountStatement) -> None:
     """One can hand on only what one has, at that level, WITH GRANT OPTION."""
     database, table = statement.database, statement.table
     if table:

@@ -15,14 +15,14 @@ from dataflow.values.types import SqlType, Value
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """One column. At most one of `default`, `default_expression`, `auto_increment` is set.
 
     `default` is the stored value of DEFAULT; `has_default` tells DEFAULT NULL from none.
     `default_now` and `on_update_now` are CURRENT_TIMESTAMP with the column's precision. `default_facts` names what the parameters of
     `default_expression` are: moments, as in `controller.sql.expressions.facts`.
     `missing` is what rows stored before the column existed are read as.
-    `generated` computes the column from the row (its `Column` nodes are row positions).
+    `generated` computes the column from the row (its `TableColumn` nodes are row positions).
     """
 
     id: int
@@ -108,7 +108,7 @@ class Table:
     id: int
     database: str
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     primary_key: Index
     indexes: tuple[Index, ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
@@ -152,10 +152,10 @@ def is_clustered(table: Table, index: Index) -> bool:
     return not index.unique and index.parts == table.primary_key.parts[: len(index.parts)]
 
 
-def is_internal(column: Column) -> bool:
+def is_internal(column: TableColumn) -> bool:
     """Whether nobody declared the column: it is shown nowhere."""
     return column.name == ROW_ID_NAME or is_functional(column)
 
 
-def is_functional(column: Column) -> bool:
+def is_functional(column: TableColumn) -> bool:
     return column.name.startswith(FUNCTIONAL_NAME_PREFIX)

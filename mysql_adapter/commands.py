@@ -27,7 +27,7 @@ from mysql_adapter.statements.describe import field_list
 from mysql_adapter.wire import answers, packets
 from mysql_adapter.wire.columns import column_definition
 from mysql_adapter.wire.framing import ConnectionOver, Disconnected
-from mysql_adapter.wire.packets import CAN, MalformedPacket, Reader, parse_change_user
+from mysql_adapter.wire.packets import CAN, MalformedPacket, PayloadReader, parse_change_user
 from mysql_adapter.wire.parameters import Typed, read_parameters
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Commands:
         return statements_of(session.decode(text), session.settings.backslash_escapes, self.multi_statements)
 
     def _skip_attributes(self, payload: bytes) -> int:
-        reader = Reader(payload, 1)
+        reader = PayloadReader(payload, 1)
         count = reader.length()
         reader.length()
         if count:
@@ -159,7 +159,7 @@ class Commands:
 
     async def execute(self, payload: bytes) -> None:
         stream, session = self._stream, self.session
-        reader = Reader(payload, 1)
+        reader = PayloadReader(payload, 1)
         statement = self._prepared(reader.uint(4), "mysqld_stmt_execute")
         flags = reader.uint(1)
         reader.uint(4)
@@ -185,7 +185,7 @@ class Commands:
         else:
             answers.send_done(stream, answer, status)
 
-    def _values(self, statement: Prepared, reader: Reader, flags: int) -> list[Typed]:
+    def _values(self, statement: Prepared, reader: PayloadReader, flags: int) -> list[Typed]:
         count = statement.parameter_count
         named = bool(self._stream.capabilities & packets.QUERY_ATTRIBUTES)
         try:
@@ -208,7 +208,7 @@ class Commands:
 
     async def fetch(self, payload: bytes) -> None:
         stream, session = self._stream, self.session
-        reader = Reader(payload, 1)
+        reader = PayloadReader(payload, 1)
         statement = self._prepared(reader.uint(4), "mysqld_stmt_fetch")
         wanted = reader.uint(4)
         if statement.cursor is None:
@@ -219,17 +219,17 @@ class Commands:
         answers.send_end(stream, session.status | mark)
 
     async def send_long_data(self, payload: bytes) -> None:
-        reader = Reader(payload, 1)
+        reader = PayloadReader(payload, 1)
         statement = self.session.prepared.get(reader.uint(4))
         index = reader.uint(2)
         if statement is not None and index < statement.parameter_count:
             statement.append_long_data(index, reader.rest(), self._connection.server.limits.packet_bytes_max)
 
     async def close_statement(self, payload: bytes) -> None:
-        self.session.prepared.pop(Reader(payload, 1).uint(4), None)
+        self.session.prepared.pop(PayloadReader(payload, 1).uint(4), None)
 
     async def reset_statement(self, payload: bytes) -> None:
-        statement = self._prepared(Reader(payload, 1).uint(4), "mysqld_stmt_reset")
+        statement = self._prepared(PayloadReader(payload, 1).uint(4), "mysqld_stmt_reset")
         statement.long_data.clear()
         statement.long_data_overflowed = False
         statement.cursor = None
@@ -254,14 +254,14 @@ class Commands:
         self._stream.send(self._connection.server.statistics().encode())
 
     async def set_option(self, payload: bytes) -> None:
-        option = Reader(payload, 1).uint(2)
+        option = PayloadReader(payload, 1).uint(2)
         if option > 1:
             raise InvalidStatement(Condition.UNKNOWN_COMMAND)
         self.multi_statements = option == 0
         answers.send_end(self._stream, self.session.status)
 
     async def field_list(self, payload: bytes) -> None:
-        reader = Reader(payload, 1)
+        reader = PayloadReader(payload, 1)
         table = self.session.decode(reader.terminated())
         pattern = self.session.decode(reader.rest())
         for column, default in await field_list(self.session, table, pattern):
@@ -284,7 +284,7 @@ class Commands:
         self._ok()
 
     async def process_kill(self, payload: bytes) -> None:
-        await kill(self.session, Reader(payload, 1).uint(4), query_only=False)
+        await kill(self.session, PayloadReader(payload, 1).uint(4), query_only=False)
         self._ok()
 
     async def process_info(self, payload: bytes) -> None:

@@ -24,7 +24,7 @@ from dataflow.values.modes import Modes
 from dataflow.values.types import Row, Value
 
 
-class Database(Protocol):
+class DatabaseFace(Protocol):
     @property
     def store(self) -> Store:
         """Where the rows are."""

@@ -20,7 +20,7 @@ from backend.execution.pace import aside
 from backend.network.tls import Certificate
 from backend.worker.session_services import LocalServices, Services
 from controller.accounts import Account, find_account
-from controller.catalog import Catalog, View
+from controller.catalog import Catalog, CatalogView
 from controller.privileges import sees_database
 from controller.sql.plan import Plan
 from controller.sql.planner import PlanCache
@@ -28,7 +28,7 @@ from dataflow.errors import MillraceError
 from dataflow.schema import Table
 from dataflow.values.types import Row, Value
 from mysql_adapter.admission import Admission
-from mysql_adapter.database import Database
+from mysql_adapter.database import DatabaseFace
 from mysql_adapter.information_schema import DATABASE, extended, rows_of
 from mysql_adapter.loop_watch import LoopWatch
 from mysql_adapter.neighbours import answer
@@ -50,7 +50,7 @@ T = TypeVar("T")
 class Environment:
     def __init__(
         self,
-        database: Database,
+        database: DatabaseFace,
         services: Services | None = None,
         plans: PlanCache | None = None,
         adapter_number: int = 0,
@@ -73,7 +73,7 @@ class Environment:
         """Tells the sessions of this process from those of others, in the names of temporary tables."""
         self._base: Catalog | None = None
         self._extended = Catalog()
-        self.described: dict[View, Table] = {}
+        self.described: dict[CatalogView, Table] = {}
         """Views as tables, as far as anyone has asked, under the present catalog."""
         self.plans_of_many: dict[int, tuple[Plan, Plan]] = {}
         """Plans of statements for one row, as those for any number of rows (`statements.uploads`)."""

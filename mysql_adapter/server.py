@@ -26,7 +26,7 @@ from controller.sql.planner import PlanCache
 from dataflow.errors import Condition, MillraceError
 from mysql_adapter.authentication import Authenticator
 from mysql_adapter.connection import Connection
-from mysql_adapter.database import Database
+from mysql_adapter.database import DatabaseFace
 from mysql_adapter.environment import Environment
 from mysql_adapter.sessions.abandoned_tables import drop_abandoned
 from mysql_adapter.sessions.counts import process_counts
@@ -51,7 +51,7 @@ class Limits:
 class Server:
     def __init__(
         self,
-        database: Database,
+        database: DatabaseFace,
         *,
         tls: Certificate | None = None,
         limits: Limits | None = None,

@@ -58,7 +58,7 @@ _SIGNED = struct.Struct(">q")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class EncodedPart:
     """One column of an index; `position` is the column's place in the row.
 
     Values other than texts and bytes are encoded as integers of `integer_bytes` bytes. For
@@ -82,11 +82,11 @@ class Part:
         return ((1 << 8 * width) - 1 - code if self.descending else code).to_bytes(width, "big")
 
 
-def part_of(table: Table, key_part: KeyPart) -> Part:
+def part_of(table: Table, key_part: KeyPart) -> EncodedPart:
     position = next(at for at, column in enumerate(table.columns) if column.id == key_part.column_id)
     column = table.columns[position]
     kind = column.type.kind
-    part = Part(position, column.type, column.nullable, key_part.prefix, key_part.descending)
+    part = EncodedPart(position, column.type, column.nullable, key_part.prefix, key_part.descending)
     if kind is Kind.DECIMAL:
         limit = int(10 ** (column.type.length or 10))
         width = (limit.bit_length() + 7) // 8
@@ -140,7 +140,7 @@ def _compile(source: str, names: dict[str, Any]) -> Any:
     return eval(source, names)
 
 
-def _part_source(part: Part, number: int, value: str, names: dict[str, Any]) -> str:
+def _part_source(part: EncodedPart, number: int, value: str, names: dict[str, Any]) -> str:
     """Python source of the part's bytes, given the source of its value.
 
     What the source refers to goes into `names`, numbered by the part.
@@ -151,7 +151,7 @@ def _part_source(part: Part, number: int, value: str, names: dict[str, Any]) -> 
     return f"({null!r} if (v := {value}) is None else {_value_source(part, number, 'v', names)})"
 
 
-def _value_source(part: Part, number: int, value: str, names: dict[str, Any]) -> str:
+def _value_source(part: EncodedPart, number: int, value: str, names: dict[str, Any]) -> str:
     text = _bytes_source(part, number, value, names)
     if text is not None:
         source = f"(b'\\x01' + {text}.replace(b'\\0', b'\\0\\xff') + b'\\0\\x01')"
@@ -165,7 +165,7 @@ def _value_source(part: Part, number: int, value: str, names: dict[str, Any]) ->
     return f"({integer} + {code:#x}).to_bytes({width + 1}, 'big')"
 
 
-def _bytes_source(part: Part, number: int, value: str, names: dict[str, Any]) -> str | None:
+def _bytes_source(part: EncodedPart, number: int, value: str, names: dict[str, Any]) -> str | None:
     kind = part.type.kind
     cut = "" if part.prefix is None else f"[:{part.prefix}]"
     if kind in BLOBS:
@@ -178,7 +178,7 @@ def _bytes_source(part: Part, number: int, value: str, names: dict[str, Any]) ->
     return None
 
 
-def _integer_source(part: Part, number: int, value: str, names: dict[str, Any]) -> str:
+def _integer_source(part: EncodedPart, number: int, value: str, names: dict[str, Any]) -> str:
     kind = part.type.kind
     if kind in REALS:
         names["float_order"] = float_order
@@ -195,7 +195,7 @@ def _integer_source(part: Part, number: int, value: str, names: dict[str, Any]) 
     return value
 
 
-def escaped_bytes(part: Part, text: bytes) -> bytes:
+def escaped_bytes(part: EncodedPart, text: bytes) -> bytes:
     """The part for a text or binary string that is given as the bytes it compares by."""
     encoded = b"\x01" + text.replace(b"\0", b"\0\xff") + b"\0\x01"
     return encoded.translate(INVERTED) if part.descending else encoded

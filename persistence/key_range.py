@@ -18,7 +18,7 @@ from math import ceil, floor
 from typing import Literal
 
 from dataflow.values.types import REALS, Value
-from persistence.key_encoding import NULL_DESCENDING, KeyEncoding, Part
+from persistence.key_encoding import NULL_DESCENDING, EncodedPart, KeyEncoding
 
 KeyRange = tuple[bytes, bytes]
 Operator = Literal["<", "<=", ">", ">=", "IS NOT NULL"]
@@ -94,13 +94,13 @@ def _compared(
     return edge if inclusive else after_prefix(edge), last
 
 
-def _converted(part: Part, value: Value) -> Value:
+def _converted(part: EncodedPart, value: Value) -> Value:
     if part.type.kind in REALS and isinstance(value, int | Decimal):
         return float(value)
     return value
 
 
-def _integers(part: Part, value: Value) -> tuple[int, int]:
+def _integers(part: EncodedPart, value: Value) -> tuple[int, int]:
     """The two integers around the number, in the part's units; twice the same if it is one itself.
 
     Numbers beyond what the column can hold become one just outside.

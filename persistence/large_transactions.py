@@ -20,7 +20,7 @@ import msgspec
 from dataflow.commit.epoch_messages import StagePart, TransactionId
 from dataflow.commit.large_writes import LargeWrites
 from dataflow.errors import CorruptState
-from persistence.files.database import Database
+from persistence.files.database import LevelDatabase
 from persistence.overlay import Overlay, Overlays, shown
 from persistence.view import VERSION_BYTES
 
@@ -38,7 +38,7 @@ _decode = msgspec.msgpack.Decoder(list[tuple[bytes, bytes | None]]).decode
 class LargeTransactions:
     """`overlays` are the committed ones, the latest first. All methods but reads: one call at a time."""
 
-    def __init__(self, database: Database, prepared: TransactionId | None) -> None:
+    def __init__(self, database: LevelDatabase, prepared: TransactionId | None) -> None:
         self._database = database
         self.overlays: Overlays = ()
         self._landed: list[tuple[ReferenceType[Overlay], LargeWrites]] = []

@@ -99,7 +99,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class IndexEntries:
     """The entries of many rows in one index; or the rows themselves."""
 
     keys: list[bytes]
@@ -129,17 +129,17 @@ class IndexWriter:
             return Entry(unique_key, primary_key, unique_key, True, self.index.id)
         return Entry(self.prefix + key + primary_key, primary_key, row_key, False, self.index.id)
 
-    def entries(self, rows: Sequence[Row], row_keys: list[bytes], primary_keys: list[bytes]) -> Entries | None:
+    def entries(self, rows: Sequence[Row], row_keys: list[bytes], primary_keys: list[bytes]) -> IndexEntries | None:
         """The entries of many rows; None if some of them are unique and some are not."""
         keys = self.encoding.encode_rows(rows)
         if not self.index.unique:
             prefix = self.prefix
-            return Entries([prefix + key + primary for key, primary in zip(keys, primary_keys)], primary_keys, row_keys, False)
+            return IndexEntries([prefix + key + primary for key, primary in zip(keys, primary_keys)], primary_keys, row_keys, False)
         if any(map(self.encoding.contains_null, rows)):
             return None
         prefix = self.unique_prefix
         keys = [prefix + key for key in keys]
-        return Entries(keys, primary_keys, keys, True)
+        return IndexEntries(keys, primary_keys, keys, True)
 
 
 class TableWriter:
@@ -169,7 +169,7 @@ class TableWriter:
         """The row's entries in all indexes."""
         return [index.entry(row, row_key) for index in self.indexes]
 
-    def all_entries(self, rows: Sequence[Row], row_keys: list[bytes]) -> list[Entries] | None:
+    def all_entries(self, rows: Sequence[Row], row_keys: list[bytes]) -> list[IndexEntries] | None:
         """The entries of many rows, index by index; None if they have to be made one by one."""
         primary_keys = [key[ROW_PREFIX_BYTES:] for key in row_keys] if self.indexes else []
         entries = []
@@ -180,7 +180,7 @@ class TableWriter:
             entries.append(made)
         return entries
 
-    def numbered(self, columns: Mapping[int, Array], spread: bool = True) -> tuple[list[bytes], list[Entries]] | None:
+    def numbered(self, columns: Mapping[int, Array], spread: bool = True) -> tuple[list[bytes], list[IndexEntries]] | None:
         """As `row_keys` and `all_entries`, where all keys are made of numbers that are here: int64, by position.
 
         Entries are in no order that matters. Unless they are `spread` over shards, they have no routes.
@@ -196,13 +196,13 @@ class TableWriter:
             assert part is not None
             if index.index.unique:
                 keys = lines(index.unique_prefix, part)
-                entries.append(Entries(keys, primary_keys, keys, True))
+                entries.append(IndexEntries(keys, primary_keys, keys, True))
             else:
                 # In the order of the index LevelDB finds the place of each next to that of the one before.
                 order = columns[index.encoding.parts[0].position].argsort(kind="stable")
                 own = primary[order]
                 keys = lines(index.prefix, part[order], own)
-                entries.append(Entries(keys, lines(b"", own), lines(self.row_prefix, own) if spread else [], False))
+                entries.append(IndexEntries(keys, lines(b"", own), lines(self.row_prefix, own) if spread else [], False))
         return row_keys, entries
 
     def changed_entries(

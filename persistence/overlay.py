@@ -16,8 +16,8 @@ from typing import Any
 
 from dataflow.commit.epoch_messages import TransactionId
 from dataflow.commit.large_writes import LargeWrites
-from persistence.files.database import Source
-from persistence.view import VERSION_BYTES, View
+from persistence.files.database import ReadSource
+from persistence.view import VERSION_BYTES, StateView
 
 Pair = tuple[bytes, bytes]
 Overlays = tuple["Overlay", ...]
@@ -52,19 +52,19 @@ def shown(overlays: Overlays, key: bytes, epoch: int) -> Overlay | None:
     return None
 
 
-class OverlaidView(View):
+class OverlaidView(StateView):
     """A view of a snapshot of the database with what lies over it."""
 
     __slots__ = ()
 
-    def __init__(self, snapshot: Source, overlays: Overlays, epoch: int) -> None:
+    def __init__(self, snapshot: ReadSource, overlays: Overlays, epoch: int) -> None:
         super().__init__(_OverlaidSnapshot(snapshot, overlays, epoch), epoch)
 
 
 class _OverlaidSnapshot:
     """Read as the snapshot of a database is."""
 
-    def __init__(self, snapshot: Source, overlays: Overlays, epoch: int) -> None:
+    def __init__(self, snapshot: ReadSource, overlays: Overlays, epoch: int) -> None:
         self.reading = snapshot.reading
         self._snapshot = snapshot
         self._overlays = overlays

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from dataflow.errors import CorruptState
-from dataflow.schema import Column, Table
+from dataflow.schema import Table, TableColumn
 from dataflow.values.types import BLOBS, REALS, STRINGS, Kind, Row, Value
 from persistence.byte_lines import SHORT, SHORT_MAX, Array, lines, number_places, packed
 
@@ -148,7 +148,7 @@ class RowCodec:
         return list(zip(self.decode_rows([rows[each] for each in firsts.tolist()], start), counts))
 
 
-def _array_decoder(columns: Sequence[Column | None], surrogates: bool) -> Callable[[bytes], Row]:
+def _array_decoder(columns: Sequence[TableColumn | None], surrogates: bool) -> Callable[[bytes], Row]:
     """Decodes the array of one format; None stands for a column that is gone."""
     types: list[Any] = [Any if column is None else _stored_type(column, surrogates) for column in columns]
     decode: Callable[[bytes], Row] = msgspec.msgpack.Decoder(tuple[*types]).decode  # type: ignore[valid-type]
@@ -158,13 +158,13 @@ def _array_decoder(columns: Sequence[Column | None], surrogates: bool) -> Callab
     return _then(decode, lambda row: tuple(_as_text(v) if t else v for v, t in zip(row, texts)))
 
 
-def _list_decoder(columns: Sequence[Column]) -> Callable[[bytes], list[Row]]:
+def _list_decoder(columns: Sequence[TableColumn]) -> Callable[[bytes], list[Row]]:
     """Decodes an array of arrays of the last format."""
     types: list[Any] = [_stored_type(column, False) for column in columns]
     return msgspec.msgpack.Decoder(list[tuple[*types]]).decode  # type: ignore[valid-type]
 
 
-def _stored_type(column: Column, surrogates: bool) -> Any:
+def _stored_type(column: TableColumn, surrogates: bool) -> Any:
     kind = column.type.kind
     if kind in STRINGS:
         return bytes | None if surrogates else str | None

@@ -37,7 +37,7 @@ from persistence.large_transactions import LargeTransactions
 from persistence.layout import KINDS, fence
 from persistence.outcomes import Outcomes, outcome_name, outcome_record
 from persistence.overlay import OverlaidView
-from persistence.view import VERSION_BYTES, History, Stored, View, split
+from persistence.view import VERSION_BYTES, History, StateView, Stored, split
 
 Durability = Literal["fsync", "os"]
 
@@ -146,13 +146,13 @@ class ShardStore:
         value = self._get(key)
         return None if value is None else split(value)
 
-    def view(self) -> View:
+    def view(self) -> StateView:
         """The state as of now, for as long as the view is kept."""
         epoch, overlays = self.epoch, self._large.overlays  # in this order: another thread may write meanwhile
         snapshot = self._database.snapshot()
-        return OverlaidView(snapshot, overlays, epoch) if overlays else View(snapshot, epoch)
+        return OverlaidView(snapshot, overlays, epoch) if overlays else StateView(snapshot, epoch)
 
-    def view_at(self, epoch: int) -> View | None:
+    def view_at(self, epoch: int) -> StateView | None:
         """The state as of `epoch`, or None if it is no longer kept.
 
         For an epoch that is not yet applied here this is the state as of now.

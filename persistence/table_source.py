@@ -16,10 +16,10 @@ from dataflow.schema import Index, Table
 from dataflow.state.delta import Delta
 from dataflow.values.key_values import ImpossibleKey, key_value
 from dataflow.values.types import STRINGS, Kind, Row
-from persistence.key_encoding import KeyEncoding, Part, escaped_bytes
+from persistence.key_encoding import EncodedPart, KeyEncoding, escaped_bytes
 from persistence.key_range import after_prefix
 from persistence.layout import TableWriter, index_prefix, unique_prefix
-from persistence.view import FIRST_CHUNK_ROWS, View
+from persistence.view import FIRST_CHUNK_ROWS, StateView
 
 Columns = tuple[int, ...]
 INEXACT_KINDS = frozenset({Kind.ENUM, Kind.SET, Kind.JSON, Kind.FLOAT, Kind.DOUBLE})
@@ -57,7 +57,7 @@ class _Path:
         return b"".join(parts)
 
 
-def _normal(part: Part) -> Callable[[Any], Any]:
+def _normal(part: EncodedPart) -> Callable[[Any], Any]:
     """`key_value` of the column, which a decimal with more digits than the column has is none of."""
     normal, limit = key_value(part.type), Decimal(part.limit).scaleb(-part.type.scale)
     if part.type.kind is not Kind.DECIMAL:
@@ -75,18 +75,18 @@ def _normal(part: Part) -> Callable[[Any], Any]:
 class TableSource:
     """Implements `dataflow.runtime.graph.BaseSource` over the stored state as of one epoch."""
 
-    def __init__(self, view: View, is_all: bool = True) -> None:
+    def __init__(self, view: StateView, is_all: bool = True) -> None:
         """`is_all`: the state is that of all shards, not of one of several."""
-        self._view: View | Callable[[], View] = view
+        self._view: StateView | Callable[[], StateView] = view
         self._is_all = is_all
         self._tables: dict[int, Table] = {}
         self._writers: dict[int, TableWriter] = {}
         self._paths: dict[tuple[int, Columns, int | None], _Path | None] = {}
 
     @property
-    def state(self) -> View:
+    def state(self) -> StateView:
         """What is read from."""
-        if not isinstance(self._view, View):
+        if not isinstance(self._view, StateView):
             self._view = self._view()
         return self._view
 
@@ -97,7 +97,7 @@ class TableSource:
             copied.learn(self._tables[table])
         return copied
 
-    def advance(self, view: View | Callable[[], View]) -> None:
+    def advance(self, view: StateView | Callable[[], StateView]) -> None:
         """Read a later state from now on; one that may not be there yet is asked for when it is needed."""
         self._view = view
 

@@ -1,7 +1,7 @@
 """Reading a shard's stored state as of one epoch.
 
 A stored value is the epoch that wrote it, its version, in 8 bytes, and then the payload. A
-`View` reads from one LevelDB snapshot, so nothing that is applied later shows in it, however
+`StateView` reads from one LevelDB snapshot, so nothing that is applied later shows in it, however
 long a scan takes; dropping the view releases the snapshot.
 
 `History` keeps the snapshots of the latest epochs, because a reader of several shards finds
@@ -18,7 +18,7 @@ from threading import Lock
 from typing import Any, Protocol
 
 from dataflow.errors import CorruptState
-from persistence.files.database import Reading
+from persistence.files.database import DamageNoticed
 
 VERSION_BYTES = 8
 FIRST_CHUNK_ROWS = 64
@@ -44,7 +44,7 @@ class Readable(Protocol):
     """What `Source` is read by."""
 
     @property
-    def reading(self) -> Reading: ...
+    def reading(self) -> DamageNoticed: ...
 
     @property
     def iterator(self) -> Callable[..., Any]: ...
@@ -52,7 +52,7 @@ class Readable(Protocol):
     def get(self, key: bytes) -> bytes | None: ...
 
 
-class View:
+class StateView:
     """The stored state as of `epoch`, which is the last one applied in it."""
 
     __slots__ = ("_get", "_iterator", "_reading", "epoch")
@@ -152,7 +152,7 @@ class View:
         return rows
 
 
-def _piece(pairs: Iterator[tuple[bytes, bytes]], rows_max: int, reading: Reading) -> list[Entry]:
+def _piece(pairs: Iterator[tuple[bytes, bytes]], rows_max: int, reading: DamageNoticed) -> list[Entry]:
     """The next entries, and no more than fit into a message of sensible size."""
     chunk: list[Entry] = []
     size = 0
@@ -181,9 +181,9 @@ class History:
         self._lock = Lock()
         self._epochs_max = epochs_max
         self._ends: list[int] = []
-        self._views: list[View] = []
+        self._views: list[StateView] = []
 
-    def add(self, view: View, end: int) -> None:
+    def add(self, view: StateView, end: int) -> None:
         """Keep `view`, which is what every epoch from its own up to `end` saw."""
         with self._lock:
             self._ends.append(end)
@@ -191,7 +191,7 @@ class History:
             if len(self._views) > self._epochs_max:
                 del self._views[0], self._ends[0]
 
-    def at(self, epoch: int) -> View | None:
+    def at(self, epoch: int) -> StateView | None:
         """What `epoch` saw, if that is still kept."""
         with self._lock:
             position = bisect_left(self._ends, epoch)
@@ -199,7 +199,7 @@ class History:
                 return None
             return self._views[position]
 
-    def forget(self, is_unwanted: Callable[[View], bool]) -> None:
+    def forget(self, is_unwanted: Callable[[StateView], bool]) -> None:
         with self._lock:
             kept = [(end, view) for end, view in zip(self._ends, self._views) if not is_unwanted(view)]
             self._ends, self._views = [end for end, _ in kept], [view for _, view in kept]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dataflow.schema import Column, Index, KeyPart, Table
+from dataflow.schema import Index, KeyPart, Table, TableColumn
 from dataflow.values.types import SqlType
 
 
@@ -17,7 +17,7 @@ def table_of(
     """A table with columns 1, 2, …; the primary key's columns are NOT NULL."""
     keyed = {part.column_id for part in primary_key}
     columns = tuple(
-        Column(number, f"c{number}", kind, nullable=nullable and number not in keyed)
+        TableColumn(number, f"c{number}", kind, nullable=nullable and number not in keyed)
         for number, kind in enumerate(types, 1)
     )
     return Table(

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from backend.clustering.node import Node
-from backend.processes.settings import Settings
+from backend.processes.settings import ClusterSettings
 from backend.processes.supervisor import Supervisor
 from controller.sql.settings import DEFAULT_SETTINGS
 
@@ -25,7 +25,7 @@ async def running(
     folder: Path, workers: int = 1, durability: str = "fsync"
 ) -> AsyncIterator[tuple[Supervisor, Node]]:
     """A started cluster and this process's part in it."""
-    settings = Settings(
+    settings = ClusterSettings(
         mysql_port=0, http_port=0, data=str(folder), workers=workers, controllers=1, durability=durability
     )
     supervisor = Supervisor(settings, lambda line: None)

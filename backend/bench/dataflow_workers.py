@@ -18,7 +18,7 @@ from backend.bench.dataflow import STORIES_TABLE, STORIES_WITH_VOTE_COUNT, VOTES
 from backend.network.bundles import decode_bundle, encode_bundle
 from dataflow.expressions.source import Key
 from dataflow.plan.node import Columns
-from dataflow.runtime.shard_messages import AddView, BeginEpoch, Send, ToWorker, Upquery
+from dataflow.runtime.shard_messages import BeginEpoch, Outgoing, StartView, ToWorker, Upquery
 from dataflow.runtime.shard_worker import ShardWorker
 from dataflow.state.delta import Delta
 from dataflow.values.types import Row
@@ -53,7 +53,7 @@ class VoteOfShards:
         self.workers = [ShardWorker(each, shard_count, StoriesOfShard(stories, each, shard_count)) for each in range(shard_count)]
         self.epoch = 0
         self.bundles = 0
-        self._deliver([BeginEpoch(1, {}, (AddView(0, STORIES_WITH_VOTE_COUNT, (0,)),)) for _ in self.workers])
+        self._deliver([BeginEpoch(1, {}, (StartView(0, STORIES_WITH_VOTE_COUNT, (0,)),)) for _ in self.workers])
         self.epoch = 1
         for start in range(0, stories, BATCH_ROWS):
             wanted: list[list[Key]] = [[] for _ in self.workers]
@@ -72,7 +72,7 @@ class VoteOfShards:
         while waiting:
             shard, message = waiting.popleft()
             for effect in self.workers[shard].handle(message):
-                if isinstance(effect, Send):
+                if isinstance(effect, Outgoing):
                     self.bundles += 1
                     waiting.append((effect.to, decode_bundle(encode_bundle(effect.bundle))))
 

@@ -20,7 +20,7 @@ from backend.bench.cluster import define, running, scratch
 from backend.bench.mariadb import connect, mariadb
 from backend.clustering.cluster import Cluster
 from backend.clustering.node import Node
-from backend.clustering.store import ABSENT, Committed, Part, Write
+from backend.clustering.store import ABSENT, CommitPart, Committed, Write
 from persistence.layout import TableWriter
 
 BATCH_ROWS = 1000
@@ -79,7 +79,7 @@ async def _batches(node: Node) -> float:
         for batch in todo:
             rows = writer.stored_rows(_rows(batch * BATCH_ROWS, BATCH_ROWS))
             writes: list[Write] = [(key, ABSENT, value) for key, value in rows]
-            result = await node.cluster.commit({0: Part(writes, [])}, {table.id: table.version})
+            result = await node.cluster.commit({0: CommitPart(writes, [])}, {table.id: table.version})
             assert isinstance(result, Committed), result
 
     started = time.perf_counter()
@@ -100,7 +100,7 @@ async def _singles(node: Node, name: str, connections: int) -> float:
     async def send(cluster: Cluster) -> None:
         while time.perf_counter() < deadline:
             [(key, value)] = writer.stored_rows(_rows(next(numbers), 1))
-            result = await cluster.commit({0: Part([(key, ABSENT, value)], [])}, {table.id: table.version})
+            result = await cluster.commit({0: CommitPart([(key, ABSENT, value)], [])}, {table.id: table.version})
             assert isinstance(result, Committed), result
 
     await asyncio.gather(*(send(cluster) for cluster in clusters))

@@ -28,7 +28,7 @@ from backend.bench.cluster import define, running, scratch
 from backend.bench.options import option
 from backend.client import AsyncDatabase, Database, View, connect
 from backend.clustering.node import Node
-from backend.clustering.store import ANY, Committed, Part, Write
+from backend.clustering.store import ANY, CommitPart, Committed, Write
 from backend.processes.settings import Deployment
 from persistence.layout import TableWriter
 
@@ -121,7 +121,7 @@ async def _load(node: Node, count: int, progress: Callable[[float], None]) -> No
             rows = [_row(key, 0) for key in range(first, min(first + LOAD_BATCH_ROWS, count))]
             writes: list[Write] = [(key, ANY, value) for key, value in writer.stored_rows(rows)]
             assert isinstance(
-                await node.cluster.commit({0: Part(writes, [])}, {table.id: table.version}), Committed
+                await node.cluster.commit({0: CommitPart(writes, [])}, {table.id: table.version}), Committed
             )
             progress(first / count)
 
@@ -145,7 +145,7 @@ async def _write(deployment: Deployment, options: Options) -> None:
         keys = np.unique(random.integers(0, options.keys, WRITE_BATCH_ROWS)).tolist()
         rows = [_row(key, written + place) for place, key in enumerate(keys)]
         writes: list[Write] = [(key, ANY, value) for key, value in writer.stored_rows(rows)]
-        await node.cluster.commit({0: Part(writes, [])}, {table.id: table.version})
+        await node.cluster.commit({0: CommitPart(writes, [])}, {table.id: table.version})
         written += len(rows)
         ahead_s = written / WRITES_PER_S - (time.perf_counter() - started)
         if ahead_s > 0:

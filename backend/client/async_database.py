@@ -21,7 +21,7 @@ from backend.execution.transaction import State, Transaction
 from backend.execution.writes.column_values import Array
 from backend.views.shared_view import SharedViews
 from controller.catalog import Catalog
-from controller.privileges import Session
+from controller.privileges import Asker
 from controller.sql.planner import PlanCache
 from dataflow.schema import Table
 
@@ -52,7 +52,7 @@ class AsyncDatabase:
         node: Node | None = None,
         *,
         plans: PlanCache | None = None,
-        session: Session | None = None,
+        session: Asker | None = None,
     ) -> None:
         """With a `session`, what that may not do is refused."""
         memory_bytes = LIMIT_BYTES if node is None else node.deployment.statement_memory_bytes

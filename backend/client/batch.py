@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from backend.client.values import Rows
-from backend.shared_memory.columns import Columns
+from backend.shared_memory.columns import EntryColumns
 from dataflow.values.temporal import time_part, unpack
 from dataflow.values.types import BLOBS, DATES, REALS, STRINGS, Kind, SqlType
 
@@ -52,7 +52,7 @@ class Batch:
 
 
 def batch_of_cells(
-    found: Columns, places: Sequence[int], names: Sequence[str], changes: Sequence[CellChange | None]
+    found: EntryColumns, places: Sequence[int], names: Sequence[str], changes: Sequence[CellChange | None]
 ) -> Batch:
     """From cells of shared memory; `places` say which bit of a row's NULLs is whose."""
     if found.nulls is None:

@@ -18,11 +18,11 @@ from backend.execution.pace import account, paced
 from backend.execution.transaction import State, Transaction
 from backend.execution.writes.column_values import Array, ColumnValues
 from controller.catalog import Catalog
-from controller.privileges import Session, check_definition, check_plan, check_text
+from controller.privileges import Asker, check_definition, check_plan, check_text
 from controller.sql.plan import Plan
 from controller.sql.planner import PlanCache
 from controller.sql.settings import DEFAULT_SETTINGS
-from controller.sql.text.cursor import Cursor
+from controller.sql.text.cursor import TokenReader
 from controller.sql.text.lexer import leading_words, tokens
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.values import temporal
@@ -67,7 +67,7 @@ class Statements:
         database: Database,
         schema: str | None,
         plans: PlanCache | None = None,
-        session: Session | None = None,
+        session: Asker | None = None,
         memory_bytes: int = LIMIT_BYTES,
     ) -> None:
         self.database = database
@@ -127,7 +127,7 @@ class Statements:
             raise Unsupported("temporary tables, which need a connection that they end with")
         if self._session is not None:
             for sql in statements:
-                check_definition(self._session, Cursor(sql, DEFAULT_SETTINGS))
+                check_definition(self._session, TokenReader(sql, DEFAULT_SETTINGS))
         await self.database.extend_program(statements, self.schema, DEFAULT_SETTINGS)
 
     async def run_many(

@@ -9,7 +9,7 @@ from backend.client.natural_key import natural_key
 from controller.catalog import Catalog
 from controller.sql.text.lexer import split_statements
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.schema import Column, Table
+from dataflow.schema import Table, TableColumn
 
 
 def quoted(name: str) -> str:
@@ -22,7 +22,7 @@ def find(catalog: Catalog, schema: str | None, name: str) -> Table:
     return catalog.table(database or schema, table)
 
 
-def primary_key(table: Table) -> list[Column]:
+def primary_key(table: Table) -> list[TableColumn]:
     key = table.primary_key
     columns = {column.id: column for column in table.columns if not column.invisible}
     if key is None or any(part.column_id not in columns for part in key.parts):

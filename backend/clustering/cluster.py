@@ -16,8 +16,8 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence, Set
 from backend.clustering.misses import Misses
 from backend.clustering.point_writes import PointWrites
 from backend.clustering.staged_parts import is_large, send_parts
-from backend.clustering.store import CommitResult, Conflict, Locked, Owner, Part, Stored
-from backend.network.connections import PATIENCE_S, Connections
+from backend.clustering.store import CommitPart, CommitResult, Conflict, Locked, Owner, Stored
+from backend.network.connections import PATIENCE_S, ShardConnections
 from backend.network.lock_messages import EndLocks, LockRows, RowLocked
 from backend.network.messages import (
     Allocate,
@@ -57,7 +57,7 @@ EPOCH_TRIES_MAX = 5
 """An epoch may be gone before all shards have heard that it is wanted."""
 
 
-class Cluster(Connections):
+class Cluster(ShardConnections):
     """The store over all shards."""
 
     def __init__(self, shard_count: int, secret: bytes) -> None:
@@ -243,7 +243,7 @@ class Cluster(Connections):
                 peer.send(EndLocks(owner, waiting_only))
 
     async def commit(
-        self, parts: Mapping[int, Part], tables: Mapping[int, int], owner: Owner | None = None
+        self, parts: Mapping[int, CommitPart], tables: Mapping[int, int], owner: Owner | None = None
     ) -> CommitResult:
         deadline = asyncio.get_running_loop().time() + PATIENCE_S
         for shard, address in self._addresses.items():  # an epoch is one of all shards
@@ -257,7 +257,7 @@ class Cluster(Connections):
             for shard, outcome in outcomes.items():
                 if isinstance(outcome, RowLocked):
                     return Locked(shard, outcome.key)
-                if isinstance(outcome, epoch_messages.Conflict):
+                if isinstance(outcome, epoch_messages.VersionConflict):
                     return Conflict(shard, outcome.key, outcome.found)
                 if isinstance(outcome, StaleSchema):
                     return outcome
@@ -283,7 +283,7 @@ class Cluster(Connections):
         self._outstanding.discard(transaction[1])
 
     async def _commit_once(
-        self, parts: Mapping[int, Part], tables: list[tuple[int, int]], deadline: float, owner: Owner | None
+        self, parts: Mapping[int, CommitPart], tables: list[tuple[int, int]], deadline: float, owner: Owner | None
     ) -> dict[int, Outcome | RowLocked]:
         """Stage one transaction and learn each participant's outcome."""
         peers = {shard: await self._peer(shard, deadline) for shard in parts}
@@ -334,7 +334,7 @@ class Cluster(Connections):
             self.end_transaction(transaction)
 
     async def _send_parts(
-        self, peers: Mapping[int, Peer], transaction: TransactionId, parts: Mapping[int, Part], owner: Owner | None
+        self, peers: Mapping[int, Peer], transaction: TransactionId, parts: Mapping[int, CommitPart], owner: Owner | None
     ) -> tuple[dict[int, int], dict[int, Outcome | RowLocked]]:
         """Send what is large in advance: how many parts it took on each shard, and why it was refused on others.
 

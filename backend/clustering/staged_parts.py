@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
-from backend.clustering.store import Owner, Part
+from backend.clustering.store import CommitPart, Owner
 from backend.network.lock_messages import RowLocked
-from backend.network.messages import Done
+from backend.network.messages import Acknowledged
 from backend.network.transport import Peer
 from dataflow.commit.epoch_messages import NEW, Outcome, Puts, StagePart, TransactionId
 
@@ -25,7 +25,7 @@ PARTS_UNDER_WAY = 2
 Each = TypeVar("Each")
 
 
-def is_large(part: Part) -> bool:
+def is_large(part: CommitPart) -> bool:
     checked = len(part.writes) + len(part.checks) + sum(len(puts.keys) for puts in part.puts if puts.expected != NEW)
     if checked > LARGE_WRITES or sum(len(puts.keys) for puts in part.puts) > LARGE_KEYS:
         return True
@@ -34,10 +34,10 @@ def is_large(part: Part) -> bool:
 
 
 async def send_parts(
-    peer: Peer, transaction: TransactionId, owner: Owner | None, part: Part
+    peer: Peer, transaction: TransactionId, owner: Owner | None, part: CommitPart
 ) -> int | Outcome | RowLocked:
     """How many parts it took, or why the shard refuses it."""
-    under_way: deque[asyncio.Future[Done | Outcome | RowLocked]] = deque()
+    under_way: deque[asyncio.Future[Acknowledged | Outcome | RowLocked]] = deque()
     count = 0
     try:
         for piece in pieces(part):
@@ -49,11 +49,11 @@ async def send_parts(
             count += 1
             while len(under_way) > PARTS_UNDER_WAY:
                 answer = await under_way.popleft()
-                if not isinstance(answer, Done):
+                if not isinstance(answer, Acknowledged):
                     return answer
         while under_way:
             answer = await under_way.popleft()
-            if not isinstance(answer, Done):
+            if not isinstance(answer, Acknowledged):
                 return answer
         return count
     finally:
@@ -61,17 +61,17 @@ async def send_parts(
             each.cancel()
 
 
-def pieces(part: Part) -> Iterator[Part]:
+def pieces(part: CommitPart) -> Iterator[CommitPart]:
     """The same as `part`, little by little."""
     for checks in _chunks(part.checks, (len(key) for key, _ in part.checks)):
-        yield Part([], checks)
+        yield CommitPart([], checks)
     for writes in _chunks(part.writes, (len(key) + len(value or b"") for key, _, value in part.writes)):
-        yield Part(writes, [])
+        yield CommitPart(writes, [])
     for puts in part.puts:
         keys, values = iter(puts.keys), iter(puts.values)
         for sizes in _chunks(puts.values, map(len, puts.values)):
             some = Puts(list(islice(keys, len(sizes))), list(islice(values, len(sizes))), puts.expected, puts.start)
-            yield Part([], [], [some])
+            yield CommitPart([], [], [some])
 
 
 def _chunks(items: list[Each], sizes: Iterable[int]) -> Iterator[list[Each]]:

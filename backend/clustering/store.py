@@ -40,12 +40,12 @@ __all__ = [
     "PRESENT",
     "Address",
     "Check",
+    "CommitPart",
     "CommitResult",
     "Committed",
     "Conflict",
     "Locked",
     "Owner",
-    "Part",
     "Puts",
     "StaleSchema",
     "Store",
@@ -59,7 +59,7 @@ Address = tuple[int, bytes]
 
 
 @dataclass(slots=True)
-class Part:
+class CommitPart:
     """One shard's share of a commit."""
 
     writes: list[Write]
@@ -202,7 +202,7 @@ class Store(Protocol):
         ...
 
     async def commit(
-        self, parts: Mapping[int, Part], tables: Mapping[int, int], owner: Owner | None = None
+        self, parts: Mapping[int, CommitPart], tables: Mapping[int, int], owner: Owner | None = None
     ) -> CommitResult:
         """Write all parts atomically, if every expectation and every {table id: version} holds.
 

@@ -20,11 +20,11 @@ from itertools import count
 from typing import Protocol
 
 from backend.clustering.store import Store
-from backend.execution.evaluation.access import Bound, Path
+from backend.execution.evaluation.access import AccessPath, Bound
 from backend.execution.evaluation.reading import find_bound, row_decoder
 from backend.execution.execution import Execution
 from backend.execution.transaction import Transaction
-from backend.execution.writes.columns import Columns, Target, implicit_default
+from backend.execution.writes.columns import WrittenColumn, WrittenColumns, implicit_default
 from backend.execution.writes.duplicates import duplicate_entry
 from backend.execution.writes.numbers import Numbers, whole
 from backend.execution.writes.writing import RowWriter
@@ -40,13 +40,13 @@ BATCH_ROWS = 400
 NAME_PREFIX = "#sql-alter-"
 
 
-class CatalogStore(Protocol):
+class CatalogWriter(Protocol):
     async def load(self) -> Catalog: ...
 
     async def replace(self, old_version: int, change: CatalogChange) -> Catalog: ...
 
 
-async def carry_out_copy(copy: Copy, change: CatalogChange, catalog_store: CatalogStore, store: Store) -> Catalog:
+async def carry_out_copy(copy: Copy, change: CatalogChange, catalog_store: CatalogWriter, store: Store) -> Catalog:
     """Copy the rows and publish `change` with the new table in it; on failure nothing of it remains."""
     catalog = await catalog_store.load()
     old = catalog.tables[copy.table_id]
@@ -65,7 +65,7 @@ async def carry_out_copy(copy: Copy, change: CatalogChange, catalog_store: Catal
         raise
 
 
-async def abandon_copies(catalog_store: CatalogStore) -> Catalog:
+async def abandon_copies(catalog_store: CatalogWriter) -> Catalog:
     """Undo whatever copies are under way."""
     catalog = await catalog_store.load()
     frozen = [table for table in catalog.tables.values() if table.altering]
@@ -84,7 +84,7 @@ class _Copier:
         self._old = old
         self._new = new
         self._numbers = Numbers(store)
-        self._columns = Columns(new)
+        self._columns = WrittenColumns(new)
         self._zone = copy.time_zone
         modes = Modes.parse(",".join(copy.sql_mode))
         self._execution = Execution(Transaction(store), (), modes, from_datetime(datetime.now(UTC)), self._numbers)
@@ -113,7 +113,7 @@ class _Copier:
         """The new rows in batches."""
         decode = row_decoder(self._old)
         numbers = count(1)
-        path = Bound(Path(self._old.primary_key), [()], [])
+        path = Bound(AccessPath(self._old.primary_key), [()], [])
         async for chunk in find_bound(Transaction(self._store), self._old, path):
             for first in range(0, len(chunk), BATCH_ROWS):
                 batch = [decode(value) for _, _, value in chunk[first : first + BATCH_ROWS]]
@@ -156,7 +156,7 @@ class _Copier:
             raise InvalidStatement(*violated)
         return new
 
-    def _stored(self, target: Target, value: Value, before: SqlType) -> Value:
+    def _stored(self, target: WrittenColumn, value: Value, before: SqlType) -> Value:
         """A value in its new type; what becomes or was a TIMESTAMP moves between UTC and the session's zone."""
         was, becomes = before.kind is Kind.TIMESTAMP, target.column.type.kind is Kind.TIMESTAMP
         if was and not becomes and isinstance(value, int):

@@ -20,9 +20,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from backend.clustering.store import ABSENT, ANY, Committed, Conflict, Locked, Part, Store
+from backend.clustering.store import ABSENT, ANY, CommitPart, Committed, Conflict, Locked, Store
 from backend.execution.alteration import carry_out_copy
-from backend.execution.evaluation.access import Bound, Path
+from backend.execution.evaluation.access import AccessPath, Bound
 from backend.execution.evaluation.reading import Found, find_bound, row_address, row_decoder
 from backend.execution.transaction import Transaction
 from backend.execution.writes.duplicates import duplicate_entry
@@ -226,7 +226,7 @@ async def check_foreign_key(store: Store, catalog: Catalog, table_id: int, name:
     if reference.parent is None or reference.parent_index is None:
         return
     decode = row_decoder(table)
-    async for chunk in find_bound(Transaction(store), table, Bound(Path(table.primary_key), [()], [])):
+    async for chunk in find_bound(Transaction(store), table, Bound(AccessPath(table.primary_key), [()], [])):
         pointing = [(found, reference.child_values(decode(found[2]))) for found in chunk]
         keys = {values: reference.encoded(values) for _, values in pointing if values is not None}
         present = await _present(store, reference, keys)
@@ -247,7 +247,7 @@ async def _present(store: Store, reference: Reference, keys: Mapping[Values, byt
         return {values for (values, _), stored in zip(named, found) if stored is not None}
     present = set()
     for values in keys:
-        async for chunk in find_bound(Transaction(store), parent, Bound(Path(index), [values], [])):
+        async for chunk in find_bound(Transaction(store), parent, Bound(AccessPath(index), [values], [])):
             if chunk:
                 present.add(values)
     return present
@@ -299,8 +299,8 @@ class _Filler:
         finally:
             self.store.unlock(owner, [locked.shard])
 
-    def _parts(self, rows: list[Found], present: set[bytes]) -> dict[int, Part]:
-        parts: dict[int, Part] = {}
+    def _parts(self, rows: list[Found], present: set[bytes]) -> dict[int, CommitPart]:
+        parts: dict[int, CommitPart] = {}
         shard_of = self.store.shard_of
         mine: dict[bytes, bytes] = {}
         for key, version, value in rows:
@@ -312,8 +312,8 @@ class _Filler:
                 continue
             shard = shard_of(entry.route)
             expected = ABSENT if entry.unique else ANY
-            parts.setdefault(shard, Part([], [])).writes.append((entry.key, expected, entry.value))
-            parts.setdefault(shard_of(key), Part([], [])).checks.append((key, version))
+            parts.setdefault(shard, CommitPart([], [])).writes.append((entry.key, expected, entry.value))
+            parts.setdefault(shard_of(key), CommitPart([], [])).checks.append((key, version))
         return parts
 
     async def _read_again(self, rows: list[Found]) -> tuple[list[Found], set[bytes]]:

@@ -14,12 +14,12 @@ from pathlib import Path
 from backend.clustering.store import (
     ANY,
     NEW,
+    CommitPart,
     CommitResult,
     Committed,
     Conflict,
     Locked,
     Owner,
-    Part,
     StaleSchema,
     Stored,
 )
@@ -37,7 +37,7 @@ from dataflow.commit.epoch_messages import is_met
 from dataflow.errors import Condition, Retryable
 from persistence.layout import shard_of
 from persistence.shard_store import Durability, ShardStore
-from persistence.view import View
+from persistence.view import StateView
 
 VIEW_BYTES_MAX = 1 << 30
 
@@ -54,7 +54,7 @@ class LocalStore:
         self.shards = [ShardStore(folder / f"shard-{number}", durability) for number in range(shard_count)]
         self.table_versions: Mapping[int, int] = {}
         self._epoch = max(shard.epoch for shard in self.shards)
-        self._held: dict[int, tuple[list[View], int]] = {}
+        self._held: dict[int, tuple[list[StateView], int]] = {}
         self._views = ViewHost(self.shards[0], VIEW_BYTES_MAX, names)
         self.inherited: set[bytes] = set()
         self.point_writes = None
@@ -112,7 +112,7 @@ class LocalStore:
             yield chunk
             await asyncio.sleep(0)
 
-    def _view(self, shard: int, epoch: int) -> View:
+    def _view(self, shard: int, epoch: int) -> StateView:
         held = self._held.get(epoch)
         view = self.shards[shard].view_at(epoch) if held is None else held[0][shard]
         if view is None:
@@ -187,7 +187,7 @@ class LocalStore:
             self._locks.break_wait(owner)
 
     async def commit(
-        self, parts: Mapping[int, Part], tables: Mapping[int, int], owner: Owner | None = None
+        self, parts: Mapping[int, CommitPart], tables: Mapping[int, int], owner: Owner | None = None
     ) -> CommitResult:
         await asyncio.sleep(0)
         for number, part in parts.items():

@@ -25,10 +25,10 @@ from backend.clustering.store import (
     ANY,
     PRESENT,
     Address,
+    CommitPart,
     CommitResult,
     Committed,
     Locked,
-    Part,
     Puts,
     Store,
     Stored,
@@ -292,19 +292,19 @@ class Transaction:
         if self.is_empty:
             self.state = State.COMMITTED
             return Committed(0)
-        staged = {shard: Part([], [], puts) for shard, puts in self._puts.items()}
+        staged = {shard: CommitPart([], [], puts) for shard, puts in self._puts.items()}
         for (shard, key), (expected, value) in self._writes.items():
             breathe()
             part = staged.get(shard)
             if part is None:
-                part = staged[shard] = Part([], [])
+                part = staged[shard] = CommitPart([], [])
             if expected == ANY:
                 expected = self._checks.get((shard, key), ANY)
             part.writes.append((key, expected, value))
         for address, version in self._checks.items():
             breathe()
             if address not in self._writes:
-                staged.setdefault(address[0], Part([], [])).checks.append((address[1], version))
+                staged.setdefault(address[0], CommitPart([], [])).checks.append((address[1], version))
         result = await self.store.commit(staged, self._tables, self.locks.owner)
         if isinstance(result, Committed):
             self.state = State.COMMITTED

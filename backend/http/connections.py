@@ -29,7 +29,7 @@ class _Known:
     running: int = 0
 
 
-class Connections:
+class HttpConnections:
     def __init__(self) -> None:
         self._known: dict[object, _Known] = {}
         self._sweeping: asyncio.Task[None] | None = None

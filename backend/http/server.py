@@ -6,7 +6,7 @@ from aiohttp import web
 
 from backend.clustering.node import Node
 from backend.http.answers import REQUEST_BYTES_MAX, errors_as_json
-from backend.http.connections import Connections
+from backend.http.connections import HttpConnections
 from backend.http.description import description
 from backend.http.interface import Interface
 from backend.http.observation import Observation
@@ -16,7 +16,7 @@ from backend.http.twins import Twins
 from backend.network.tls import Certificate
 
 
-def application(routes: list[web.RouteDef], connections: Connections) -> web.Application:
+def application(routes: list[web.RouteDef], connections: HttpConnections) -> web.Application:
     files = PageFiles()
     middlewares = [connections.middleware(), errors_as_json]
     found = web.Application(middlewares=middlewares, client_max_size=REQUEST_BYTES_MAX)
@@ -44,7 +44,7 @@ class HttpServer:
         self._host = host
         self._tls = certificate.listening_context() if certificate is not None else None
         self._port = port
-        self._connections = Connections()
+        self._connections = HttpConnections()
         interface = Interface(node.database, node.cluster.shared, node.deployment.statement_memory_bytes)
         self._observation = Observation(node.cluster, node.deployment.shard_count)
         token = node.deployment.status_token

@@ -26,7 +26,7 @@ REFUSALS_MAX = 3
 log = logging.getLogger(__name__)
 
 
-class Connections:
+class ShardConnections:
     """One connection to each shard, made when it is first needed. `_shard_lost` and `_shards_moved` are told."""
 
     def __init__(self, secret: bytes) -> None:

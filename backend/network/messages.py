@@ -48,7 +48,6 @@ from controller.catalog_nodes import StoredHead
 from dataflow.commit.epoch_messages import (
     CloseEpoch,
     Committed,
-    Conflict,
     EpochClosed,
     EpochDecided,
     EpochLanded,
@@ -65,6 +64,7 @@ from dataflow.commit.epoch_messages import (
     StaleSchema,
     Stored,
     TransactionWithdrawn,
+    VersionConflict,
     ViewsFailed,
     Withdrawn,
 )
@@ -81,7 +81,7 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class Acknowledged:
     """Nothing to say but that it is done."""
 
 
@@ -304,7 +304,7 @@ class AskViews:
 
 Message = (
     Failed
-    | Done
+    | Acknowledged
     | Get
     | Values
     | Scan
@@ -332,7 +332,7 @@ Message = (
     | Stage
     | Inquire
     | Committed
-    | Conflict
+    | VersionConflict
     | StaleSchema
     | Withdrawn
     | ShardJoined

@@ -16,7 +16,15 @@ from typing import Any
 from backend.clustering.node import Node
 from backend.execution.alteration import abandon_copies
 from backend.execution.definition import carry_out, take_up, unfinished_builds, unfinished_checks
-from backend.network.messages import AskLeading, ChangeAccounts, Define, Defined, Done, Message, NotLeading
+from backend.network.messages import (
+    Acknowledged,
+    AskLeading,
+    ChangeAccounts,
+    Define,
+    Defined,
+    Message,
+    NotLeading,
+)
 from backend.network.transport import Peer, answer_with, listen
 from backend.processes.catalog_floor import note_version
 from backend.processes.heartbeat import Heartbeat
@@ -88,7 +96,7 @@ class Controller:
         if isinstance(message, Define | ChangeAccounts):
             answer_with(self._change(message), peer, request, self._tasks)
         elif isinstance(message, AskLeading):
-            peer.send(Done() if self.leads else NotLeading(), request)
+            peer.send(Acknowledged() if self.leads else NotLeading(), request)
 
     async def _change(self, message: Define | ChangeAccounts) -> Message:
         if not self.leads:

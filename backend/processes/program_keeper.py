@@ -15,7 +15,7 @@ import time
 from dataclasses import replace
 
 from backend.clustering.node import Node
-from backend.network.messages import AddView, Done, Message
+from backend.network.messages import Acknowledged, AddView, Message
 from backend.views.view_definition import view_name
 from controller.catalog import Catalog, decode_node, encode_table
 from controller.program import MaintainedQuery
@@ -78,7 +78,7 @@ class ProgramKeeper:
         catalog = await self._node.load_catalog()
         current = [query for query in self._waiting if query.is_current(catalog)]
         answers: list[Message] = await asyncio.gather(*(self._node.cluster.ask(0, _request(query, catalog)) for query in current))
-        still = [query for query, answer in zip(current, answers) if not isinstance(answer, Done)]
+        still = [query for query, answer in zip(current, answers) if not isinstance(answer, Acknowledged)]
         self._waiting = still if self._tries < TRIES_MAX else []
 
     async def _check(self) -> None:

@@ -1,6 +1,6 @@
 """What a cluster was told: the options of `millrace serve`, and what its processes share.
 
-`Settings` are what the user sets, on the command line, in MILLRACE_* variables or a TOML
+`ClusterSettings` are what the user sets, on the command line, in MILLRACE_* variables or a TOML
 file. A `Deployment` is what the processes of one running cluster need to find each other; it
 is written to a file only its owner can read, because it holds the cluster's secret.
 """
@@ -23,7 +23,7 @@ SECRET_VARIABLE = "MILLRACE_SECRET"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ClusterSettings:
     mysql_port: int = 3307
     host: str = "127.0.0.1"
     data: str = "./millrace-data"

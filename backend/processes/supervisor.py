@@ -30,8 +30,8 @@ from backend.processes.process_log import OUTPUT_CHECK_S, shorten_output
 from backend.processes.settings import (
     DEPLOYMENT_FILE,
     SECRET_FILE,
+    ClusterSettings,
     Deployment,
-    Settings,
     cluster_secret,
     own_address,
     write_private,
@@ -58,7 +58,7 @@ class CannotStart(Exception):
 class Supervisor:
     """One cluster, from `start` to `stop`. `say` shows the user what is going on."""
 
-    def __init__(self, settings: Settings, say: Callable[[str], None]) -> None:
+    def __init__(self, settings: ClusterSettings, say: Callable[[str], None]) -> None:
         self.settings = settings
         self._say = say
         self._data = settings.data_path
@@ -305,7 +305,7 @@ class Supervisor:
         await asyncio.gather(*(child.stop(timeout_s) for child in chosen))
 
 
-def _checked_certificate(settings: Settings) -> tuple[str, str]:
+def _checked_certificate(settings: ClusterSettings) -> tuple[str, str]:
     """The paths of the certificate and its key, which do not depend on the current folder; empty if there is none."""
     if not settings.tls_cert and not settings.tls_key:
         return "", ""
@@ -329,7 +329,7 @@ def _missing(status: dict[str, Any]) -> list[str]:
     return [each for each in status["problems"] if each not in status["faults"]]
 
 
-def _root(settings: Settings, data: Path) -> str:
+def _root(settings: ClusterSettings, data: Path) -> str:
     """The cluster's znode: ensembles may be shared, so it is named after the data directory."""
     if settings.zookeeper == "embedded":
         return "millrace"

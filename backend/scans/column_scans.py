@@ -23,7 +23,7 @@ from dataflow.expressions.column_filter import ColumnFilter
 from dataflow.expressions.expression import Column
 from dataflow.plan.node import Join
 from persistence.columnar import ColumnDecoder
-from persistence.view import VERSION_BYTES, View
+from persistence.view import VERSION_BYTES, StateView
 
 SCANS_MAX = 256
 MESSAGE_BYTES_TARGET = 1 << 20
@@ -75,7 +75,7 @@ class _Scan:
 class ColumnScans:
     """`view_of(peer, epoch)` is the state to be read; `wanted(epoch)` is told that it still is."""
 
-    def __init__(self, view_of: Callable[[Peer, int], View], wanted: Callable[[int], object]) -> None:
+    def __init__(self, view_of: Callable[[Peer, int], StateView], wanted: Callable[[int], object]) -> None:
         self._view_of = view_of
         self._wanted = wanted
         self._scans: dict[int, _Scan] = {}
@@ -126,7 +126,7 @@ class ColumnScans:
         self._scans.clear()
 
 
-def _batches(view: View, message: ScanColumns) -> Iterator[bytes]:
+def _batches(view: StateView, message: ScanColumns) -> Iterator[bytes]:
     columns = rows_to_columns(message.node, message.table)
     for values in view.values(message.start, message.stop):
         batch = columns.batch(values)

@@ -11,7 +11,7 @@ import asyncio
 from dataclasses import dataclass
 
 from dataflow.errors import Condition, Retryable
-from persistence.view import View
+from persistence.view import StateView
 
 KEPT_MAX = 128
 IDLE_S = 30.0
@@ -21,7 +21,7 @@ SECONDS_MAX = 86_400.0
 @dataclass(slots=True)
 class _Kept:
     epoch: int
-    view: View
+    view: StateView
     seconds: float
     read_at: float
 
@@ -35,7 +35,7 @@ class KeptEpochs:
         self._kept: dict[bytes, _Kept] = {}
         self._timer: asyncio.TimerHandle | None = None
 
-    def keep(self, name: bytes, epoch: int, view: View, seconds: float) -> None:
+    def keep(self, name: bytes, epoch: int, view: StateView, seconds: float) -> None:
         if name not in self._kept and len(self._kept) >= KEPT_MAX:
             idle = min(self._kept, key=lambda each: self._kept[each].read_at)
             if self._kept[idle].read_at > self._now() - IDLE_S:
@@ -48,7 +48,7 @@ class KeptEpochs:
     def forget(self, name: bytes) -> None:
         self._kept.pop(name, None)
 
-    def find(self, epoch: int) -> View | None:
+    def find(self, epoch: int) -> StateView | None:
         """The state as of `epoch`, if it is kept; it has been read just now."""
         found = None
         for each in self._kept.values():

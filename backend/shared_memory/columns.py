@@ -81,7 +81,7 @@ class _TornRead(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class EntryColumns:
     """The row of each key that has one, column by column, in the order of the keys.
 
     `known` says which keys were found at all; `present` which of them have a row, and these
@@ -145,7 +145,7 @@ class ColumnReader:
         self._texts = [pa.large_binary() if each.kind in BLOBS else pa.large_string() for each in types]
         self._mapped = _Mapped(reader.segment, len(self._codes))
 
-    def read(self, keys: Array, wanted: Sequence[int] | None = None) -> Columns | None:
+    def read(self, keys: Array, wanted: Sequence[int] | None = None) -> EntryColumns | None:
         """The rows of these keys, int64, as of one epoch; None if it has to be done row by row.
 
         `wanted` are the columns to take, all if it is not given.
@@ -196,7 +196,7 @@ class ColumnReader:
             entries = entries[counts == _ONE_ROW]
         return Entries(True, entries, _places(len(entries), head, size), width)
 
-    def _columns(self, mapped: _Mapped, tags: Array, wanted: Sequence[int]) -> Columns | None:
+    def _columns(self, mapped: _Mapped, tags: Array, wanted: Sequence[int]) -> EntryColumns | None:
         words = mapped.words
         epoch = words[EPOCH]
         starts, longest, found = _located(mapped, tags, epoch)
@@ -237,7 +237,7 @@ class ColumnReader:
             _gather(buffer, places, cells, numbers, kind)
         if not copied and not self._reader.is_valid(words, epoch):
             raise _TornRead
-        return Columns(known, present, cells, nulls if has_nulls else None)
+        return EntryColumns(known, present, cells, nulls if has_nulls else None)
 
 
 def joined_entries(found: Sequence[tuple[Array, Entries]], count: int, bytes_max: int) -> Entries | None:

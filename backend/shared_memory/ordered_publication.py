@@ -19,7 +19,7 @@ from backend.shared_memory.shared_key import KeyNaming, SharedKey
 from backend.shared_memory.writer import SharedViewWriter
 from dataflow.expressions.source import Key
 from dataflow.runtime.engine import Engine, View
-from dataflow.state.sorted_rows import Block, OrderedRows, SortedRows
+from dataflow.state.sorted_rows import OrderedRows, SortedBlock, SortedRows
 from dataflow.values.types import Row
 
 KEY_ROWS_MAX = 200_000
@@ -89,7 +89,7 @@ class OrderedPublication:
         if not self._put(shown, bag, {block.number: block for block in rows.blocks}):
             self._forget(key)
 
-    def _put(self, shown: _Shown, bag: Mapping[Row, int], blocks: Mapping[int, Block]) -> bool:
+    def _put(self, shown: _Shown, bag: Mapping[Row, int], blocks: Mapping[int, SortedBlock]) -> bool:
         """Write these blocks, and the directory if it is another; False if there is no place for them."""
         writer, rows = self.writer, shown.rows
         for number, block in blocks.items():

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from backend.shared_memory.columns import ColumnReader, Columns, Entries, joined_entries
+from backend.shared_memory.columns import ColumnReader, Entries, EntryColumns, joined_entries
 from backend.shared_memory.epoch_words import BEGUN, SHOWN
 from backend.shared_memory.probing import Array
 from backend.shared_memory.reader import SharedViewReader
@@ -157,7 +157,7 @@ class PartsColumns:
         self._types = types
         self._readers: dict[int, tuple[SharedViewReader, ColumnReader]] = {}
 
-    def read(self, keys: Array, wanted: Sequence[int]) -> Columns | None:
+    def read(self, keys: Array, wanted: Sequence[int]) -> EntryColumns | None:
         found = self._each(keys, lambda file, own: file.read(own, wanted))
         if found is None:
             return None
@@ -172,7 +172,7 @@ class PartsColumns:
         if any(each.nulls is not None for _, each in found):
             nothing = [np.zeros(np.count_nonzero(each.present), np.int64) if each.nulls is None else each.nulls for _, each in found]
             nulls = np.concatenate(nothing)[order]
-        return Columns(known, present, cells, nulls)
+        return EntryColumns(known, present, cells, nulls)
 
     def entries(self, keys: Array, bytes_max: int) -> Entries | None:
         found = self._each(keys, lambda file, own: file.entries(own, bytes_max))

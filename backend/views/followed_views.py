@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
-from backend.network.messages import AddView, AskViews, Done, Found, Lookup, UnknownView
+from backend.network.messages import Acknowledged, AddView, AskViews, Found, Lookup, UnknownView
 from backend.network.miss_messages import FoundEach, LookupEach
 from backend.network.transport import Peer
 from backend.network.view_messages import HostedViews
@@ -185,7 +185,7 @@ class FollowedViews:
             # The changes of the epoch being written were collected without this view.
             self._adding.append((peer, request, message))
         else:
-            peer.send(Done() if self.add(message, self._hosting.epochs.tables) else UnknownView(), request)
+            peer.send(Acknowledged() if self.add(message, self._hosting.epochs.tables) else UnknownView(), request)
 
     def _lookup(self, peer: Peer, request: int, message: Lookup) -> None:
         assert self._hosting is not None

@@ -13,7 +13,7 @@ from dataflow.state.delta import Delta
 from persistence.layout import ROW_PREFIX_BYTES, row_prefix
 from persistence.shard_store import ShardStore
 from persistence.table_source import TableSource
-from persistence.view import Stored, View
+from persistence.view import StateView, Stored
 
 ALIKE_MIN = 64
 """Fewer rows are hardly alike."""
@@ -28,7 +28,7 @@ class TableChanges:
     epoch: int = 0
     rows: dict[int, Delta] = field(default_factory=dict)
     new: list[tuple[int, Puts]] = field(default_factory=list)
-    large: tuple[LargeWrites, View] | None = None
+    large: tuple[LargeWrites, StateView] | None = None
     """What a large transaction writes, and what was stored before. It may change tables that are not in use alone."""
 
     def __bool__(self) -> bool:

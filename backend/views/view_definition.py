@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from backend.shared_memory.shared_key import KeyNaming
-from controller.catalog import View, encode_node, encode_table
+from controller.catalog import CatalogView, encode_node, encode_table
 from dataflow.expressions.source import key_of_values
 from dataflow.plan.node import Node
 from dataflow.schema import Table
@@ -41,7 +41,7 @@ class ViewDefinition:
         key: tuple[int, ...],
         tables: tuple[Table, ...],
         order: tuple[int, ...] = (),
-        views: tuple[View, ...] = (),
+        views: tuple[CatalogView, ...] = (),
     ) -> None:
         """With `order`, the rows of a key are kept sorted by these columns, and can be read by range.
 

@@ -25,7 +25,7 @@ from dataflow.plan.node import Columns, Node
 from dataflow.runtime.engine import Engine, View
 from dataflow.state.delta import Delta
 from persistence.table_source import TableSource
-from persistence.view import View as StoredView
+from persistence.view import StateView
 
 ROWS_AT_ONCE = 1000
 """So many changed rows are followed without leaving the event loop."""
@@ -140,7 +140,7 @@ class Fill:
             self.engine.fill(view, self.keys)
         self._measure()
 
-    def follow(self, changes: dict[int, Delta], epoch: int, state: StoredView) -> None:
+    def follow(self, changes: dict[int, Delta], epoch: int, state: StateView) -> None:
         """Take the changes up to `epoch`, whose stored state is `state`."""
         self.source.advance(state)
         if changes:
@@ -168,7 +168,7 @@ class Fills:
     def __init__(
         self,
         run: Runner,
-        state: Callable[[], tuple[int, StoredView]],
+        state: Callable[[], tuple[int, StateView]],
         finish: Callable[[Fill], None],
         fail: Callable[[Fill, Exception], None],
     ) -> None:

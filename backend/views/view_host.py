@@ -41,7 +41,7 @@ from dataflow.state.clock import MemoryReport
 from dataflow.state.delta import Delta
 from dataflow.values.types import Row
 from persistence.shard_store import ShardStore
-from persistence.view import View as StoredView
+from persistence.view import StateView
 
 ROWS_AT_ONCE_MAX = 1_000
 """What needs more rows than this to be read is filled in the background."""
@@ -367,7 +367,7 @@ class ViewHost:
         """The views that are there, and those that are to come."""
         return {**{fill.name: fill for fill in self._under_way() if not fill.keys}, **self.views}
 
-    def _stored(self, wait: Callable[[], None]) -> StoredView:
+    def _stored(self, wait: Callable[[], None]) -> StateView:
         wait()
         return self._store.view()
 

@@ -19,7 +19,7 @@ from types import FrameType
 import msgspec
 
 from backend.network.bundles import decode_bundle, encode_bundle
-from backend.network.messages import AddView, Done, Found, Lookup, Message, UnknownView
+from backend.network.messages import Acknowledged, AddView, Found, Lookup, Message, UnknownView
 from backend.network.miss_messages import FoundEach, LookupEach
 from backend.network.transport import FRAME_BYTES_MAX, Peer
 from backend.network.view_messages import HostedViews, RemoveView
@@ -43,14 +43,14 @@ from dataflow.runtime import shard_messages, shard_worker
 from dataflow.runtime.engine import View
 from dataflow.runtime.shard_messages import (
     EpochApplied,
-    EpochWanted,
     MemoryLimited,
-    Send,
+    Outgoing,
+    StepWanted,
     UpqueryAnswered,
     UpqueryRefused,
     ViewName,
 )
-from dataflow.runtime.shard_views import Applied, Failed, Reading, ShardViews, ViewEffect
+from dataflow.runtime.shard_views import Applied, FailedViews, Reading, ShardViews, ViewEffect
 from dataflow.state.arrangement import Hit
 from dataflow.state.clock import MemoryReport
 from dataflow.state.delta import Delta
@@ -155,7 +155,7 @@ class ViewShard:
         transitions = tuple([self._transition(each) for each in effect.transitions]) if current else ()
         if current and any(_is_stale(known.reads, versions) for known in self._known.values()):
             self._carry_out(self._views.fail(RuntimeError("a table has changed while a view of it was on its way")))
-        hung = tuple([each.view for each in transitions if isinstance(each, shard_messages.AddView) and each.view in self.hung])
+        hung = tuple([each.view for each in transitions if isinstance(each, shard_messages.StartView) and each.view in self.hung])
         if hung:
             self._carry_out(self._views.fail(HeldUp(), hung, is_certain=True))
         own = changes if epoch == effect.epoch else {}
@@ -170,7 +170,7 @@ class ViewShard:
                 hosted = self._hosted.pop(body, None)
                 if hosted is not None:
                     self._publisher.end(hosted.view)
-            return shard_messages.RemoveView(body)
+            return shard_messages.EndView(body)
         message = _decode_view(body)
         node = decode_node(message.node)
         tables = [decode_table(each) for each in message.tables]
@@ -181,7 +181,7 @@ class ViewShard:
         self._use.begin(used)
         self._known[message.view] = _Known(message, frozenset(used), used | dict.fromkeys(message.named, 0))
         log.info("view %s, %d views", message.view.hex(), len(self._known))
-        return shard_messages.AddView(message.view, node, message.key, message.order)
+        return shard_messages.StartView(message.view, node, message.key, message.order)
 
     def start(self, generation: int) -> None:
         """Forget all views: a shard was lost, or something failed.
@@ -211,13 +211,13 @@ class ViewShard:
     def _carry_out(self, effects: list[ViewEffect]) -> None:
         for effect in effects:
             match effect:
-                case Send(to, bundle):
+                case Outgoing(to, bundle):
                     self._send(to, bundle)
                 case EpochApplied(epoch, touched):
                     self._publish(epoch, touched)
                 case Applied():
                     self._applied()
-                case EpochWanted():
+                case StepWanted():
                     self._outside.want_epoch()
                 case UpqueryAnswered(request, epoch, rows):
                     self._answer(self._asking.pop(request), epoch, rows)
@@ -226,7 +226,7 @@ class ViewShard:
                     asking.peer.send(UnknownView(), asking.request)
                 case MemoryLimited(report):
                     self.memory = report
-                case Failed(generation, error, suspects, is_certain):
+                case FailedViews(generation, error, suspects, is_certain):
                     log.log(severity(error), "views cannot be kept: %s", error, exc_info=error)
                     self._failed(generation, suspects, reason_of(error), is_certain)
 
@@ -285,7 +285,7 @@ class ViewShard:
         """On shard 0: all shards are at the epoch, so whoever asked for a view in it can look there."""
         added = [name for name in self._adding if name in self._hosted]
         for name in added:
-            _answer(self._adding.pop(name)[-1], Done())
+            _answer(self._adding.pop(name)[-1], Acknowledged())
         if added:
             self.remove_stale(versions)
 
@@ -295,7 +295,7 @@ class ViewShard:
         """Have a view kept; answered when it can be asked, or if it cannot be."""
         tables = {table.id: table.version for table in map(decode_table, message.tables)} | dict.fromkeys(message.named, 0)
         if message.view in self._hosted:
-            peer.send(Done(), request)
+            peer.send(Acknowledged(), request)
         elif message.view in self._adding:
             self._adding[message.view][-1].append((peer, request))
         elif _is_stale(tables, versions) or (message.order and not message.key) or self.blamed.refuses(message):

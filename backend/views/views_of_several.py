@@ -20,7 +20,13 @@ from backend.views.hung_views import HungViews
 from backend.views.view_shard import ViewShard
 from backend.views.worker_views import Handlers, Hosting
 from backend.worker.shard_links import ShardLinks
-from dataflow.commit.epoch_effects import ApplyEpoch, PersistEpoch, PreparedEpoch, Report, ShardEffect
+from dataflow.commit.epoch_effects import (
+    ApplyEpoch,
+    PersistEpoch,
+    PreparedEpoch,
+    ReportToCoordinator,
+    ShardEffect,
+)
 from dataflow.commit.epoch_messages import ViewsFailed
 from dataflow.state.clock import MemoryReport
 from persistence.shard_store import ShardStore
@@ -147,7 +153,7 @@ class ViewsOfSeveral:
         self._hosting.run(self._hosting.epochs.want_epoch())
 
     def views_failed(self, failed: ViewsFailed) -> None:
-        effects: list[ShardEffect] = [Report(failed)]
+        effects: list[ShardEffect] = [ReportToCoordinator(failed)]
         self._hosting.run(effects)
 
     def views_used(self, views: list[bytes]) -> None:

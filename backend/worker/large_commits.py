@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 
-from backend.network.messages import Done
+from backend.network.messages import Acknowledged
 from backend.network.transport import Peer
 from backend.worker.disk import Disk
 from dataflow.commit.epoch_messages import StagePart, TransactionId
@@ -59,7 +59,7 @@ class LargeCommits:
         waiting = self._waiting.get(transaction)
         if waiting:  # parts are written in the order in which they came
             peer, request = waiting.pop(0)
-            peer.send(Done(), request)
+            peer.send(Acknowledged(), request)
             if not waiting:
                 del self._waiting[transaction]
 

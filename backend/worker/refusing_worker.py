@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from backend.network.messages import AskStatus, Done, ShardStatus, Stop
+from backend.network.messages import Acknowledged, AskStatus, ShardStatus, Stop
 from backend.network.transport import Peer, failure, listen
 from dataflow.errors import CorruptState, MillraceError
 
@@ -36,7 +36,7 @@ class RefusingWorker:
             case AskStatus():
                 peer.send(self._status(), request)
             case Stop():
-                peer.send(Done(), request)
+                peer.send(Acknowledged(), request)
                 self.stopped.set()
             case _ if request:
                 peer.send(self._refusal, request)

@@ -28,7 +28,7 @@ from backend.scans.kept_epochs import KeptEpochs
 from dataflow.errors import Condition, Retryable
 from persistence.shard_store import ShardStore
 from persistence.splitting import split_keys
-from persistence.view import Entry, Stored, View
+from persistence.view import Entry, StateView, Stored
 
 STATE_READS = (Get, Scan, ScanColumns, HoldEpoch, KeepEpoch)
 """What reads the stored state, and so waits until it is certain."""
@@ -43,7 +43,7 @@ class ShardReads:
     def __init__(self, store: ShardStore) -> None:
         self._store = store
         self._scans: dict[int, tuple[Peer, Iterator[list[Entry]]]] = {}
-        self._held: dict[tuple[Peer, int], tuple[View, int]] = {}
+        self._held: dict[tuple[Peer, int], tuple[StateView, int]] = {}
         self._next_scan = 1
         self._kept = KeptEpochs()
         self._columns = ColumnScans(self._view, self._kept.find)
@@ -86,7 +86,7 @@ class ShardReads:
         get = self._store.get if now else self._view(peer, message.epoch).get
         peer.send(Values([get(key) for key in message.keys]), request)
 
-    def _get_many(self, peer: Peer, request: int, keys: list[bytes], view: View, found: list[Stored | None]) -> None:
+    def _get_many(self, peer: Peer, request: int, keys: list[bytes], view: StateView, found: list[Stored | None]) -> None:
         """Some of the keys now, the others when others have been answered."""
         found += view.get_many(keys[len(found) : len(found) + KEYS_AT_ONCE])
         if len(found) == len(keys):
@@ -115,7 +115,7 @@ class ShardReads:
             number = 0
         peer.send(Scanned(number, rows or []), request)
 
-    def _view(self, peer: Peer, epoch: int) -> View:
+    def _view(self, peer: Peer, epoch: int) -> StateView:
         held = self._held.get((peer, epoch)) if epoch else None
         if held is not None:
             return held[0]

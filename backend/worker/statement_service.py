@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from backend.execution.writes.point_write import PointStatement
-from backend.network.messages import Done
+from backend.network.messages import Acknowledged
 from backend.network.statement_messages import AddStatement, RunStatements, UnknownStatement
 from backend.network.transport import Peer
 from backend.worker.row_lock_service import RowLockService
@@ -27,7 +27,7 @@ class StatementService:
         if len(self._known) >= STATEMENTS_MAX:
             self._known.clear()
         self._known[message.name] = PointStatement(message.definition, self._store, self._locks.is_wanted)
-        peer.send(Done(), request)
+        peer.send(Acknowledged(), request)
 
     def stage(self, peer: Peer, request: int, message: RunStatements) -> StatementStage | None:
         """What is to be staged; None if it was answered."""

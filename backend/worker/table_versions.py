@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.network.messages import Done, SetTables
+from backend.network.messages import Acknowledged, SetTables
 from backend.network.transport import Peer
 from backend.views.worker_views import Hosting, WorkerViews
 
@@ -22,7 +22,7 @@ class TableVersions:
     def set(self, peer: Peer, request: int, message: SetTables) -> None:
         """Learn them, and say when they are in force."""
         if self.learn(message):
-            peer.send(Done(), request)
+            peer.send(Acknowledged(), request)
         else:
             self._waiting.append((peer, request))
 
@@ -54,4 +54,4 @@ class TableVersions:
         if self._waiting and self._held is None and self._hosting.epochs.idle:
             waiting, self._waiting = self._waiting, []
             for peer, request in waiting:
-                peer.send(Done(), request)
+                peer.send(Acknowledged(), request)

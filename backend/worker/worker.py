@@ -18,12 +18,12 @@ from typing import Any, get_args
 from backend.network.bundles import BundleSent
 from backend.network.lock_messages import BreakWait, EndLocks, LockRows, OwnerWaits, RowLocked
 from backend.network.messages import (
+    Acknowledged,
     AddView,
     Allocate,
     Allocated,
     AskEpoch,
     AskStatus,
-    Done,
     Lookup,
     Message,
     SetTables,
@@ -254,7 +254,7 @@ class Worker:
         self._large.check()
 
     def _stop(self, peer: Peer, request: int, message: Stop) -> None:
-        peer.send(Done(), request)
+        peer.send(Acknowledged(), request)
         self.stopped.set()
 
     def _from_shard(self, peer: Peer, request: int, message: Any) -> None:
@@ -329,7 +329,7 @@ class Worker:
                 self._large.persist(part)
             case do.DiscardParts(transaction):
                 self._large.discard(transaction)
-            case do.Report(message):
+            case do.ReportToCoordinator(message):
                 if self.coordinator is None:
                     self.tell_coordinator(message)
                 else:

@@ -19,7 +19,7 @@ from controller.accounts import (
     privileges_at,
 )
 from controller.passwords import DEFAULT_PLUGIN, NATIVE, PLUGINS, is_stored_password, stored_password
-from controller.sql.text.cursor import Cursor
+from controller.sql.text.cursor import TokenReader
 from controller.sql.text.lexer import TokenKind, string_value
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 
@@ -37,7 +37,7 @@ class AccountReader:
 
     def __init__(
         self,
-        cursor: Cursor,
+        cursor: TokenReader,
         accounts: Mapping[AccountName, Account],
         me: AccountName,
         database: str | None,

@@ -7,7 +7,7 @@ from typing import Any
 from sqlglot import exp
 
 from controller.catalog import Catalog
-from controller.sql.expressions.scope import Source
+from controller.sql.expressions.scope import TableInSight
 from controller.sql.expressions.translate import Translator
 from controller.sql.text.parse import syntax_error
 from dataflow.errors import Unsupported
@@ -16,7 +16,7 @@ from dataflow.functions.casts import cast
 from dataflow.values.types import BIGINT, BIGINT_UNSIGNED, STRINGS
 
 
-def table_source(node: Any, catalog: Catalog, database: str | None) -> Source | None:
+def table_source(node: Any, catalog: Catalog, database: str | None) -> TableInSight | None:
     """The table that an INSERT, UPDATE or DELETE names, under its alias; None for DUAL."""
     while isinstance(node, exp.Subquery | exp.Paren) and isinstance(node.this, exp.Table):
         node = node.this
@@ -32,7 +32,7 @@ def table_source(node: Any, catalog: Catalog, database: str | None) -> Source | 
     if not given and name.upper() == "DUAL" and not node.this.args.get("quoted"):
         return None
     table = catalog.table(given or database, name)
-    return Source(node.alias or name, table, 0, table.database)
+    return TableInSight(node.alias or name, table, 0, table.database)
 
 
 def order_items(node: Any) -> list[Any]:

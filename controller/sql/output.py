@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from dataflow.expressions import expression
 from dataflow.expressions.expression import Expression
-from dataflow.schema import Column, Index, Table, declared_keys, has_row_id
+from dataflow.schema import Index, Table, TableColumn, declared_keys, has_row_id
 from dataflow.values.types import BLOBS, BOOLEAN, TEMPORALS, TEXTS, Kind, SqlType
 
 NOT_NULL = 1
@@ -53,7 +53,7 @@ def type_flags(found: SqlType) -> int:
     return flags
 
 
-def column_flags(table: Table, column: Column) -> int:
+def column_flags(table: Table, column: TableColumn) -> int:
     flags = type_flags(column.type)
     if not column.nullable:
         flags |= NOT_NULL
@@ -75,7 +75,7 @@ def column_flags(table: Table, column: Column) -> int:
     return flags
 
 
-def _contains(index: Index, column: Column) -> bool:
+def _contains(index: Index, column: TableColumn) -> bool:
     return any(part.column_id == column.id for part in index.parts)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from controller.catalog import View
+from controller.catalog import CatalogView
 from controller.sql.locking import Locking
 from dataflow.expressions.expression import Expression
 from dataflow.functions.json_table import JsonTable
@@ -160,7 +160,7 @@ class Query:
     shareable: bool = False
     distinct: bool = False
     count_found_rows: bool = False
-    views: tuple[View, ...] = ()
+    views: tuple[CatalogView, ...] = ()
     locking: tuple[Locking, ...] = ()
 
     @property
@@ -231,7 +231,7 @@ class Plan:
     facts: tuple[str, ...] = ()
     batch: tuple[int, int] | None = None
     first: tuple[Query, ...] = ()
-    views: tuple[View, ...] = ()
+    views: tuple[CatalogView, ...] = ()
     """Those that the statement writes through."""
     text: str = field(default="", compare=False)
     """The statement, with `?` for its literals."""

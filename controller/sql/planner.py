@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from controller.catalog import Catalog, View
+from controller.catalog import Catalog, CatalogView
 from controller.sql.definitions.temporary import with_temporary
 from controller.sql.expressions.full_text import with_matches
 from controller.sql.expressions.user_variables import assignments_of
@@ -68,7 +68,7 @@ def plan(
         parameters = Parameters(types if types is not None else [None] * count, is_prepared)
         parameters.assigned = assigned
         first = tuple([plan_query(each, catalog, database, settings, parameters) for each in initial])
-        views: list[View] = []
+        views: list[CatalogView] = []
         statement = _statement(with_matches(tree, catalog, database), catalog, database, settings, parameters, views)
         known = tuple([each or text() for each in parameters.types])
         return Plan(statement, known, tuple(parameters.facts), batch, first, tuple(views), sql)
@@ -94,7 +94,7 @@ def parse_statement(sql: str, modes: frozenset[str] = frozenset()) -> Any:
 
 
 def _statement(
-    tree: Any, catalog: Catalog, database: str | None, settings: Settings, parameters: Parameters, views: list[View]
+    tree: Any, catalog: Catalog, database: str | None, settings: Settings, parameters: Parameters, views: list[CatalogView]
 ) -> Statement:
     writes = WritePlanner(catalog, database, settings, parameters)
     writes.views = views
@@ -133,12 +133,12 @@ def written_tables(found: Plan) -> tuple[Table, ...]:
     return () if isinstance(statement, Query) else (statement.table,)
 
 
-def views_of(found: Plan) -> tuple[View, ...]:
+def views_of(found: Plan) -> tuple[CatalogView, ...]:
     """The named views that the plan reads, or writes through."""
     return found.views + _views_read(found.statement)
 
 
-def _views_read(statement: Statement) -> tuple[View, ...]:
+def _views_read(statement: Statement) -> tuple[CatalogView, ...]:
     if isinstance(statement, Insert):
         return tuple(view for query in (statement.select, statement.before) if query is not None for view in query.views)
     query = statement.query if isinstance(statement, Directed) else statement

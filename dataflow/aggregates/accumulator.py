@@ -21,7 +21,7 @@ from typing import Any
 
 from dataflow.aggregates import group_concat
 from dataflow.errors import Unsupported
-from dataflow.expressions.source import Source
+from dataflow.expressions.source import FunctionSource
 from dataflow.functions.arithmetic import divide_decimal
 from dataflow.plan.node import AggregateFunction
 from dataflow.state.ordered_bag import OrderedBag
@@ -44,8 +44,8 @@ class Accumulator:
     """`initial`: source of each slot's first value. `absorb` writes code, `result` gives source."""
 
     initial: tuple[str, ...]
-    absorb: Callable[[Source, Slots, Mapping[int, str], str], None]
-    result: Callable[[Source, Slots], str]
+    absorb: Callable[[FunctionSource, Slots, Mapping[int, str], str], None]
+    result: Callable[[FunctionSource, Slots], str]
 
 
 def float_units(value: float) -> int:
@@ -112,7 +112,7 @@ def _variance(count: int, total: int, squares: int, *, sample: bool, root: bool)
     return math.sqrt(result) if root else result
 
 
-def accumulator(code: Source, function: AggregateFunction, only_grows: bool = False) -> Accumulator:
+def accumulator(code: FunctionSource, function: AggregateFunction, only_grows: bool = False) -> Accumulator:
     """The code of one aggregate function; unknown ones are an error when the query is planned.
 
     `only_grows`: values are never taken away again, so less of them has to be kept.
@@ -138,7 +138,7 @@ def accumulator(code: Source, function: AggregateFunction, only_grows: bool = Fa
     return makers[name](function)
 
 
-def _given(code: Source, function: AggregateFunction, columns: Mapping[int, str]) -> str:
+def _given(code: FunctionSource, function: AggregateFunction, columns: Mapping[int, str]) -> str:
     """Evaluate the argument and open a block for when it is not NULL."""
     value = code.fresh("v")
     code.line(f"{value} = {code.value(function.arguments[0], columns)}")
@@ -147,14 +147,14 @@ def _given(code: Source, function: AggregateFunction, columns: Mapping[int, str]
 
 
 def _count(function: AggregateFunction) -> Accumulator:
-    def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
+    def absorb(code: FunctionSource, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
         _given(code, function, columns)
         code.line(f"{slots[0]} += {weight}")
 
     return Accumulator(("0",), absorb, lambda _code, slots: slots[0])
 
 
-def _tally(code: Source, slot: str, entry: str, weight: str) -> None:
+def _tally(code: FunctionSource, slot: str, entry: str, weight: str) -> None:
     """Count `entry` in the dict at `slot`."""
     count = code.fresh("n")
     code.line(f"{count} = {slot}.get({entry}, 0) + {weight}")
@@ -165,7 +165,7 @@ def _tally(code: Source, slot: str, entry: str, weight: str) -> None:
 
 
 def _count_distinct(function: AggregateFunction) -> Accumulator:
-    def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
+    def absorb(code: FunctionSource, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
         names = [code.fresh("v") for _ in function.arguments]
         for name, argument in zip(names, function.arguments, strict=True):
             code.line(f"{name} = {code.value(argument, columns)}")
@@ -182,13 +182,13 @@ def _sum(function: AggregateFunction) -> Accumulator:
     exact = function.type.kind is Kind.DECIMAL
     integral = argument.kind in INTEGERS or argument.kind in (Kind.YEAR, Kind.BIT)
 
-    def number(code: Source, value: str) -> str:
+    def number(code: FunctionSource, value: str) -> str:
         """The value as it is added: an integer, a Decimal, or units of a float."""
         if not exact:
             return f"{code.constant(float_units)}(float({code.constant(_number(argument))}({value})))"
         return value if integral or argument.kind is Kind.DECIMAL else f"{code.constant(_decimal)}({value})"
 
-    def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
+    def absorb(code: FunctionSource, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
         added = number(code, _given(code, function, columns))
         if function.distinct:
             _tally(code, slots[0], added, weight)
@@ -200,7 +200,7 @@ def _sum(function: AggregateFunction) -> Accumulator:
             code.line(f"{slots[0]} += {added} * {weight}")
         code.line(f"{slots[1]} += {weight}")
 
-    def result(code: Source, slots: Slots) -> str:
+    def result(code: FunctionSource, slots: Slots) -> str:
         if exact:
             added = f", {function.type.scale - argument.scale}" if average else ""
             finish = f"{code.constant(_exact_average if average else _exact_sum)}({{}}, {{}}, {function.type.scale}{added})"
@@ -226,12 +226,12 @@ def _extreme(function: AggregateFunction) -> Accumulator:
     end = "last" if function.function == "max" else "first"
     key = entry_key(function.arguments[0].type)
 
-    def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
+    def absorb(code: FunctionSource, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
         value = _given(code, function, columns)
         entry = value if key is None else f"{code.constant(key)}({value})"
         code.line(f"{slots[0]}.add({entry}, {weight})")
 
-    def result(code: Source, slots: Slots) -> str:
+    def result(code: FunctionSource, slots: Slots) -> str:
         tail = "" if key is None else "[-1]"
         return f"({slots[0]}.{end}{tail} if {slots[0]}.counts else None)"
 
@@ -243,7 +243,7 @@ def _first_or_last(function: AggregateFunction) -> Accumulator:
     key = entry_key(function.arguments[0].type)
     is_better = ">" if function.function == "max" else "<"
 
-    def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
+    def absorb(code: FunctionSource, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
         value = _given(code, function, columns)
         entry = value
         if key is not None:
@@ -252,7 +252,7 @@ def _first_or_last(function: AggregateFunction) -> Accumulator:
         with code.block(f"if {slots[0]} is None or {entry} {is_better} {slots[0]}:"):
             code.line(f"{slots[0]} = {entry}")
 
-    def result(code: Source, slots: Slots) -> str:
+    def result(code: FunctionSource, slots: Slots) -> str:
         return slots[0] if key is None else f"({slots[0]} and {slots[0]}[-1])"
 
     return Accumulator(("None",), absorb, result)
@@ -264,7 +264,7 @@ def _bits(function: AggregateFunction) -> Accumulator:
     convert = conversion(function.arguments[0].type, Domain.INTEGER).function
     name = function.function
 
-    def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
+    def absorb(code: FunctionSource, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
         value = _given(code, function, columns)
         whole = f"({value if convert is None else f'{code.constant(convert)}({value})'} & {_MASK})"
         if name == "bit_xor":
@@ -274,7 +274,7 @@ def _bits(function: AggregateFunction) -> Accumulator:
             code.line(f"{value} = {whole}")
             _tally(code, slots[0], value, weight)
 
-    def result(code: Source, slots: Slots) -> str:
+    def result(code: FunctionSource, slots: Slots) -> str:
         if name == "bit_xor":
             return slots[0]
         fold = (lambda bag: reduce(int.__and__, bag, _MASK)) if name == "bit_and" else (lambda bag: reduce(int.__or__, bag, 0))
@@ -286,7 +286,7 @@ def _bits(function: AggregateFunction) -> Accumulator:
 def _spread(function: AggregateFunction) -> Accumulator:
     sample, root = function.function.endswith("samp"), function.function.startswith("std")
 
-    def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
+    def absorb(code: FunctionSource, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
         value = _given(code, function, columns)
         number = code.constant(_number(function.arguments[0].type))
         code.line(f"{value} = {code.constant(float_units)}(float({number}({value})))")
@@ -294,7 +294,7 @@ def _spread(function: AggregateFunction) -> Accumulator:
         code.line(f"{slots[1]} += {value} * {weight}")
         code.line(f"{slots[2]} += {value} * {value} * {weight}")
 
-    def result(code: Source, slots: Slots) -> str:
+    def result(code: FunctionSource, slots: Slots) -> str:
         return f"{code.constant(_variance)}({', '.join(slots)}, sample={sample}, root={root})"
 
     return Accumulator(("0", "0", "0"), absorb, result)
@@ -304,12 +304,12 @@ def _group_concat(function: AggregateFunction) -> Accumulator:
     """Entries are (order…, text's key, text): sorted as asked, then by the text itself."""
     kind = function.arguments[0].type
 
-    def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
+    def absorb(code: FunctionSource, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
         value = _given(code, function, columns)
         parts = [order_source(code, each, columns) for each in function.order]
         code.line(f"{slots[0]}.add(({', '.join([*parts, code.part(value, kind), value])},), {weight})")
 
-    def result(code: Source, slots: Slots) -> str:
+    def result(code: FunctionSource, slots: Slots) -> str:
         finish = lambda bag: _concatenated(bag, function)  # noqa: E731
         return f"{code.constant(finish)}({slots[0]})"
 
@@ -338,7 +338,7 @@ def _json_array(function: AggregateFunction) -> Accumulator:
     key, document = order_key(kind), _document(kind)
     entry = lambda value: (value is not None, 0 if value is None else key(value) if key else value, document(value))  # noqa: E731
 
-    def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
+    def absorb(code: FunctionSource, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
         value = code.value(function.arguments[0], columns)
         code.line(f"{slots[0]}.add({code.constant(entry)}({value}), {weight})")
 
@@ -357,7 +357,7 @@ def _json_object(function: AggregateFunction) -> Accumulator:
     to_text = conversion(name.type, Domain.TEXT).function or (lambda value: value)
     to_json = _document(document.type)
 
-    def absorb(code: Source, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
+    def absorb(code: FunctionSource, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
         parts = (code.constant(to_text), code.value(name, columns), code.constant(to_json), code.value(document, columns))
         code.line(f"{slots[0]}.add(({parts[0]}({parts[1]}), {parts[2]}({parts[3]})), {weight})")
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dataflow.aggregates.accumulator import accumulator
-from dataflow.expressions.source import RowColumns, Source
+from dataflow.expressions.source import FunctionSource, RowColumns
 from dataflow.plan.node import AggregateFunction
 from dataflow.state.ordered_bag import OrderedBag
 from dataflow.values.types import Row, Value
@@ -22,7 +22,7 @@ class RunningAggregate:
     """`function` reads rows of nothing but its arguments. `absorb(state, rows, weight)` takes rows in, or out with -1."""
 
     def __init__(self, function: AggregateFunction) -> None:
-        code = Source("absorb", "s, rows, w")
+        code = FunctionSource("absorb", "s, rows, w")
         made = accumulator(code, function)
         slots = [f"s[{place}]" for place in range(1, len(made.initial) + 1)]
         with code.block("for row in rows:"):
@@ -31,10 +31,10 @@ class RunningAggregate:
             made.absorb(code, slots, RowColumns(), "w")
             code.close(depth)
         self.absorb: Callable[[State, Sequence[Row], int], None] = code.build()
-        code = Source("result", "s")
+        code = FunctionSource("result", "s")
         code.line(f"return {made.result(code, slots)}")
         self.result: Callable[[State], Value] = code.build()
-        code = Source("fresh", "")
+        code = FunctionSource("fresh", "")
         initial = ", ".join(("0", *made.initial)).replace("OrderedBag", code.constant(OrderedBag))
         code.line(f"return [{initial}]")
         self.fresh: Callable[[], State] = code.build()

@@ -14,11 +14,11 @@ from dataflow.code.join_code import JoinWriter
 from dataflow.code.lookup_code import Output, each_row, fetch, guard, not_null, times
 from dataflow.code.match_code import MatchWriter
 from dataflow.expressions.expression import Column, Expression, columns_of
-from dataflow.expressions.source import Function, Source
+from dataflow.expressions.source import Function, FunctionSource
 from dataflow.plan.node import Aggregate, Join, LeftJoin, source_column
-from dataflow.plan.pipeline import Pipeline, Stage, pipeline_of
+from dataflow.plan.pipeline import Pipeline, PipelineStage, pipeline_of
 from dataflow.runtime.operator import Operator
-from dataflow.state.arrangement import Arrangement, Kind
+from dataflow.state.arrangement import Arrangement, ArrangementKind
 from dataflow.state.delta import Delta
 from dataflow.values.types import INTEGERS
 
@@ -35,7 +35,7 @@ def _chunks(delta: Delta, size: int) -> list[Delta]:
 def can_fuse(operator: Operator) -> bool:
     """Whether the aggregate's changes can be taken through its consumer by one function."""
     node, state = operator.node, operator.state
-    if not isinstance(node, Aggregate) or state is None or state.kind is not Kind.STATE or state.recorders or state.views:
+    if not isinstance(node, Aggregate) or state is None or state.kind is not ArrangementKind.STATE or state.recorders or state.views:
         return False
     if operator.stores or len(operator.consumers) != 1:
         return False
@@ -54,7 +54,7 @@ def _depends_on_group_only(node: Join, number: int, width: int) -> bool:
     offset = sum(len(each.types) for each in node.inputs[:number])
     values = range(offset + width, offset + len(node.inputs[number].types))
 
-    def is_free(stage: Stage) -> bool:
+    def is_free(stage: PipelineStage) -> bool:
         used = {p for pair in stage.checks for p in pair} | set(stage.sources)
         for condition in stage.conditions:
             used |= columns_of(condition)
@@ -67,12 +67,12 @@ def _depends_on_group_only(node: Join, number: int, width: int) -> bool:
 def _finds_one_row(consumer: Operator, number: int) -> bool:
     """Whether a row of input `number` meets at most one row of every other input."""
     if isinstance(consumer.node, LeftJoin):
-        readers: list[Arrangement | None] = [MatchWriter(Source("", ""), consumer).reader(0)]
+        readers: list[Arrangement | None] = [MatchWriter(FunctionSource("", ""), consumer).reader(0)]
     else:
         assert isinstance(consumer.node, Join)
         stages = pipeline_of(consumer.node, number).stages[1:]
         readers = [consumer.inputs[stage.number].reader(stage.columns) for stage in stages]
-    return all(each is not None and each.kind in (Kind.UNIQUE, Kind.STATE) for each in readers)
+    return all(each is not None and each.kind in (ArrangementKind.UNIQUE, ArrangementKind.STATE) for each in readers)
 
 
 def amends_in_place(operator: Operator) -> bool:
@@ -82,16 +82,16 @@ def amends_in_place(operator: Operator) -> bool:
     consumer = operator.consumers[0][0]
     node = consumer.node
     assert isinstance(node, LeftJoin)
-    left = MatchWriter(Source("", ""), consumer).reader(0)
+    left = MatchWriter(FunctionSource("", ""), consumer).reader(0)
     fixed = _from_left(node)
-    store = _only_store(Output(Source("", ""), consumer), fixed)
+    store = _only_store(Output(FunctionSource("", ""), consumer), fixed)
     return bool(left.columns) and store is not None and _is_beside(node, left, store, fixed)
 
 
 def fused_update(operator: Operator) -> Function:
     """delta of the aggregate's input → delta of its consumer."""
     assert isinstance(operator.node, Aggregate)
-    code = Source(f"group_{operator.number}_into_{operator.consumers[0][0].number}", "delta")
+    code = FunctionSource(f"group_{operator.number}_into_{operator.consumers[0][0].number}", "delta")
     write_fused(GroupWriter(code, operator.node), operator, Output(code, operator.consumers[0][0]))
     return code.build()
 
@@ -136,7 +136,7 @@ def write_fused(group: GroupWriter, operator: Operator, output: Output) -> None:
     output.end()
 
 
-def _change(code: Source, group: GroupWriter, operator: Operator, output: Output, is_changed: bool) -> None:
+def _change(code: FunctionSource, group: GroupWriter, operator: Operator, output: Output, is_changed: bool) -> None:
     """The group `g`, whose state `s` has changed, goes through the consumer; if `is_changed`, its row has for certain."""
     node, state = group.node, operator.state
     consumer, number = operator.consumers[0]
@@ -155,7 +155,7 @@ def _change(code: Source, group: GroupWriter, operator: Operator, output: Output
         _through_join(code, consumer, consumer.node, number, len(node.group), output)
 
 
-def _through_left_join(code: Source, consumer: Operator, node: LeftJoin, output: Output) -> None:
+def _through_left_join(code: FunctionSource, consumer: Operator, node: LeftJoin, output: Output) -> None:
     writer = MatchWriter(code, consumer)
     left = writer.reader(0)
     if len(node.equalities) == 1 and left.columns:
@@ -200,7 +200,7 @@ def _is_beside(node: LeftJoin, left: Arrangement, store: Arrangement, fixed: set
     width = len(node.left.types)
     added = [expression for place, expression in enumerate(_expressions(node)) if place not in fixed]
     return (
-        left.kind is Kind.UNIQUE
+        left.kind is ArrangementKind.UNIQUE
         and len(node.equalities) == 1
         and sources == list(left.columns)
         and kinds <= INTEGERS
@@ -213,7 +213,7 @@ def _expressions(node: LeftJoin) -> Sequence[Expression]:
     return everything if node.outputs is None else node.outputs
 
 
-def _amend(code: Source, store: Arrangement, node: LeftJoin, writer: MatchWriter, fixed: set[int]) -> None:
+def _amend(code: FunctionSource, store: Arrangement, node: LeftJoin, writer: MatchWriter, fixed: set[int]) -> None:
     """The left row is in what the store has already: there is no need to look for it."""
     store.amended_columns |= frozenset(range(len(node.types))) - fixed
     index = code.constant(store.index)
@@ -230,11 +230,11 @@ def _only_store(output: Output, fixed: set[int]) -> Arrangement | None:
     """Where all rows go, one for each key, if a change leaves them in their place."""
     stores = output.operator.stores
     only = next(iter(stores.values())) if len(stores) == 1 and not output.passes_on else None
-    in_place = only is not None and only.kind is Kind.UNIQUE and not only.recorders and set(only.columns) <= fixed
+    in_place = only is not None and only.kind is ArrangementKind.UNIQUE and not only.recorders and set(only.columns) <= fixed
     return only if in_place else None
 
 
-def _through_join(code: Source, consumer: Operator, node: Join, number: int, width: int, output: Output) -> None:
+def _through_join(code: FunctionSource, consumer: Operator, node: Join, number: int, width: int, output: Output) -> None:
     row = f"r{number}"
     writer = JoinWriter(code, consumer, node, number)
     code.line(f"{row} = new or old")
@@ -266,7 +266,7 @@ def _comes_from(node: Join | LeftJoin, column: int, positions: range | list[int]
 
 
 def _replace(
-    code: Source,
+    code: FunctionSource,
     output: Output,
     fixed: set[int],
     take_old: object,
@@ -296,7 +296,7 @@ def _replace(
     code.close(depth)
 
 
-def _overwrite(code: Source, output: Output, store: Arrangement, take_new: object, row: object, optional: bool) -> None:
+def _overwrite(code: FunctionSource, output: Output, store: Arrangement, take_new: object, row: object, optional: bool) -> None:
     """Both rows have the same key of a unique arrangement: the new one takes the old one's place."""
     assert callable(take_new) and callable(row)
     index = code.constant(store.index)

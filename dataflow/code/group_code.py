@@ -13,10 +13,10 @@ from typing import Any, Protocol
 from dataflow.aggregates.accumulator import Accumulator, accumulator
 from dataflow.code.lookup_code import Output, input_columns
 from dataflow.expressions.expression import Column, columns_of
-from dataflow.expressions.source import Function, Key, Source, text_key
+from dataflow.expressions.source import Function, FunctionSource, Key, text_key
 from dataflow.plan.node import Aggregate, AggregateFunction, Columns, expressions_of
 from dataflow.runtime.operator import Operator
-from dataflow.state.arrangement import Arrangement, Kind
+from dataflow.state.arrangement import Arrangement, ArrangementKind
 from dataflow.state.ordered_bag import OrderedBag
 
 States = dict[Key, list[Any]]
@@ -25,7 +25,7 @@ States = dict[Key, list[Any]]
 class GroupWriter:
     """The parts of a group's code: its key, its slots, absorbing a row, the output row."""
 
-    def __init__(self, code: Source, node: Aggregate, flat: Columns | None = None, only_grows: bool = False) -> None:
+    def __init__(self, code: FunctionSource, node: Aggregate, flat: Columns | None = None, only_grows: bool = False) -> None:
         """The rows of a delta are pairs of row and weight; with `flat`, these columns and the weight.
 
         `only_grows`: no row is ever taken away again.
@@ -95,7 +95,7 @@ def group_loader(operator: Operator) -> Callable[..., States]:
     """input rows → the state of each of their groups, put into the dict `states` if one is given."""
     node = operator.node
     assert isinstance(node, Aggregate)
-    code = Source(f"group_{operator.number}_load", "bag, states=None")
+    code = FunctionSource(f"group_{operator.number}_load", "bag, states=None")
     writer = GroupWriter(code, node)
     code.line("if states is None: states = {}")
     if not node.group:
@@ -115,7 +115,7 @@ def group_loader(operator: Operator) -> Callable[..., States]:
 def fresh_state(operator: Operator) -> Callable[[], list[Any]]:
     node = operator.node
     assert isinstance(node, Aggregate)
-    code = Source(f"group_{operator.number}_fresh", "")
+    code = FunctionSource(f"group_{operator.number}_fresh", "")
     code.line(f"return {GroupWriter(code, node).fresh}")
     return code.build()
 
@@ -128,7 +128,7 @@ def columns_used(node: Aggregate) -> Columns:
 def group_update(operator: Operator, state: Arrangement) -> Function:
     """delta of the input → delta of the aggregate."""
     assert isinstance(operator.node, Aggregate)
-    code = Source(f"group_{operator.number}", "delta")
+    code = FunctionSource(f"group_{operator.number}", "delta")
     write_update(GroupWriter(code, operator.node), state, Output(code, operator))
     return code.build()
 
@@ -147,7 +147,7 @@ def write_update(writer: GroupWriter, state: Arrangement, output: RowOutput) -> 
     """The code that takes `delta` into the state, and what changes by it out."""
     code, node = writer.code, writer.node
     index = code.constant(state.index)
-    parts = state.kind is Kind.PARTS
+    parts = state.kind is ArrangementKind.PARTS
     held = "p" if parts else "g"
     output.begin()
     top = code.depth
@@ -171,9 +171,9 @@ def write_update(writer: GroupWriter, state: Arrangement, output: RowOutput) -> 
     output.end()
 
 
-def absorb_delta(code: Source, writer: GroupWriter, state: Arrangement, delta: str = "delta") -> None:
+def absorb_delta(code: FunctionSource, writer: GroupWriter, state: Arrangement, delta: str = "delta") -> None:
     """Take the rows of `delta` into the groups that are held; `changed` has those afterwards."""
-    parts = state.kind is Kind.PARTS
+    parts = state.kind is ArrangementKind.PARTS
     code.line("changed = {}")
     top = code.depth
     code.open(f"for {writer.change} in {delta}:")
@@ -183,10 +183,10 @@ def absorb_delta(code: Source, writer: GroupWriter, state: Arrangement, delta: s
     code.close(top)
 
 
-def find_state(code: Source, writer: GroupWriter, state: Arrangement, known: bool = False) -> None:
+def find_state(code: FunctionSource, writer: GroupWriter, state: Arrangement, known: bool = False) -> None:
     """Open a block in which `s` is the state of the group `g` of `row`, if that is held; `g` may be known."""
     index = code.constant(state.index)
-    parts = state.kind is Kind.PARTS
+    parts = state.kind is ArrangementKind.PARTS
     held = "p" if parts else "g"
     if not known:
         code.line(f"g = {writer.group_key()}")

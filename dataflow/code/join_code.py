@@ -16,12 +16,12 @@ from dataflow.code.lookup_code import (
     times,
 )
 from dataflow.expressions.expression import Column
-from dataflow.expressions.source import Function, Source
+from dataflow.expressions.source import Function, FunctionSource
 from dataflow.plan.key_tracing import column_at
 from dataflow.plan.node import Columns, Join
-from dataflow.plan.pipeline import Choice, Pipeline, Stage, pipeline_of
+from dataflow.plan.pipeline import Choice, Pipeline, PipelineStage, pipeline_of
 from dataflow.runtime.operator import BagReader, Operator
-from dataflow.state.arrangement import Arrangement, Kind
+from dataflow.state.arrangement import Arrangement, ArrangementKind
 from dataflow.state.delta import Change
 
 _Finish = Callable[[str, str], None]
@@ -32,7 +32,7 @@ def join_update(operator: Operator, number: int) -> Function:
     """delta of input `number` → delta of the join."""
     node = operator.node
     assert isinstance(node, Join)
-    code = Source(f"join_{operator.number}_input_{number}", "delta")
+    code = FunctionSource(f"join_{operator.number}_input_{number}", "delta")
     writer = JoinWriter(code, operator, node, number)
     output = Output(code, operator)
     output.begin()
@@ -52,7 +52,7 @@ def join_computer(operator: Operator, columns: Columns, read: BagReader, start: 
     """key → the join's rows whose `columns` have it; `read` gives the rows of input `start`."""
     node = operator.node
     assert isinstance(node, Join)
-    code = Source(f"join_{operator.number}_by_{'_'.join(map(str, columns))}", "key")
+    code = FunctionSource(f"join_{operator.number}_by_{'_'.join(map(str, columns))}", "key")
     code.line("out = {}")
     top = code.depth
     parts = {column: "key" if len(columns) == 1 else f"key[{i}]" for i, column in enumerate(columns)}
@@ -83,7 +83,7 @@ def join_stream(operator: Operator, start: int) -> Callable[[Iterable[Change]], 
     """rows of input `start`, one after the other → the join's rows."""
     node = operator.node
     assert isinstance(node, Join)
-    code = Source(f"join_{operator.number}_all", "changes")
+    code = FunctionSource(f"join_{operator.number}_all", "changes")
     code.open(f"for r{start}, w in changes:")
     writer = JoinWriter(code, operator, node, None)
     pipeline = pipeline_of(node, start)
@@ -97,7 +97,7 @@ class JoinWriter:
     """Writes the stages of a pipeline. `changed` is the input whose delta is being extended."""
 
     def __init__(
-        self, code: Source, operator: Operator, node: Join, changed: int | None, values: Mapping[int, str] | None = None
+        self, code: FunctionSource, operator: Operator, node: Join, changed: int | None, values: Mapping[int, str] | None = None
     ) -> None:
         """`values` are the positions that are known by themselves, not as part of a row."""
         self.code = code
@@ -117,24 +117,24 @@ class JoinWriter:
     def is_old(self, number: int) -> bool:
         return self.changed is not None and reads_before(self.operator, self.changed, number)
 
-    def checks(self, stage: Stage) -> None:
+    def checks(self, stage: PipelineStage) -> None:
         types = self.node.input_types
         for left, right in stage.checks:
             self.code.open(f"if {equal(self.code, self.columns[left], self.columns[right], types[left], types[right])}:")
         for condition in stage.conditions:
             self.code.open(f"if {self.code.condition(condition, self.columns)}:")
 
-    def arrangement(self, stage: Stage) -> Arrangement:
+    def arrangement(self, stage: PipelineStage) -> Arrangement:
         found = self.operator.inputs[stage.number].reader(stage.columns)
         assert found is not None, f"{self.operator.label} looks up an arrangement it does not hold"
         return found
 
-    def key_positions(self, stage: Stage) -> Columns:
+    def key_positions(self, stage: PipelineStage) -> Columns:
         """The positions that the key of the stage's lookup is made of."""
         given = dict(zip(stage.columns, stage.sources, strict=True))
         return tuple(given[column] for column in self.arrangement(stage).columns)
 
-    def key(self, stage: Stage) -> str:
+    def key(self, stage: PipelineStage) -> str:
         """A variable with the stage's key; opens a block that is left out for keys with NULL."""
         positions = self.key_positions(stage)
         key = self.code.fresh("k")
@@ -143,11 +143,11 @@ class JoinWriter:
         not_null(self.code, key, len(positions))
         return key
 
-    def fetch(self, stage: Stage) -> str:
+    def fetch(self, stage: PipelineStage) -> str:
         """Look the stage's key up; opens a block that is left out for keys with NULL."""
         return fetch(self.code, self.arrangement(stage), self.key(stage), self.is_old(stage.number))
 
-    def open_rows(self, stage: Stage, found: str) -> str:
+    def open_rows(self, stage: PipelineStage, found: str) -> str:
         arrangement = self.arrangement(stage)
         weight = each_row(self.code, arrangement, found, self.rows[stage.number], self.is_old(stage.number))
         types = self.node.input_types
@@ -174,7 +174,7 @@ class JoinWriter:
         found = [self.fetch(each.stages[0]) for each in choice.alternatives]
         sizes = []
         for each, name in zip(choice.alternatives, found, strict=True):
-            unique = self.arrangement(each.stages[0]).kind in (Kind.UNIQUE, Kind.STATE)
+            unique = self.arrangement(each.stages[0]).kind in (ArrangementKind.UNIQUE, ArrangementKind.STATE)
             sizes.append("1" if unique else f"len({name} or ())")
         level = code.depth
         names = [code.fresh("c") for _ in sizes]

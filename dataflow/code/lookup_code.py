@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dataflow.expressions.source import Source
+from dataflow.expressions.source import FunctionSource
 from dataflow.plan.key_tracing import column_at
 from dataflow.plan.node import Aggregate, Columns, Join, LeftJoin, Node, SemiJoin, TopK, source_column
 from dataflow.runtime.operator import Operator
-from dataflow.state.arrangement import Arrangement, Kind
+from dataflow.state.arrangement import Arrangement, ArrangementKind
 from dataflow.values.types import SqlType
 
 
-def not_null(code: Source, key: str, width: int) -> None:
+def not_null(code: FunctionSource, key: str, width: int) -> None:
     """Open a block for keys without NULL: an equality never holds for it."""
     if width == 1:
         code.open(f"if {key} is not None:")
@@ -20,7 +20,7 @@ def not_null(code: Source, key: str, width: int) -> None:
         code.open(f"if None not in {key}:")
 
 
-def fetch(code: Source, arrangement: Arrangement, key: str, old: bool = False, missing: Sequence[str] = ()) -> str:
+def fetch(code: FunctionSource, arrangement: Arrangement, key: str, old: bool = False, missing: Sequence[str] = ()) -> str:
     """A variable with what the arrangement has for `key`; what is done about a hole are the lines `missing`, or it is computed.
 
     With `old` it is the state before the running step, as a bag except for UNIQUE kinds.
@@ -37,32 +37,32 @@ def fetch(code: Source, arrangement: Arrangement, key: str, old: bool = False, m
     found = code.fresh("f")
     code.line(f"{found} = {code.constant(arrangement.before)}.get({key})")
     with code.block(f"if {found} is None:"):
-        is_state = arrangement.kind in (Kind.STATE, Kind.PARTS, Kind.WINDOWS)
+        is_state = arrangement.kind in (ArrangementKind.STATE, ArrangementKind.PARTS, ArrangementKind.WINDOWS)
         bag = f"({now} if {now} is None else {code.constant(arrangement.bag)}({now}))"
         code.line(f"{found} = {bag if is_state else now}")
     return found
 
 
-def each_row(code: Source, arrangement: Arrangement, found: str, row: str, old: bool = False) -> str:
+def each_row(code: FunctionSource, arrangement: Arrangement, found: str, row: str, old: bool = False) -> str:
     """Open a block that runs for each row of what `fetch` gave; returns the row's weight."""
     kind = arrangement.kind
-    if kind is Kind.UNIQUE:
+    if kind is ArrangementKind.UNIQUE:
         code.open(f"if {found}:")
         code.line(f"{row} = {found}")
         return "1"
-    if kind is Kind.BAG or old:
+    if kind is ArrangementKind.BAG or old:
         weight = code.fresh("m")
         code.open(f"if {found}:")
         code.open(f"for {row}, {weight} in {found}.items():")
         return weight
-    if kind is Kind.STATE:
+    if kind is ArrangementKind.STATE:
         code.open(f"if {found} is not None and {found}[-1]:")
         code.line(f"{row} = {found}[-1]")
         return "1"
     code.open(f"if {found}:")
     state = code.fresh("s")
     code.open(f"for {state} in {found}.values():")
-    if kind is Kind.WINDOWS:
+    if kind is ArrangementKind.WINDOWS:
         weight = code.fresh("m")
         code.open(f"for {row}, {weight} in {state}[-1].items():")
         return weight
@@ -73,7 +73,7 @@ def each_row(code: Source, arrangement: Arrangement, found: str, row: str, old: 
 
 def loops(arrangement: Arrangement, old: bool) -> bool:
     """Whether `each_row` opens one loop; two nested ones (of windows) cannot be left by one break."""
-    return arrangement.kind in (Kind.BAG, Kind.PARTS) or (old and arrangement.kind is not Kind.UNIQUE)
+    return arrangement.kind in (ArrangementKind.BAG, ArrangementKind.PARTS) or (old and arrangement.kind is not ArrangementKind.UNIQUE)
 
 
 def times(*weights: str) -> str:
@@ -81,12 +81,12 @@ def times(*weights: str) -> str:
     return " * ".join(factors) or "1"
 
 
-def equal(code: Source, left: str, right: str, kind: SqlType, other: SqlType) -> str:
+def equal(code: FunctionSource, left: str, right: str, kind: SqlType, other: SqlType) -> str:
     """A condition: two values are equal as SQL has it, which NULL never is."""
     return f"{left} is not None and {code.part(left, kind)} == {code.part(right, other)}"
 
 
-def store_row(code: Source, store: Arrangement, row: str, weight: str, types: Sequence[SqlType]) -> None:
+def store_row(code: FunctionSource, store: Arrangement, row: str, weight: str, types: Sequence[SqlType]) -> None:
     """Apply one row of a delta to an arrangement; holes stay holes."""
     key = code.fresh("k")
     index = code.constant(store.index)
@@ -97,7 +97,7 @@ def store_row(code: Source, store: Arrangement, row: str, weight: str, types: Se
     if store.recorders:
         with code.block(f"if {key} not in {code.constant(store.before)}:"):
             code.line(f"{code.constant(store.record)}({key}, {index}.get({key}))")
-    if store.kind is Kind.UNIQUE:
+    if store.kind is ArrangementKind.UNIQUE:
         gone = f"del {index}[{key}]" if store.full else f"{index}[{key}] = ()"
         with code.block(f"if {weight} > 0:"):
             code.line(f"{index}[{key}] = {row}")
@@ -135,7 +135,7 @@ def store_row(code: Source, store: Arrangement, row: str, weight: str, types: Se
 class Output:
     """Where an operator's rows go: its arrangements, and its consumers if it has any."""
 
-    def __init__(self, code: Source, operator: Operator) -> None:
+    def __init__(self, code: FunctionSource, operator: Operator) -> None:
         self.code = code
         self.operator = operator
         self.passes_on = bool(operator.consumers)
@@ -160,7 +160,7 @@ class Output:
         self.code.line("return out" if self.passes_on else "return ()")
 
 
-def row_source(code: Source, outputs: tuple[object, ...] | None, rows: Sequence[str], columns: Mapping[int, str]) -> str:
+def row_source(code: FunctionSource, outputs: tuple[object, ...] | None, rows: Sequence[str], columns: Mapping[int, str]) -> str:
     """Source of the output row made of the input rows' variables."""
     if outputs is None:
         return " + ".join(rows)
@@ -198,7 +198,7 @@ def interest(operator: Operator) -> list[tuple[Arrangement, Columns]] | None:
     return wanted
 
 
-def guard(code: Source, operator: Operator, number: int, row: str, width: int | None = None) -> None:
+def guard(code: FunctionSource, operator: Operator, number: int, row: str, width: int | None = None) -> None:
     """Skip rows of an input that can only lead to holes, where their own columns tell.
 
     With `width`, only that many of the row's columns may be read.

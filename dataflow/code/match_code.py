@@ -22,7 +22,7 @@ from dataflow.code.lookup_code import (
     row_source,
     times,
 )
-from dataflow.expressions.source import Function, Source
+from dataflow.expressions.source import Function, FunctionSource
 from dataflow.plan.node import Columns, LeftJoin, SemiJoin, source_column
 from dataflow.plan.pipeline import lookups_of
 from dataflow.runtime.operator import BagReader, Operator
@@ -36,7 +36,7 @@ Missing = Callable[[str], Sequence[str]]
 
 
 def match_update(operator: Operator, number: int) -> Function:
-    code = Source(f"match_{operator.number}_input_{number}", "delta")
+    code = FunctionSource(f"match_{operator.number}_input_{number}", "delta")
     writer = MatchWriter(code, operator)
     output = Output(code, operator)
     output.begin()
@@ -56,7 +56,7 @@ def match_computer(operator: Operator, columns: Columns, read: BagReader, given:
     """key → rows; `read` gives the left rows by `given`, left columns that `columns` copy."""
     node = operator.node
     assert isinstance(node, LeftJoin | SemiJoin)
-    code = Source(f"match_{operator.number}_by_{'_'.join(map(str, columns))}", "key")
+    code = FunctionSource(f"match_{operator.number}_by_{'_'.join(map(str, columns))}", "key")
     parts = {column: "key" if len(columns) == 1 else f"key[{i}]" for i, column in enumerate(columns)}
     outputs = node.outputs if isinstance(node, LeftJoin) else None
     at_left = {source_column(outputs, column): parts[column] for column in reversed(columns)}
@@ -83,7 +83,7 @@ def match_computer(operator: Operator, columns: Columns, read: BagReader, given:
 
 def match_stream(operator: Operator) -> Callable[[Iterable[Change]], Iterator[Change]]:
     """left rows, one after the other → the rows they lead to."""
-    code = Source(f"match_{operator.number}_all", "changes")
+    code = FunctionSource(f"match_{operator.number}_all", "changes")
     code.open("for r0, w in changes:")
     writer = MatchWriter(code, operator)
     writer.left_row("w", lambda row, weight: code.line(f"yield ({row}), {weight}"), old=False)
@@ -91,7 +91,7 @@ def match_stream(operator: Operator) -> Callable[[Iterable[Change]], Iterator[Ch
 
 
 class MatchWriter:
-    def __init__(self, code: Source, operator: Operator) -> None:
+    def __init__(self, code: FunctionSource, operator: Operator) -> None:
         node = operator.node
         assert isinstance(node, LeftJoin | SemiJoin)
         self.code, self.operator, self.node = code, operator, node

@@ -14,11 +14,11 @@ from dataflow.code.join_code import JoinWriter, reads_before
 from dataflow.code.lookup_code import fetch, times
 from dataflow.code.match_code import MatchWriter
 from dataflow.expressions.expression import columns_of
-from dataflow.expressions.source import Source
+from dataflow.expressions.source import FunctionSource
 from dataflow.plan.exchange import Boxes, Exchange, Leg, Place, Shards, changes_of, is_plain
 from dataflow.plan.join_shape import output_column, shape_of
 from dataflow.plan.node import Columns, Join, LeftJoin, SemiJoin, source_column
-from dataflow.plan.pipeline import Choice, Pipeline, Stage, pipeline_of
+from dataflow.plan.pipeline import Choice, Pipeline, PipelineStage, pipeline_of
 from dataflow.runtime.operator import Operator
 from dataflow.values.types import SqlType
 
@@ -30,7 +30,7 @@ class At:
     `can_park`: the prefix being worked on is `p`, and nothing but it is known.
     """
 
-    code: Source
+    code: FunctionSource
     leg: Leg
     place: Place
     can_park: bool
@@ -57,9 +57,9 @@ class Track:
         self.legs.append(made)
         return made
 
-    def source(self, leg: Leg, names: Sequence[str]) -> Source:
+    def source(self, leg: Leg, names: Sequence[str]) -> FunctionSource:
         """The function of a leg, with the block open that runs for each prefix `p` and knows its values by these names."""
-        code = Source(f"leg_{leg.name.replace('.', '_')}", "rows")
+        code = FunctionSource(f"leg_{leg.name.replace('.', '_')}", "rows")
         code.open("for p in rows:")
         code.line(f"{', '.join(names)}{',' if len(names) == 1 else ''} = p")
         return code
@@ -71,7 +71,7 @@ class Track:
         """
         leg = self.leg(at.leg)
         self.shards.send(at.code, leg, str(self.shards.shard), [f"*{row}", *carried, weight])
-        code = Source(f"leg_{leg.name.replace('.', '_')}", "rows")
+        code = FunctionSource(f"leg_{leg.name.replace('.', '_')}", "rows")
         code.open("for p in rows:")
         width = len(types)
         code.line(f"y0_ = p[:{width}]")
@@ -104,7 +104,7 @@ class JoinPath:
     def _canonical(self, positions: Iterator[int] | Columns) -> Columns:
         return tuple(self.shape.members[position][0] for position in positions)
 
-    def _exchange(self, at: At, writer: JoinWriter, stage: Stage) -> Exchange | None:
+    def _exchange(self, at: At, writer: JoinWriter, stage: PipelineStage) -> Exchange | None:
         """What stands before the stage, if its key lives elsewhere than the prefix is."""
         there = Exchange(self._canonical(writer.key_positions(stage)))
         return None if at.place == there.sources else there
@@ -126,11 +126,11 @@ class JoinPath:
         whole = None if place is None or None in place else tuple(column for column in place if column is not None)
         self.finish(at.moved(whole), writer.output_row(), times(*weights))
 
-    def _must_leave(self, at: At, writer: JoinWriter, stage: Stage) -> bool:
+    def _must_leave(self, at: At, writer: JoinWriter, stage: PipelineStage) -> bool:
         is_sure = writer.arrangement(stage).full or at.can_park
         return self._exchange(at, writer, stage) is not None or not is_sure
 
-    def _fetch(self, at: At, writer: JoinWriter, stage: Stage) -> str:
+    def _fetch(self, at: At, writer: JoinWriter, stage: PipelineStage) -> str:
         owner = self.operator.inputs[stage.number]
         at.leg.reads.append(owner)
         arrangement, key = writer.arrangement(stage), writer.key(stage)
@@ -138,7 +138,7 @@ class JoinPath:
         return fetch(at.code, arrangement, key, writer.is_old(stage.number), missing)
 
     def _hand_over(
-        self, at: At, writer: JoinWriter, stage: Stage, rest: Pipeline, known: frozenset[int], weights: list[str],
+        self, at: At, writer: JoinWriter, stage: PipelineStage, rest: Pipeline, known: frozenset[int], weights: list[str],
         counts: tuple[str, ...] = (), then: Callable[[At, JoinWriter], None] | None = None,
     ) -> None:  # fmt: skip
         """Go on with `rest` (or `then`) in a leg of its own, where the key of `stage` lives."""
@@ -270,7 +270,7 @@ class MatchPath:
     def begin_right(self, root: Leg) -> None:
         """Flat changes of the right input, all of those that concern a left row, arrive at `root`."""
         shards, track = self.track.shards, self.track
-        code = Source(f"leg_{root.name.replace('.', '_')}", "rows")
+        code = FunctionSource(f"leg_{root.name.replace('.', '_')}", "rows")
         each = track.leg(root)
         code.line(f"delta = {code.constant(changes_of)}(rows)")
         MatchWriter(code, self.operator).group_changes()
@@ -281,7 +281,7 @@ class MatchPath:
     def _changed_key(self, leg: Leg) -> None:
         """For each left row of a key that has changes."""
         shards = self.track.shards
-        code = Source(f"leg_{leg.name.replace('.', '_')}", "rows")
+        code = FunctionSource(f"leg_{leg.name.replace('.', '_')}", "rows")
         writer = MatchWriter(code, self.operator)
         left, right, owner = writer.reader(0), writer.reader(1), self.operator.inputs[0]
         code.open("for p in rows:")

@@ -18,7 +18,7 @@ class Send:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReportToCoordinator:
     """To the coordinator."""
 
     message: ToCoordinator
@@ -139,7 +139,7 @@ class DiscardDecisions:
 
 
 ShardEffect = (
-    Report
+    ReportToCoordinator
     | Reply
     | OpenLater
     | PersistPart

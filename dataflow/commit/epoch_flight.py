@@ -17,13 +17,13 @@ from dataflow.commit.epoch_messages import (
     Check,
     CloseEpoch,
     Committed,
-    Conflict,
     Outcome,
     Stage,
     StagePart,
     StaleSchema,
     Stored,
     TransactionId,
+    VersionConflict,
     Withdrawn,
     Write,
     is_met,
@@ -121,7 +121,7 @@ def refusal_of(
 
 def conflict_of(
     part: Stage | StagePart, state: CommittedState, pending: Mapping[bytes, bytes | None], epoch: int
-) -> Conflict | None:
+) -> VersionConflict | None:
     """A key that does not have the version expected, seen from after the epoch's earlier writes."""
     return check_conflict((part.checks, part.writes), state, pending, epoch) or _puts_conflict(part, state, pending, epoch)
 
@@ -131,7 +131,7 @@ def check_conflict(
     state: CommittedState,
     pending: Mapping[bytes, bytes | None],
     epoch: int,
-) -> Conflict | None:
+) -> VersionConflict | None:
     version_of = state.version_of
     for expectations in parts:
         for expectation in expectations:
@@ -142,15 +142,15 @@ def check_conflict(
             if key in pending:
                 value = pending[key]
                 if not is_met(expected, ABSENT if value is None else epoch):
-                    return Conflict(key, None if value is None else (epoch, value))
+                    return VersionConflict(key, None if value is None else (epoch, value))
             elif not is_met(expected, version_of(key)):
-                return Conflict(key, state.get(key))
+                return VersionConflict(key, state.get(key))
     return None
 
 
 def _puts_conflict(
     part: Stage | StagePart, state: CommittedState, pending: Mapping[bytes, bytes | None], epoch: int
-) -> Conflict | None:
+) -> VersionConflict | None:
     version_of = state.version_of
     for puts in part.puts:
         if puts.expected != ABSENT:
@@ -158,7 +158,7 @@ def _puts_conflict(
         for key in puts.keys:
             value = pending.get(key)
             if value is not None:
-                return Conflict(key, (epoch, value))
+                return VersionConflict(key, (epoch, value))
             if key not in pending and version_of(key) != ABSENT:
-                return Conflict(key, state.get(key))
+                return VersionConflict(key, state.get(key))
     return None

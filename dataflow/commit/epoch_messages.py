@@ -153,7 +153,7 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class VersionConflict:
     """`key` holds `found`, which is not what the transaction expected."""
 
     key: bytes
@@ -172,7 +172,7 @@ class Withdrawn:
     """It did not commit and never will: another shard refused, or the client gave it up."""
 
 
-Outcome = Committed | Conflict | StaleSchema | Withdrawn
+Outcome = Committed | VersionConflict | StaleSchema | Withdrawn
 
 
 # --- shards to the coordinator --------------------------------------------------------------

@@ -47,7 +47,7 @@ from dataflow.commit.epoch_effects import (
     PersistPrepared,
     PreparedEpoch,
     Reply,
-    Report,
+    ReportToCoordinator,
     ShardEffect,
     StartViews,
 )
@@ -142,7 +142,7 @@ class ShardEpochs:
         if self._alone is not None:
             return self._open_alone(self._alone)
         if len(stage.participants) > 1:
-            return [Report(EpochWanted(self.shard, False, ((stage.transaction, stage.participants),)))]
+            return [ReportToCoordinator(EpochWanted(self.shard, False, ((stage.transaction, stage.participants),)))]
         return self.want_epoch()
 
     def _open_alone(self, alone: Alone, is_due: bool = False) -> list[ShardEffect]:
@@ -167,7 +167,7 @@ class ShardEpochs:
         if self._asked or not self._welcome:
             return []
         self._asked = True
-        return [Report(EpochWanted(self.shard, True))]
+        return [ReportToCoordinator(EpochWanted(self.shard, True))]
 
     def inquire(self, inquire: Inquire) -> list[ShardEffect]:
         transaction = inquire.transaction
@@ -201,7 +201,7 @@ class ShardEpochs:
         effects: list[ShardEffect] = [DiscardParts(transaction)] if self._large.forget(transaction) else []
         if stage is None or len(stage.participants) == 1 or not self._welcome:
             return effects
-        return [*effects, Report(TransactionWithdrawn(self.shard, transaction))]
+        return [*effects, ReportToCoordinator(TransactionWithdrawn(self.shard, transaction))]
 
     # --- the coordinator -------------------------------------------------------------------
 
@@ -209,9 +209,9 @@ class ShardEpochs:
         """A connection to the coordinator is up; say who is here and what is in doubt."""
         flight = self._flight
         if flight is None:
-            return [Report(ShardJoined(self.shard, None))]
+            return [ReportToCoordinator(ShardJoined(self.shard, None))]
         if flight.prepared and flight.closing is None:
-            return [Report(ShardJoined(self.shard, flight.record.epoch))]
+            return [ReportToCoordinator(ShardJoined(self.shard, flight.record.epoch))]
         if flight.applying:
             self._joins_later = True
             assert flight.closing is not None
@@ -266,7 +266,7 @@ class ShardEpochs:
             return []
         spanning = tuple((t, s.participants) for t, s in self._staged.items() if len(s.participants) > 1)
         self._asked = waits or len(spanning) < len(self._staged)
-        return [Report(EpochWanted(self.shard, self._asked, spanning))]
+        return [ReportToCoordinator(EpochWanted(self.shard, self._asked, spanning))]
 
     def _open(self, message: OpenEpoch) -> list[ShardEffect]:
         assert self._flight is None, "an epoch is open already"
@@ -282,7 +282,7 @@ class ShardEpochs:
         accepted = tuple(transaction for transaction, _ in record.spanning)
         logged = self._logs(record)
         due = self._views is not None and self._views.is_due(record)
-        return [Report(EpochPrepared(self.shard, record.epoch, logged, accepted, tuple(flight.deferred), due))]
+        return [ReportToCoordinator(EpochPrepared(self.shard, record.epoch, logged, accepted, tuple(flight.deferred), due))]
 
     def _logs(self, record: PreparedEpoch) -> bool:
         return self.shard != 0 and bool(record.transactions or record.spanning)
@@ -342,13 +342,13 @@ class ShardEpochs:
         if not message.generation or flight.alone:
             return self._finish(flight, message)
         flight.applying = True
-        decided: list[ShardEffect] = [Report(EpochDecided(0, message.epoch))] if self.shard == 0 else []
+        decided: list[ShardEffect] = [ReportToCoordinator(EpochDecided(0, message.epoch))] if self.shard == 0 else []
         return [*decided, ApplyEpoch(message.epoch, message.generation, message.transitions)]
 
     def applied(self) -> list[ShardEffect]:
         """The views are at the epoch of the last ApplyEpoch, or gone."""
         assert self._flight is not None and self._flight.applying
-        return [Report(EpochClosed(self.shard, self._flight.record.epoch))]
+        return [ReportToCoordinator(EpochClosed(self.shard, self._flight.record.epoch))]
 
     def _finish(self, flight: Flight, message: CloseEpoch) -> list[ShardEffect]:
         """The epoch is applied here: answer its writers."""
@@ -366,7 +366,7 @@ class ShardEpochs:
         if self._alone is not None:
             self._alone.finished(message.epoch, answered, self._staged.values())
         elif not flight.applying:
-            effects.append(Report(EpochClosed(self.shard, message.epoch)))
+            effects.append(ReportToCoordinator(EpochClosed(self.shard, message.epoch)))
         return effects + self._after_flight()
 
     def _aborted(self, flight: Flight) -> list[ShardEffect]:
@@ -377,7 +377,7 @@ class ShardEpochs:
             effects.append(DiscardParts(flight.record.large))
         if self._logs(flight.record):
             effects.append(DiscardPrepared(flight.record.epoch))
-        effects.append(Report(EpochClosed(self.shard, flight.record.epoch)))
+        effects.append(ReportToCoordinator(EpochClosed(self.shard, flight.record.epoch)))
         return effects + self._after_flight()
 
     def _after_flight(self) -> list[ShardEffect]:
@@ -390,5 +390,5 @@ class ShardEpochs:
         self._inquired.clear()
         if self._joins_later:
             self._joins_later = False
-            effects.append(Report(ShardJoined(self.shard, None)))
+            effects.append(ReportToCoordinator(ShardJoined(self.shard, None)))
         return effects + self._want()

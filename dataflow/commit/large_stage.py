@@ -16,11 +16,11 @@ from dataflow.commit.epoch_messages import (
     ANY,
     NEW,
     Check,
-    Conflict,
     Outcome,
     Stage,
     StagePart,
     TransactionId,
+    VersionConflict,
     Withdrawn,
 )
 from dataflow.commit.large_writes import LargeWrites
@@ -91,7 +91,7 @@ class LargeStages:
 
     def conflict(
         self, transaction: TransactionId, pending: Mapping[bytes, bytes | None], epoch: int
-    ) -> Conflict | None:
+    ) -> VersionConflict | None:
         """What does not hold any more of what it expects, seen from after the epoch's earlier writes."""
         doubts = self._stages[transaction].doubts(pending)
         return check_conflict((doubts,), self._state, pending, epoch)

@@ -50,7 +50,7 @@ class RowColumns(dict[int, str]):
         return f"row[{position}]"
 
 
-class Source:
+class FunctionSource:
     """One function under construction."""
 
     def __init__(self, name: str, parameters: str) -> None:
@@ -136,6 +136,6 @@ def _compiled(text: str, name: str) -> CodeType:
 
 def key_function(columns: Columns, types: Sequence[SqlType]) -> Callable[[Row], Key]:
     """The function that gives a row's key."""
-    source = Source("row_key", "row")
+    source = FunctionSource("row_key", "row")
     source.line(f"return {source.row_key('row', columns, types)}")
     return source.build()

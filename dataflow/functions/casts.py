@@ -1,7 +1,6 @@
 """CAST and CONVERT to every target, COLLATE, BINARY, and bringing a value to another type.
 
-The target of a cast is the type of its second argument, a literal NULL; `cast` and `collate`
-build such calls.
+The target of a cast is the type of its second argument, a literal NULL; `cast` and `collate` build such calls.
 """
 
 from __future__ import annotations
@@ -16,31 +15,12 @@ from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expressions.expression import Call, Column, Expression, Literal, Parameter, walk
 from dataflow.expressions.notices import say
 from dataflow.functions.registry import Arguments, Fragment, call, special
-from dataflow.values import documents, numerals, temporal
-from dataflow.values.collation.coercion import (
-    COERCIBLE,
-    EXPLICIT,
-    coercibility,
-    collation_of,
-    prevailing_collation,
-)
+from dataflow.values import documents, numerals, temporal, types
+from dataflow.values.collation import coercion
 from dataflow.values.collation.names import CHARSETS, Charset, canonical, charset_of
 from dataflow.values.conversion import Domain, conversion, convert, is_digits
 from dataflow.values.inference import domain_of
-from dataflow.values.numerals import INT64_MAX, INT64_MIN, UINT64_MAX
-from dataflow.values.types import (
-    BLOBS,
-    DATES,
-    INTEGERS,
-    NULL,
-    NUMBERS,
-    REALS,
-    STRINGS,
-    TEXTS,
-    Kind,
-    SqlType,
-    text,
-)
+from dataflow.values.types import BLOBS, INTEGERS, NULL, REALS, STRINGS, TEXTS, Kind, SqlType, text
 
 if TYPE_CHECKING:
     from dataflow.expressions.compile import Emitter
@@ -58,10 +38,10 @@ def as_texts(operands: list[Expression]) -> list[Expression]:
     """Operands that are compared or joined: binary strings are texts beside an explicit COLLATE, and if they are of no column,
     beside a column's text."""
     strings = [each for each in operands if each.type.kind in STRINGS or each.type.kind in BLOBS]
-    name = prevailing_collation(strings) if any(each.type.kind in BLOBS for each in strings) else None
+    name = coercion.prevailing_collation(strings) if any(each.type.kind in BLOBS for each in strings) else None
     if name is None or name == "binary":
         return operands
-    explicit = any(coercibility(each) == EXPLICIT for each in strings)
+    explicit = any(coercion.coercibility(each) == coercion.EXPLICIT for each in strings)
     target = text(None, name)
     return [
         each if each.type.kind not in BLOBS
@@ -75,7 +55,7 @@ def as_texts(operands: list[Expression]) -> list[Expression]:
 def collated(expression: Expression, name: str, connection: str) -> Expression:
     """COLLATE of a statement; error 1253 if the text has another character set."""
     kind = expression.type.kind
-    charset = charset_of(collation_of(expression) if kind in TEXTS or kind in BLOBS else connection)
+    charset = charset_of(coercion.collation_of(expression) if kind in TEXTS or kind in BLOBS else connection)
     if charset_of(name) is not charset and kind is not Kind.NULL and not isinstance(expression, Parameter):
         raise InvalidStatement(Condition.COLLATION_CHARSET_MISMATCH, name, charset.name)
     return collate(expression, name)
@@ -84,14 +64,14 @@ def collated(expression: Expression, name: str, connection: str) -> Expression:
 def in_one_collation(operands: list[Expression]) -> list[Expression]:
     """The operands of IN: all are compared in the collation that one of the items names."""
     value, *items = operands
-    named = {each.type.collation for each in items if each.type.kind in TEXTS and coercibility(each) == EXPLICIT}
-    if len(named) != 1 or value.type.kind not in TEXTS or coercibility(value) == EXPLICIT:
+    named = {each.type.collation for each in items if each.type.kind in TEXTS and coercion.coercibility(each) == coercion.EXPLICIT}
+    if len(named) != 1 or value.type.kind not in TEXTS or coercion.coercibility(value) == coercion.EXPLICIT:
         return operands
     (name,) = named
     if name is None:
         return operands
     if charset_of(name) is not charset_of(value.type.collation):
-        if coercibility(value) < COERCIBLE:
+        if coercion.coercibility(value) < coercion.COERCIBLE:
             return operands
         value = cast(value, text(None, name))
     return [collate(value, name), *items]
@@ -102,7 +82,7 @@ def coerced(emitter: Emitter, expression: Expression, target: SqlType) -> Fragme
     source = expression.type
     if source.kind is target.kind and (source.kind is not Kind.DECIMAL or source.scale == target.scale):
         return emitter.emit(expression)
-    if source.kind in DATES and target.kind in DATES:
+    if source.kind in types.DATES and target.kind in types.DATES:
         return emitter.emit(expression)
     if target.kind is Kind.DECIMAL:
         unit = numerals.quantum(target.scale)
@@ -112,7 +92,7 @@ def coerced(emitter: Emitter, expression: Expression, target: SqlType) -> Fragme
 
 def _cast_type(arguments: Arguments) -> SqlType:
     target = arguments[1].type
-    if arguments[0].type.kind is Kind.TIME and target.kind in DATES:
+    if arguments[0].type.kind is Kind.TIME and target.kind in types.DATES:
         raise Unsupported("CAST of a TIME to a date")
     if target.kind in TEXTS and target.collation is None:
         return SqlType(target.kind, target.length, collation=text().collation)
@@ -123,7 +103,7 @@ def _cast_type(arguments: Arguments) -> SqlType:
 def emit_cast(emitter: Emitter, node: Call) -> Fragment:
     expression = node.arguments[0]
     function, nullable = caster(expression.type, node.type)
-    inner = emitter.emit(expression) if node.type.kind in NUMBERS else emitter.settled(expression)
+    inner = emitter.emit(expression) if node.type.kind in types.NUMBERS else emitter.settled(expression)
     if function is None or inner.source == "None":
         return inner
     if node.type.kind is Kind.BINARY:  # is as long as it says, whatever the value
@@ -229,14 +209,14 @@ def _to_signed(source: SqlType) -> Callable[[Any], int] | None:
 
     def signed(value: Any) -> int:
         number = whole(value)
-        if INT64_MIN <= number <= INT64_MAX:
+        if numerals.INT64_MIN <= number <= numerals.INT64_MAX:
             return number
-        if wraps and 0 < number <= UINT64_MAX:
+        if wraps and 0 < number <= numerals.UINT64_MAX:
             if reads_text:
                 say(Condition.UNKNOWN_ERROR, "Cast to signed converted positive out-of-range integer to its negative complement")
             return number - (1 << 64)
         _lost(source, value)
-        return INT64_MIN if number < 0 else -1 if wraps else INT64_MAX
+        return numerals.INT64_MIN if number < 0 else -1 if wraps else numerals.INT64_MAX
 
     return signed
 
@@ -246,17 +226,17 @@ def _to_unsigned(source: SqlType) -> Callable[[Any], int] | None:
         return None
     whole = _whole_number(source)
     reads_text = _reads_text(source)
-    least = 0 if source.kind is Kind.DECIMAL else INT64_MIN
+    least = 0 if source.kind is Kind.DECIMAL else numerals.INT64_MIN
 
     def unsigned(value: Any) -> int:
         number = whole(value)
-        if 0 <= number <= UINT64_MAX:
+        if 0 <= number <= numerals.UINT64_MAX:
             return number
         if not least <= number < 0:
             _lost(source, value)
         elif reads_text:
             say(Condition.UNKNOWN_ERROR, "Cast to unsigned converted negative integer to its positive complement")
-        return max(number, least) % (1 << 64) if number < 0 else UINT64_MAX
+        return max(number, least) % (1 << 64) if number < 0 else numerals.UINT64_MAX
 
     return unsigned
 
@@ -344,7 +324,7 @@ def valid_bytes(emitter: Emitter, node: Call) -> Fragment:
 
 
 def _to_year(source: SqlType) -> Callable[[Any], int | None]:
-    if source.kind in DATES:
+    if source.kind in types.DATES:
         return lambda value: temporal.unpack(value)[0]
     function = conversion(source, Domain.INTEGER).function
 

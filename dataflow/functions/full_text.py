@@ -45,14 +45,14 @@ Key = Callable[[str], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class SearchTerm:
     """`words` are one word, or several that stand side by side, or none for a group of `terms`."""
 
     sign: str = ""
     weight: float = 0.0
     words: tuple[str, ...] = ()
     is_prefix: bool = False
-    terms: tuple[Term, ...] = ()
+    terms: tuple[SearchTerm, ...] = ()
 
 
 def _is_indexed(word: str) -> bool:
@@ -64,14 +64,14 @@ def _words(value: str) -> list[str]:
 
 
 @kept_if_short(1024)
-def _terms(mode: str, query: str) -> tuple[Term, ...]:
+def _terms(mode: str, query: str) -> tuple[SearchTerm, ...]:
     if mode != "boolean":
-        return tuple(Term(words=(word,)) for word in dict.fromkeys(_words(query)))
+        return tuple(SearchTerm(words=(word,)) for word in dict.fromkeys(_words(query)))
     return tuple(_group(_TOKEN.finditer(query)))
 
 
-def _group(tokens: Iterator[re.Match[str]]) -> list[Term]:
-    found: list[Term] = []
+def _group(tokens: Iterator[re.Match[str]]) -> list[SearchTerm]:
+    found: list[SearchTerm] = []
     for token in tokens:
         signs, phrase, opened, closed, word, star, _ = token.groups()
         if closed:
@@ -79,11 +79,11 @@ def _group(tokens: Iterator[re.Match[str]]) -> list[Term]:
         sign = "-" if "-" in signs else "+" if "+" in signs else ""
         weight = signs.count(">") - signs.count("<") - signs.count("~")
         if opened:
-            found.append(Term(sign, weight, terms=tuple(_group(tokens))))
+            found.append(SearchTerm(sign, weight, terms=tuple(_group(tokens))))
         elif phrase is not None and (words := tuple(_WORD.findall(phrase))):
-            found.append(Term(sign, weight, words))
+            found.append(SearchTerm(sign, weight, words))
         elif word and (star or sign == "+" or _is_indexed(word)):  # a stopword that must be there never is
-            found.append(Term(sign, weight, (word,), bool(star)))
+            found.append(SearchTerm(sign, weight, (word,), bool(star)))
     return found
 
 
@@ -96,7 +96,7 @@ class _Document:
         self.words = [word for each in self._texts for word in _words(each)]
         self.counts = Counter(map(key, self.words))
 
-    def hits(self, term: Term) -> set[Any]:
+    def hits(self, term: SearchTerm) -> set[Any]:
         """The keys of the row's words that the term finds."""
         if term.terms:
             return set().union(*(self.hits(each) for each in term.terms if each.sign != "-"))
@@ -115,7 +115,7 @@ class _Document:
                 return True
         return False
 
-    def matches(self, terms: tuple[Term, ...]) -> bool:
+    def matches(self, terms: tuple[SearchTerm, ...]) -> bool:
         has = {term: self.matches(term.terms) if term.terms else bool(self.hits(term)) for term in terms}
         if any(has[term] if term.sign == "-" else term.sign == "+" and not has[term] for term in terms):
             return False

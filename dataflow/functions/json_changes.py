@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expressions.expression import Call, Expression
-from dataflow.functions.json_paths import Cell, Member, Path, Place, find_one, parse_path
+from dataflow.functions.json_paths import ArrayCell, JsonPath, Member, Place, find_one, parse_path
 from dataflow.functions.registry import Domain, Fragment, function, special
 from dataflow.values.documents import Json, dumps, loads
 from dataflow.values.result_limits import total
@@ -21,7 +21,7 @@ from dataflow.values.types import JSON, SqlType
 if TYPE_CHECKING:
     from dataflow.expressions.compile import Emitter
 
-Change = Callable[[Json, Path, Json], Json]
+Change = Callable[[Json, JsonPath, Json], Json]
 
 
 def _value(text: str | None) -> Json:
@@ -83,9 +83,9 @@ def _put(document: Json, place: Place, value: Json) -> Json:
     return document
 
 
-def _add(document: Json, path: Path, value: Json) -> Json:
+def _add(document: Json, path: JsonPath, value: Json) -> Json:
     """Adds what the last leg names to its parent, if that exists."""
-    found = find_one(document, Path(path.legs[:-1]))
+    found = find_one(document, JsonPath(path.legs[:-1]))
     if found is None:
         return document
     place, parent = found
@@ -94,7 +94,7 @@ def _add(document: Json, path: Path, value: Json) -> Json:
         if isinstance(parent, dict):
             parent[str(leg.key)] = value
         return document
-    assert isinstance(leg, Cell)
+    assert isinstance(leg, ArrayCell)
     if isinstance(parent, list):
         parent.insert(max(leg.within(len(parent)), 0), value)
         return document
@@ -103,21 +103,21 @@ def _add(document: Json, path: Path, value: Json) -> Json:
     return _put(document, place, wrapped)
 
 
-def _replace(document: Json, path: Path, value: Json) -> Json:
+def _replace(document: Json, path: JsonPath, value: Json) -> Json:
     found = find_one(document, path)
     return document if found is None else _put(document, found[0], value)
 
 
-def _insert(document: Json, path: Path, value: Json) -> Json:
+def _insert(document: Json, path: JsonPath, value: Json) -> Json:
     return document if find_one(document, path) else _add(document, path, value)
 
 
-def _set(document: Json, path: Path, value: Json) -> Json:
+def _set(document: Json, path: JsonPath, value: Json) -> Json:
     found = find_one(document, path)
     return _add(document, path, value) if found is None else _put(document, found[0], value)
 
 
-def _append(document: Json, path: Path, value: Json) -> Json:
+def _append(document: Json, path: JsonPath, value: Json) -> Json:
     found = find_one(document, path)
     if found is None:
         return document
@@ -128,17 +128,17 @@ def _append(document: Json, path: Path, value: Json) -> Json:
     return _put(document, place, [target, value])
 
 
-def _insert_cell(document: Json, path: Path, value: Json) -> Json:
-    if not path.legs or not isinstance(path.legs[-1], Cell):
+def _insert_cell(document: Json, path: JsonPath, value: Json) -> Json:
+    if not path.legs or not isinstance(path.legs[-1], ArrayCell):
         raise InvalidStatement(Condition.JSON_PATH_NO_CELL)
-    found = find_one(document, Path(path.legs[:-1]))
+    found = find_one(document, JsonPath(path.legs[:-1]))
     if found is not None and isinstance(found[1], list):
         # Counted from the end, a new cell goes before the one that is named.
         found[1].insert(max(path.legs[-1].within(len(found[1])), 0), value)
     return document
 
 
-def _plain(path: str) -> Path:
+def _plain(path: str) -> JsonPath:
     parsed = parse_path(path)
     if not parsed.is_plain:
         raise InvalidStatement(Condition.JSON_PATH_WILDCARD)

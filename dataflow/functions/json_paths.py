@@ -27,7 +27,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ArrayCell:
     """Position `index` from the start, or from the end."""
 
     index: int
@@ -42,8 +42,8 @@ class Cell:
 class Cells:
     """A range of cells; `[*]` has no bounds and wraps nothing."""
 
-    first: Cell | None
-    last: Cell | None
+    first: ArrayCell | None
+    last: ArrayCell | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +51,17 @@ class Descendants:
     """`**`: the value and everything below it."""
 
 
-Leg = Member | Cell | Cells | Descendants
+Leg = Member | ArrayCell | Cells | Descendants
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class JsonPath:
     legs: tuple[Leg, ...]
 
     @property
     def is_plain(self) -> bool:
         """Whether it can find one value at most."""
-        return all(isinstance(leg, Cell) or (isinstance(leg, Member) and leg.key is not None) for leg in self.legs)
+        return all(isinstance(leg, ArrayCell) or (isinstance(leg, Member) and leg.key is not None) for leg in self.legs)
 
 
 _SPACE = r"[ \t\n\r]*"
@@ -72,16 +72,16 @@ _CELL = re.compile(rf"{_SPACE}\[{_SPACE}{_INDEX}(?:[ \t\n\r]+to[ \t\n\r]+{_INDEX
 _DESCENDANTS = re.compile(rf"{_SPACE}\*\*")
 
 
-def _cell(last: str | None, minus: str | None, digits: str | None) -> Cell | None:
+def _cell(last: str | None, minus: str | None, digits: str | None) -> ArrayCell | None:
     if digits and len(digits) > 10:
         return None  # MySQL has 32 bits for it
     if last:
-        return Cell(int(digits or 0), True) if bool(minus) == bool(digits) else None
-    return Cell(int(digits)) if digits and not minus else None
+        return ArrayCell(int(digits or 0), True) if bool(minus) == bool(digits) else None
+    return ArrayCell(int(digits)) if digits and not minus else None
 
 
 @kept_if_short(1024)
-def parse_path(text: str) -> Path:
+def parse_path(text: str) -> JsonPath:
     """Error 3143 where it is not one."""
     at = len(text) - len(text.lstrip(" \t\n\r"))
     if text[at : at + 1] != "$":
@@ -95,7 +95,7 @@ def parse_path(text: str) -> Path:
             raise InvalidStatement(Condition.INVALID_JSON_PATH, at + 1)
         legs.append(leg)
         at = after
-    return Path(tuple(legs))
+    return JsonPath(tuple(legs))
 
 
 def _leg(text: str, at: int) -> tuple[Leg | None, int]:
@@ -124,7 +124,7 @@ def _leg(text: str, at: int) -> tuple[Leg | None, int]:
     return None, at
 
 
-def find(document: Json, path: Path) -> list[tuple[Place, Json]]:
+def find(document: Json, path: JsonPath) -> list[tuple[Place, Json]]:
     """Every match and its place."""
     found: list[tuple[Place, Json]] = [((), document)]
     for leg in path.legs:
@@ -138,7 +138,7 @@ def find(document: Json, path: Path) -> list[tuple[Place, Json]]:
     return found
 
 
-def find_one(document: Json, path: Path) -> tuple[Place, Json] | None:
+def find_one(document: Json, path: JsonPath) -> tuple[Place, Json] | None:
     found = find(document, path)
     return found[0] if found else None
 
@@ -152,7 +152,7 @@ def _step(value: Json, leg: Leg) -> Iterator[tuple[Place, Json]]:
                         yield (name,), child
                 elif key in value:
                     yield (key,), value[key]
-        case Cell():
+        case ArrayCell():
             if not isinstance(value, list):
                 if leg.index == 0:
                     yield (), value

@@ -12,7 +12,7 @@ from decimal import Decimal
 from enum import Enum
 
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.functions.json_paths import Path, find
+from dataflow.functions.json_paths import JsonPath, find
 from dataflow.values.documents import Json, NotJson, dumps, loads
 from dataflow.values.storing import Report, store
 from dataflow.values.types import BIGINT, BOOLEAN, DOUBLE, JSON, Kind, Row, SqlType, Value, text
@@ -40,7 +40,7 @@ class Handling:
 class PathColumn:
     name: str
     type: SqlType
-    path: Path
+    path: JsonPath
     empty: Handling = Handling()
     error: Handling = Handling()
 
@@ -51,7 +51,7 @@ class ExistsColumn:
 
     name: str
     type: SqlType
-    path: Path
+    path: JsonPath
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class OrdinalityColumn:
 class JsonTable:
     """One level: its path, its columns, and the paths that are nested in it."""
 
-    path: Path
+    path: JsonPath
     columns: tuple[PathColumn | ExistsColumn | OrdinalityColumn | JsonTable, ...]
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from dataflow.expressions.source import Function, Key, Source
+from dataflow.expressions.source import Function, FunctionSource, Key
 from dataflow.plan.node import Columns
 from dataflow.runtime.operator import Operator
 from dataflow.sharding import shard_of, shard_source
@@ -82,17 +82,17 @@ class Shards:
         """The shard on which a key lives."""
         return shard_of(key, self.count)
 
-    def owner_source(self, code: Source, key: str, types: Sequence[SqlType]) -> str:
+    def owner_source(self, code: FunctionSource, key: str, types: Sequence[SqlType]) -> str:
         owner = code.constant(self.owner)
         if len(types) == 1 and types[0].kind in INTEGERS:
             return shard_source(key, self.count, owner)
         return f"{owner}({key})"
 
-    def send(self, code: Source, leg: Leg, target: str, values: Sequence[str]) -> None:
+    def send(self, code: FunctionSource, leg: Leg, target: str, values: Sequence[str]) -> None:
         """Leave a prefix in the box of the shard `target`."""
         code.line(f"{code.constant(leg.boxes)}[{target}].append(({', '.join(values)},))")
 
-    def parking(self, code: Source, operator: Operator, arrangement: Arrangement, leg: Leg, key: str) -> list[str]:
+    def parking(self, code: FunctionSource, operator: Operator, arrangement: Arrangement, leg: Leg, key: str) -> list[str]:
         """The code for a hole; the prefix being worked on is `p`."""
         leg.parks = True
         park = code.constant(partial(self.park, operator, arrangement, leg))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dataflow.code.lookup_code import each_row, fetch
 from dataflow.code.path_code import At, Finish, JoinPath, MatchPath, Track
-from dataflow.expressions.source import Function, Key, Source, key_function
+from dataflow.expressions.source import Function, FunctionSource, Key, key_function
 from dataflow.plan.exchange import Boxes, Leg, Place, Prefix, Shards
 from dataflow.plan.key_tracing import input_column, start_of
 from dataflow.plan.node import Aggregate, Base, Columns, Join, LeftJoin, SemiJoin, Union
@@ -58,7 +58,7 @@ class FillPlan:
         self.collecting = self._track.leg(types=self._types)
         self.collecting.run = collect
         self.seeds = self._track.leg()
-        code = Source(f"seed_{name.replace('.', '_')}", "rows")
+        code = FunctionSource(f"seed_{name.replace('.', '_')}", "rows")
         code.open("for key in rows:")
         self._parts = [f"q{column}" for column in columns]
         code.line(f"{', '.join(self._parts)} = key")
@@ -177,7 +177,7 @@ class FillPlan:
         leg = self._track.leg(at.leg, True, [*types, *carried.values()])
         with at.code.block(f"for box in {at.code.constant(leg.boxes)}:"):
             at.code.line(f"box.append(({', '.join([*parts, *carried])},))")
-        code = Source(f"leg_{leg.name.replace('.', '_')}", "rows")
+        code = FunctionSource(f"leg_{leg.name.replace('.', '_')}", "rows")
         read = code.constant(table_reader(self.graph, owner, columns))
         code.open(f"for p, bag in zip(rows, {read}(rows)):")
         names = [self._fresh("d") for _ in columns] + list(carried)
@@ -229,7 +229,7 @@ class LoadPlan:
             place: Place = None if loaded is None else loaded.columns
             rows = (lambda: _held(graph, loaded)) if loaded is not None else (lambda: graph.stream(operator))
             leg = self._track.leg()
-            code = Source(f"all_{leg.name.replace('.', '_')}", "rows")
+            code = FunctionSource(f"all_{leg.name.replace('.', '_')}", "rows")
             code.open("for y0_, m0_ in rows:")
             then(At(code, leg, place, False), "y0_", "m0_")
             self._starts.append((rows, code.build()))

@@ -25,7 +25,7 @@ CHOICES_MAX = 3
 
 
 @dataclass(frozen=True)
-class Stage:
+class PipelineStage:
     """Extend the prefix by the rows of input `number` whose `columns` equal `sources`.
 
     `sources` are positions that the prefix has. `checks` are further pairs of positions that
@@ -48,7 +48,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Pipeline:
-    stages: tuple[Stage, ...]
+    stages: tuple[PipelineStage, ...]
     choice: Choice | None = None
 
 
@@ -62,7 +62,7 @@ def pipeline_of(node: Join, start: int) -> Pipeline:
 
 
 def _extend(node: Join, shape: JoinShape, known: frozenset[int], choices: int) -> Pipeline:
-    stages: list[Stage] = []
+    stages: list[PipelineStage] = []
     while len(known) < len(node.inputs):
         candidates = [
             (_lookup(node, shape, known, number), number) for number in range(len(node.inputs)) if number not in known
@@ -118,7 +118,7 @@ def _lookup(node: Join, shape: JoinShape, known: frozenset[int], number: int) ->
     return lookup_columns(node.inputs[number], tuple(columns))
 
 
-def _stage(node: Join, shape: JoinShape, known: frozenset[int], number: int, columns: Columns) -> Stage:
+def _stage(node: Join, shape: JoinShape, known: frozenset[int], number: int, columns: Columns) -> PipelineStage:
     sources = tuple(
         next(each for each in shape.members[shape.position(number, column)] if shape.input_of[each] in known)
         for column in columns
@@ -141,10 +141,10 @@ def _stage(node: Join, shape: JoinShape, known: frozenset[int], number: int, col
         if all(shape.input_of[c] in now for c in columns_of(each))
         and (not known or any(shape.input_of[c] == number for c in columns_of(each)))
     )
-    return Stage(number, columns, sources, tuple(checks), conditions)
+    return PipelineStage(number, columns, sources, tuple(checks), conditions)
 
 
-def _stages(pipeline: Pipeline) -> Iterator[Stage]:
+def _stages(pipeline: Pipeline) -> Iterator[PipelineStage]:
     yield from pipeline.stages
     if pipeline.choice is not None:
         for each in pipeline.choice.alternatives:

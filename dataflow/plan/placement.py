@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from dataflow.aggregates.accumulator import accumulator
 from dataflow.errors import Unsupported
 from dataflow.expressions.expression import Parameter, walk
-from dataflow.expressions.source import Source
+from dataflow.expressions.source import FunctionSource
 from dataflow.plan.key_tracing import start_of, traced
 from dataflow.plan.node import (
     Aggregate,
@@ -80,7 +80,7 @@ def place(node: Node, lookups: frozenset[Columns], full: str = "") -> Placement:
     if isinstance(node, Aggregate):
         # What cannot be run is refused here, before anything is built.
         for function in node.functions:
-            accumulator(Source("", ""), function)
+            accumulator(FunctionSource("", ""), function)
     key: Columns = ()
     if not full:
         key, full = _partial_key(node, lookups)

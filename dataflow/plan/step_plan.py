@@ -20,7 +20,7 @@ from dataflow.code.lookup_code import Output, store_row
 from dataflow.code.match_code import MatchWriter
 from dataflow.code.path_code import At, JoinPath, MatchPath, Track
 from dataflow.code.topk_code import topk_update
-from dataflow.expressions.source import Function, Source
+from dataflow.expressions.source import Function, FunctionSource
 from dataflow.plan.exchange import Boxes, Leg, Place, Prefix, Shards, changes_of, is_plain, ordered_prefixes
 from dataflow.plan.node import Aggregate, Columns, Join, LeftJoin, SemiJoin, TopK, Union
 from dataflow.runtime.graph import Graph
@@ -53,7 +53,7 @@ class Path:
     """The consumer that the path goes through as well."""
 
 
-class Rows:
+class SinkRows:
     """Sends an operator's rows to its sinks. Takes the place of `Output` where there are several shards."""
 
     def __init__(self, shards: Shards, operator: Operator, sinks: list[Sink]) -> None:
@@ -88,9 +88,9 @@ class Rows:
 
 
 class RowsAt:
-    """`Rows` in the form of `dataflow.code.lookup_code.Output`."""
+    """`SinkRows` in the form of `dataflow.code.lookup_code.Output`."""
 
-    def __init__(self, rows: Rows, at: At, path: Path) -> None:
+    def __init__(self, rows: SinkRows, at: At, path: Path) -> None:
         self._rows, self._at, self._path = rows, at, path
 
     def begin(self) -> None:
@@ -218,12 +218,12 @@ class StepPlan:
             sinks.append(Sink(name, self._boxes_of(name), key, sent))
         return sinks
 
-    def _rows(self, operator: Operator) -> Rows:
-        return Rows(self.shards, operator, self._sinks(operator))
+    def _rows(self, operator: Operator) -> SinkRows:
+        return SinkRows(self.shards, operator, self._sinks(operator))
 
     def _enter(self, base: Operator) -> Function:
         """The table's own changes, wherever they are, go where they are wanted."""
-        code = Source(f"enter_{self.table}", "delta")
+        code = FunctionSource(f"enter_{self.table}", "delta")
         rows, path = self._rows(base), Path([])
         leg = Leg(f"{self.table}.enter", base.number, [])
         stay = [sink for sink in rows.sinks if sink.key is None]
@@ -283,16 +283,16 @@ class StepPlan:
                 root.run = lambda flat: passing(update(changes_of(flat)))
         return path
 
-    def _passing(self, rows: Rows, path: Path, leg: Leg, place: Place) -> Function:
-        code = Source(f"pass_{leg.name.replace('.', '_')}", "rows")
+    def _passing(self, rows: SinkRows, path: Path, leg: Leg, place: Place) -> Function:
+        code = FunctionSource(f"pass_{leg.name.replace('.', '_')}", "rows")
         code.open("for row, w in rows:")
         rows.emit(At(code, leg, place, False), path, "row", "w")
         return code.build()
 
-    def _group(self, operator: Operator, node: Aggregate, root: Leg, path: Path, rows: Rows) -> None:
+    def _group(self, operator: Operator, node: Aggregate, root: Leg, path: Path, rows: SinkRows) -> None:
         state = operator.state
         assert state is not None
-        code = Source(f"leg_{root.name.replace('.', '_')}", "delta")
+        code = FunctionSource(f"leg_{root.name.replace('.', '_')}", "delta")
         code.line(f"delta = {code.constant(ordered_prefixes)}(delta)")
         used = columns_used(node)
         root.is_plain = is_plain(node.input.types[column] for column in used)
@@ -313,7 +313,7 @@ class StepPlan:
         return found
 
     def _new_storing(self, operator: Operator, store: Arrangement, sink: Sink) -> Leg:
-        code = Source(f"leg_{sink.name.replace('.', '_')}", "rows")
+        code = FunctionSource(f"leg_{sink.name.replace('.', '_')}", "rows")
         code.line(f"rows = {code.constant(ordered_prefixes)}(rows)")
         if store.recorders:
             code.line(f"{code.constant(self._applied)}[{id(store)}] = rows")
@@ -335,7 +335,7 @@ def gather_columns(operator: Operator, number: int) -> Columns | None:
             inner = node.group if isinstance(node, Aggregate) else tuple(range(len(node.types)))
             return tuple(inner[c] for c in operator.state.columns)
         case LeftJoin() | SemiJoin() if number == 1:
-            writer = MatchWriter(Source("", ""), operator)
+            writer = MatchWriter(FunctionSource("", ""), operator)
             return tuple(writer.right_of[column] for column in writer.reader(0).columns)
         case _:
             return None

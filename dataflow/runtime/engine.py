@@ -34,7 +34,7 @@ from dataflow.runtime.operator import Operator
 from dataflow.runtime.prefetch import prefetch
 from dataflow.runtime.upquery import BaseSource
 from dataflow.runtime.validation import validate
-from dataflow.state.arrangement import HOLE, Arrangement, Handle, Hit, Hole, Kind
+from dataflow.state.arrangement import HOLE, Arrangement, ArrangementKind, Handle, Hit, Hole
 from dataflow.state.clock import Clock, MemoryReport
 from dataflow.state.delta import Delta, ordered, rows_of
 from dataflow.state.eviction import Evictor
@@ -141,7 +141,7 @@ class Engine:
     def _arrangement_for(self, operator: Operator, columns: Columns, ordered: bool, full: str) -> Arrangement:
         """Where a view reads the operator's rows by `columns`; made if it is not there."""
         arrangement = operator.reader(columns)
-        grouped = arrangement is not None and arrangement.kind in (Kind.PARTS, Kind.WINDOWS)
+        grouped = arrangement is not None and arrangement.kind in (ArrangementKind.PARTS, ArrangementKind.WINDOWS)
         if arrangement is None or arrangement.columns != columns or (ordered and grouped):
             arrangement = operator.stores.get(columns) or self.graph.new_store(operator, columns, full)
         return arrangement
@@ -206,7 +206,7 @@ class Engine:
     def _order_arrangement(self, view: View) -> None:
         """Have the orders that the views of an arrangement want, and no others."""
         arrangement = view.arrangement
-        if arrangement.kind is not Kind.BAG:
+        if arrangement.kind is not ArrangementKind.BAG:
             return
         wanted = {each.order for each in self.views.values() if each.arrangement is arrangement and each.order}
         if wanted != arrangement.orders.keys():
@@ -336,14 +336,14 @@ class Engine:
         value = arrangement.index.get(key)
         if value is None:
             return [] if arrangement.full else None
-        if arrangement.kind is Kind.UNIQUE:
+        if arrangement.kind is ArrangementKind.UNIQUE:
             return [value] if value else []
         return list(rows_of(arrangement.bag(value)))
 
     def all_rows(self, view: View, keys: Iterable[Key]) -> list[list[Row] | None]:
         """As `rows`, of many keys."""
         arrangement = view.arrangement
-        if arrangement.kind is Kind.UNIQUE and not arrangement.full:
+        if arrangement.kind is ArrangementKind.UNIQUE and not arrangement.full:
             find = arrangement.index.get
             return [[value] if value else value if value is None else [] for value in map(find, keys)]
         return [self.rows(view, key) for key in keys]

@@ -17,13 +17,13 @@ from dataflow.code.lookup_code import Output
 from dataflow.code.match_code import match_update
 from dataflow.code.topk_code import topk_loader, topk_update
 from dataflow.expressions.expression import columns_of
-from dataflow.expressions.source import Function, Key, Source, key_function
+from dataflow.expressions.source import Function, FunctionSource, Key, key_function
 from dataflow.plan.node import Aggregate, Base, Columns, Join, LeftJoin, SemiJoin, TopK, expressions_of
 from dataflow.plan.pipeline import lookups_of
 from dataflow.plan.placement import NO_KEY, Placement
 from dataflow.runtime.operator import FUSED, BagReader, Operator, group_width
 from dataflow.runtime.upquery import BaseSource, Upqueries, needed_stores
-from dataflow.state.arrangement import Arrangement, Kind
+from dataflow.state.arrangement import Arrangement, ArrangementKind
 from dataflow.state.delta import Change, Delta
 from dataflow.values.types import Row
 
@@ -182,10 +182,10 @@ class Graph:
         whole = group_width(node)
         key = operator.placement.key
         if isinstance(node, TopK):
-            kind, columns = Kind.WINDOWS, key if key is not None else ()
+            kind, columns = ArrangementKind.WINDOWS, key if key is not None else ()
         else:
-            kind = Kind.STATE if key is None or key == whole else Kind.PARTS
-            columns = whole if kind is Kind.STATE else key or ()
+            kind = ArrangementKind.STATE if key is None or key == whole else ArrangementKind.PARTS
+            columns = whole if kind is ArrangementKind.STATE else key or ()
         reason = "" if key is not None else operator.placement.reason or NO_KEY
         state = Arrangement(columns, kind, key_function(columns, node.types), operator.label, reason)
         operator.state = state
@@ -200,7 +200,7 @@ class Graph:
         below = [inner[c] for c in columns]
         read = self.bag_reader(operator.inputs[0], tuple(sorted(below)))
         order = None if below == sorted(below) else [below.index(c) for c in sorted(below)]
-        fresh = fresh_state(operator) if kind is Kind.STATE else None
+        fresh = fresh_state(operator) if kind is ArrangementKind.STATE else None
 
         def compute(given: Key) -> Any:
             states = load(read(given if order is None else tuple(given[i] for i in order)))
@@ -387,7 +387,7 @@ def _is_fused(operator: Operator, reached: dict[int, Operator]) -> bool:
 
 def _storing(operator: Operator) -> Function:
     """A delta of the operator's own rows into its arrangements, and out again as it is."""
-    code = Source(f"store_{operator.number}", "delta")
+    code = FunctionSource(f"store_{operator.number}", "delta")
     output = Output(code, operator)
     if output.stores:
         output.passes_on = False

@@ -19,7 +19,7 @@ from dataflow.expressions.source import Key
 from dataflow.plan.node import Aggregate
 from dataflow.runtime.graph import Graph
 from dataflow.runtime.operator import Operator
-from dataflow.state.arrangement import Arrangement, Kind
+from dataflow.state.arrangement import Arrangement, ArrangementKind
 from dataflow.state.delta import Stream
 
 
@@ -65,7 +65,7 @@ def take_over(graph: Graph, prepared: Graph) -> Iterator[tuple[Arrangement, Key]
                 continue
             for key, value in theirs.index.items():
                 if key not in mine.index:
-                    mine.adopt(key, mine.store(dict(value)) if mine.kind is Kind.BAG else value)
+                    mine.adopt(key, mine.store(dict(value)) if mine.kind is ArrangementKind.BAG else value)
                     if mine.views:
                         yield mine, key
 
@@ -84,7 +84,7 @@ def _compute(graph: Graph, operator: Operator, arrangement: Arrangement) -> None
         arrangement.load(graph.stream(operator))
         return
     rows = Stream(graph.stream(operator.inputs[0]))
-    if arrangement.kind is Kind.STATE:
+    if arrangement.kind is ArrangementKind.STATE:
         group_loader(operator)(rows, arrangement.index)
         return
     loader: Callable[[Stream], object] = group_loader(operator) if isinstance(node, Aggregate) else topk_loader(operator)

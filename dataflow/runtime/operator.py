@@ -19,7 +19,7 @@ from dataflow.plan.join_shape import is_unique
 from dataflow.plan.key_tracing import traced
 from dataflow.plan.node import Aggregate, Base, Columns, TopK
 from dataflow.plan.placement import NO_INDEX, NO_KEY, Placement, is_stateful
-from dataflow.state.arrangement import Arrangement, Kind
+from dataflow.state.arrangement import Arrangement, ArrangementKind
 from dataflow.state.delta import Bag, Delta
 
 BagReader = Callable[[Key], Bag]
@@ -104,7 +104,7 @@ class Operator:
         elif self.is_stateful and not self.is_partial:
             reason = self.placement.reason
         # A row without columns looks like no row.
-        kind = Kind.UNIQUE if self.types and is_unique(self.node, columns) else Kind.BAG
+        kind = ArrangementKind.UNIQUE if self.types and is_unique(self.node, columns) else ArrangementKind.BAG
         store = Arrangement(columns, kind, key_function(columns, self.types), f"{self.label}{list(columns)}", reason)
         store.delta_of = lambda: self.delta
         self.stores[columns] = store

@@ -24,7 +24,7 @@ ViewName = int | bytes
 
 
 @dataclass(frozen=True, slots=True)
-class AddView:
+class StartView:
     view: ViewName
     node: Node
     key: Columns
@@ -32,11 +32,11 @@ class AddView:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveView:
+class EndView:
     view: ViewName
 
 
-Transition = AddView | RemoveView
+Transition = StartView | EndView
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ ToWorker = BeginEpoch | Upquery | EvictKeys | LimitMemory | Bundle | Reset
 
 
 @dataclass(frozen=True, slots=True)
-class Send:
+class Outgoing:
     to: int
     bundle: Bundle
 
@@ -137,7 +137,7 @@ class UpqueryRefused:
 
 
 @dataclass(frozen=True, slots=True)
-class EpochWanted:
+class StepWanted:
     """Upqueries wait and no epoch is running."""
 
 
@@ -146,4 +146,4 @@ class MemoryLimited:
     report: MemoryReport
 
 
-Effect = MemoryLimited | Send | EpochApplied | UpqueryAnswered | UpqueryRefused | EpochWanted
+Effect = MemoryLimited | Outgoing | EpochApplied | UpqueryAnswered | UpqueryRefused | StepWanted

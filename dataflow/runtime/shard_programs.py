@@ -23,14 +23,14 @@ from dataflow.plan.step_plan import Applied, StepPlan, delta_of
 from dataflow.runtime.graph import Graph
 from dataflow.runtime.operator import Operator
 from dataflow.runtime.shard_messages import Rows
-from dataflow.state.arrangement import Arrangement, Kind
+from dataflow.state.arrangement import Arrangement, ArrangementKind
 from dataflow.state.delta import Bag, Delta
 
 STATE = "state"
 """Stands for the columns of an operator's own state in the name of its fills."""
 
 
-class Fill:
+class KeyFill:
     """A key that is being computed, and what waits for it."""
 
     __slots__ = ("parked", "rows")
@@ -40,20 +40,20 @@ class Fill:
         self.parked: list[tuple[Leg, Prefix]] = []
 
 
-class Fills:
+class KeyFills:
     """The keys of one arrangement that are being computed on this shard."""
 
     def __init__(self, operator: Operator, arrangement: Arrangement) -> None:
         self.operator, self.arrangement = operator, arrangement
         self.level = 2 * operator.level + (arrangement is not operator.state)
-        self.by_key: dict[Key, Fill] = {}
+        self.by_key: dict[Key, KeyFill] = {}
         source = operator.inputs[0] if arrangement is operator.state else operator
         self._key_of = key_function(key_columns(operator, arrangement), source.types)
         self._load: Any = None
         self._fresh: Any = None
         if arrangement is operator.state:
             self._load = group_loader(operator) if isinstance(operator.node, Aggregate) else topk_loader(operator)
-            self._fresh = fresh_state(operator) if arrangement.kind is Kind.STATE else None
+            self._fresh = fresh_state(operator) if arrangement.kind is ArrangementKind.STATE else None
 
     def collect(self, rows: list[Prefix]) -> None:
         key_of, by_key = self._key_of, self.by_key
@@ -74,7 +74,7 @@ class Programs:
     def __init__(self, graph: Graph, shard: int, shard_count: int) -> None:
         self.graph, self.shard = graph, shard
         self.shards = Shards(shard, shard_count, self._park)
-        self.fills: dict[str, Fills] = {}
+        self.fills: dict[str, KeyFills] = {}
         """Those that have keys under way, by the name of their plan."""
         self.running: list[StepPlan] = []
         """The steps of the epoch whose rows may be under way."""
@@ -82,7 +82,7 @@ class Programs:
         self._boxes: dict[str, Boxes] = {}
         self._operators: dict[int, Operator] = {}
         self._steps: dict[int, StepPlan] = {}
-        self._fillers: dict[str, tuple[FillPlan, Fills]] = {}
+        self._fillers: dict[str, tuple[FillPlan, KeyFills]] = {}
         self._active: dict[str, FillPlan | LoadPlan] = {}
         self._wanted: dict[str, list[Key]] = {}
         self._loaded: list[Prefix] = []
@@ -126,14 +126,14 @@ class Programs:
             found = self._steps[table] = StepPlan(self.shards, self.graph, table, self._boxes_of, self.applied, self._at)
         return found
 
-    def _filler(self, name: str) -> tuple[FillPlan, Fills]:
+    def _filler(self, name: str) -> tuple[FillPlan, KeyFills]:
         found = self._fillers.get(name)
         if found is None:
             number, columns = name[1:].split("_", 1)
             operator = self._operators[int(number)]
             arrangement = operator.state if columns == STATE else operator.stores[_columns(columns)]
             assert arrangement is not None
-            fills = Fills(operator, arrangement)
+            fills = KeyFills(operator, arrangement)
             plan = FillPlan(self.shards, self.graph, operator, arrangement, name, self._boxes_of, fills.collect)
             found = self._fillers[name] = (plan, fills)
         return found
@@ -157,7 +157,7 @@ class Programs:
             return
         is_owner = self.shards.owner(()) == self.shard
         bag: Delta | Bag = _added(delta)
-        if arrangement.kind is Kind.STATE:
+        if arrangement.kind is ArrangementKind.STATE:
             states = group_loader(operator)(bag)
             if arrangement.columns or is_owner:
                 arrangement.index.update(states)
@@ -170,7 +170,7 @@ class Programs:
     def _park(self, operator: Operator, arrangement: Arrangement, leg: Leg, key: Key, prefix: Prefix) -> None:
         self.want(operator, arrangement, key).parked.append((leg, prefix))
 
-    def want(self, operator: Operator, arrangement: Arrangement, key: Key) -> Fill:
+    def want(self, operator: Operator, arrangement: Arrangement, key: Key) -> KeyFill:
         """The fill of a hole on this shard, begun if it is not under way."""
         columns = STATE if arrangement is operator.state else "_".join(map(str, arrangement.columns))
         name = f"f{operator.number}_{columns}"
@@ -179,7 +179,7 @@ class Programs:
             fills = self.fills[name] = self._filler(name)[1]
         fill = fills.by_key.get(key)
         if fill is None:
-            fill = fills.by_key[key] = Fill()
+            fill = fills.by_key[key] = KeyFill()
             self._wanted.setdefault(name, []).append(key)
         return fill
 

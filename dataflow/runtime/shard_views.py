@@ -24,9 +24,9 @@ from dataflow.runtime.shard_messages import (
     Bundle,
     Effect,
     EpochApplied,
-    EpochWanted,
     LimitMemory,
     Reset,
+    StepWanted,
     ToWorker,
     Transition,
     Upquery,
@@ -46,7 +46,7 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailedViews:
     """These views cannot be kept; the coordinator has to be told."""
 
     generation: int
@@ -57,7 +57,7 @@ class Failed:
     """Whether it was the code of these views that failed."""
 
 
-ViewEffect = Effect | Applied | Failed
+ViewEffect = Effect | Applied | FailedViews
 Reading = Callable[[int], tuple[Row, ...]]
 """The wanted rows of the key at this place of a lookup, which is filled."""
 
@@ -123,7 +123,7 @@ class ShardViews:
         return self._handle(bundle)
 
     def limit_memory(self, limit_bytes: int) -> list[ViewEffect]:
-        return [*self._handle(LimitMemory(limit_bytes)), EpochWanted()]
+        return [*self._handle(LimitMemory(limit_bytes)), StepWanted()]
 
     def lookup(
         self, request: int, view: ViewName, keys: tuple[Key, ...], least_epoch: int, read: Reading | None = None
@@ -155,7 +155,7 @@ class ShardViews:
         if self._failed:
             return []
         self._failed = True
-        return [Failed(self.generation, error, blamed, is_certain)]
+        return [FailedViews(self.generation, error, blamed, is_certain)]
 
     def _handle(self, message: ToWorker) -> list[ViewEffect]:
         if self._failed:

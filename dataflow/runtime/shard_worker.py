@@ -22,18 +22,18 @@ from dataflow.runtime.engine import Engine, View
 from dataflow.runtime.loading import Budget
 from dataflow.runtime.operator import Operator, below
 from dataflow.runtime.shard_messages import (
-    AddView,
     BeginEpoch,
     Bundle,
     Effect,
     EpochApplied,
-    EpochWanted,
     Eviction,
     EvictKeys,
     LimitMemory,
     MemoryLimited,
+    Outgoing,
     Reset,
-    Send,
+    StartView,
+    StepWanted,
     ToWorker,
     Transition,
     Upquery,
@@ -122,7 +122,7 @@ class ShardWorker:
             case Upquery():
                 self._upqueries.append(message)
                 if self._program is None and not self._waiting:
-                    self._effects.append(EpochWanted())
+                    self._effects.append(StepWanted())
             case EvictKeys():
                 self._evictions.append(message)
             case LimitMemory(limit_bytes):
@@ -163,7 +163,7 @@ class ShardWorker:
         self._tables = tuple(sorted(table for table, delta in message.changes.items() if delta))
         self._asked, self._upqueries = self._upqueries, []
         self._asked_views.clear()
-        self._added_views = tuple(each.view for each in message.transitions if isinstance(each, AddView))
+        self._added_views = tuple(each.view for each in message.transitions if isinstance(each, StartView))
         self.engine.graph.spend = Budget(ROWS_PER_EPOCH_MAX)
         self.programs.forget_culprit()
         self._program = self._epoch(message)
@@ -199,7 +199,7 @@ class ShardWorker:
                 self._tables if first else (), asks, evicts,
             )  # fmt: skip
             if is_other:
-                self._effects.append(Send(shard, bundle))
+                self._effects.append(Outgoing(shard, bundle))
             else:
                 self._bundles.setdefault((self.epoch, self._round), {})[shard] = bundle
 
@@ -306,7 +306,7 @@ class ShardWorker:
     def _transition(self, transition: Transition) -> Program:
         graph, programs = self.engine.graph, self.programs
         programs.forget_culprit()
-        if isinstance(transition, AddView):
+        if isinstance(transition, StartView):
             if transition.view not in self.views:  # it may have been asked for twice before it came
                 view = self.engine.add_view(transition.node, transition.key, transition.order)
                 self.views[transition.view] = view

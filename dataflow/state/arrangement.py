@@ -33,7 +33,7 @@ from dataflow.state.sorted_rows import OrderedRows, SortKey
 from dataflow.values.types import Row
 
 
-class Kind(Enum):
+class ArrangementKind(Enum):
     UNIQUE = "unique"
     BAG = "bag"
     STATE = "state"
@@ -65,7 +65,7 @@ class Arrangement:
         "known", "name", "orders", "reason", "recorders", "referenced", "step_changes", "touched", "users", "views",
     )  # fmt: skip
 
-    def __init__(self, columns: Columns, kind: Kind, key_of: Callable[[Row], Key], name: str, reason: str = "") -> None:
+    def __init__(self, columns: Columns, kind: ArrangementKind, key_of: Callable[[Row], Key], name: str, reason: str = "") -> None:
         self.columns = columns
         self.kind = kind
         self.key_of = key_of
@@ -114,15 +114,15 @@ class Arrangement:
     def bag(self, value: Any) -> Bag:
         """The rows of an index entry."""
         match self.kind:
-            case Kind.UNIQUE:
+            case ArrangementKind.UNIQUE:
                 return {value: 1} if value else {}
-            case Kind.BAG:
+            case ArrangementKind.BAG:
                 return value  # type: ignore[no-any-return]
-            case Kind.STATE:
+            case ArrangementKind.STATE:
                 return {value[-1]: 1} if value[-1] else {}
-            case Kind.PARTS:
+            case ArrangementKind.PARTS:
                 return {state[-1]: 1 for state in value.values() if state[-1]}
-            case Kind.WINDOWS:
+            case ArrangementKind.WINDOWS:
                 return {row: weight for state in value.values() for row, weight in state[-1].items()}
 
     def lookup(self, key: Key) -> Hit | Hole:
@@ -133,7 +133,7 @@ class Arrangement:
 
     def store(self, bag: Bag) -> Any:
         """What the index of a UNIQUE or BAG arrangement holds for these rows."""
-        if self.kind is Kind.BAG:
+        if self.kind is ArrangementKind.BAG:
             return OrderedRows(bag, self.orders) if self.orders else bag
         assert len(bag) <= 1 and all(weight == 1 for weight in bag.values()), f"{self.name}: not unique: {bag}"
         return next(iter(bag), ())
@@ -142,7 +142,7 @@ class Arrangement:
         """Take all rows into a full arrangement that is empty."""
         for row, weight in delta:
             key = self.key_of(row)
-            if self.kind is Kind.UNIQUE:
+            if self.kind is ArrangementKind.UNIQUE:
                 assert key not in self.index, f"{self.name}: two rows with key {key!r}"
                 self.index[key] = row
             else:
@@ -153,7 +153,7 @@ class Arrangement:
 
     def set_orders(self, orders: dict[Columns, SortKey]) -> None:
         """Keep each key's rows in these orders from now on, for range reads."""
-        assert self.kind is Kind.BAG
+        assert self.kind is ArrangementKind.BAG
         self.orders = orders
         for key, bag in self.index.items():
             self.index[key] = self.store(dict(bag))
@@ -188,20 +188,20 @@ class Arrangement:
     def _copied(self, value: Any) -> Any:
         """The value as rows that later changes leave alone."""
         if value is None:
-            return () if self.full and self.kind is Kind.UNIQUE else {} if self.full else None
-        return value if self.kind is Kind.UNIQUE else dict(self.bag(value))
+            return () if self.full and self.kind is ArrangementKind.UNIQUE else {} if self.full else None
+        return value if self.kind is ArrangementKind.UNIQUE else dict(self.bag(value))
 
     def _record_fill(self, key: Key, value: Any) -> None:
         """A fill within a step knows the key after the step: take the step's changes off again."""
         if key in self.before:
             return
         changed = self._step_changes().get(key)
-        if changed and self.kind in (Kind.UNIQUE, Kind.BAG):
+        if changed and self.kind in (ArrangementKind.UNIQUE, ArrangementKind.BAG):
             bag = dict(self.bag(value))
             for row, weight in changed:
                 bag[row] = bag.get(row, 0) - weight
             kept = {row: weight for row, weight in bag.items() if weight}
-            self.before[key] = self.store(kept) if self.kind is Kind.UNIQUE else kept
+            self.before[key] = self.store(kept) if self.kind is ArrangementKind.UNIQUE else kept
         elif self.handles:
             self.before[key] = None
 
@@ -257,7 +257,7 @@ class Arrangement:
                 if value is not _ABSENT:
                     if value is None:
                         return HOLE
-                    bag = {value: 1} if self.kind is Kind.UNIQUE and value else value or {}
+                    bag = {value: 1} if self.kind is ArrangementKind.UNIQUE and value else value or {}
                     return Hit(tuple(rows_of(bag)))
         return self.lookup(key)
 

@@ -18,7 +18,7 @@ from dataflow.code.lookup_code import interest
 from dataflow.expressions.source import Key, text_key
 from dataflow.plan.join_shape import shape_of
 from dataflow.plan.node import Aggregate, Columns, Join, LeftJoin, SemiJoin, TopK, Union, source_column
-from dataflow.plan.pipeline import Stage, pipeline_of
+from dataflow.plan.pipeline import PipelineStage, pipeline_of
 from dataflow.runtime.graph import Graph
 from dataflow.runtime.operator import Operator
 from dataflow.state.arrangement import Arrangement
@@ -150,7 +150,7 @@ class Evictor:
             yield _projected(node, extended)
 
     def _extended(
-        self, consumer: Operator, node: Join, stages: list[Stage], known: dict[int, object]
+        self, consumer: Operator, node: Join, stages: list[PipelineStage], known: dict[int, object]
     ) -> Iterator[dict[int, object]]:
         if not stages:
             yield known

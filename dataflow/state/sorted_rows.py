@@ -48,7 +48,7 @@ def entry_function(order: Iterable[Order]) -> SortKey:
     return sort_function(tuple(order), Tie)
 
 
-class Block(list[Entry]):
+class SortedBlock(list[Entry]):
     """Some neighbouring entries. No two blocks of one `SortedRows` ever have the same number."""
 
     __slots__ = ("number",)
@@ -67,10 +67,10 @@ class SortedRows:
         self._entry_of = entry_of
         entries: list[Entry] = sorted(map(entry_of, rows))
         places = range(0, max(len(entries), 1), BLOCK_ROWS)
-        self.blocks = [Block(n, entries[place : place + BLOCK_ROWS]) for n, place in enumerate(places)]
+        self.blocks = [SortedBlock(n, entries[place : place + BLOCK_ROWS]) for n, place in enumerate(places)]
         self.starts: list[Entry] = [block[0] for block in self.blocks[1:]]
         self.shape = 0
-        self.changed: dict[int, Block] | None = None
+        self.changed: dict[int, SortedBlock] | None = None
         """Blocks that have changed; None while nobody wants to know."""
         self._count = len(self.blocks)
 
@@ -82,7 +82,7 @@ class SortedRows:
         if self.changed is not None:
             self.changed[block.number] = block
         if len(block) > 2 * BLOCK_ROWS:
-            upper = Block(self._count, block[BLOCK_ROWS:])
+            upper = SortedBlock(self._count, block[BLOCK_ROWS:])
             del block[BLOCK_ROWS:]
             self.blocks.insert(number + 1, upper)
             self.starts.insert(number, upper[0])

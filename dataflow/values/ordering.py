@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dataflow.expressions.source import RowColumns, Source
+from dataflow.expressions.source import FunctionSource, RowColumns
 from dataflow.plan.node import Order
 from dataflow.values.comparison import Descending, extreme_key, order_key
 from dataflow.values.types import NUMBERS, TEMPORALS, Kind, Row, SqlType, Value
@@ -21,7 +21,7 @@ def entry_key(kind: SqlType) -> Callable[[Any], tuple[Any, Any]] | None:
     return None if key is None else lambda value: (key(value), value)
 
 
-def order_source(code: Source, order: Order, columns: Mapping[int, str]) -> str:
+def order_source(code: FunctionSource, order: Order, columns: Mapping[int, str]) -> str:
     """Source of the sort key of one ORDER BY item."""
     value = code.fresh("o")
     kind, key = order.expression.type, order_key(order.expression.type)
@@ -76,7 +76,7 @@ def whole_row_key(row: Row) -> tuple[tuple[bool, Value], ...]:
 
 def sort_function(order: Sequence[Order], tie: Callable[[Row], Any] = whole_row_key) -> Callable[..., Any]:
     """The total sort key of a row: `order`, then the row itself, as `tie` has it. Parameters may be given after the row."""
-    code = Source("sort_key", "row, p=()")
+    code = FunctionSource("sort_key", "row, p=()")
     columns = RowColumns()
     parts = [order_source(code, each, columns) for each in order]
     code.line(f"return ({', '.join([*parts, code.constant(tie) + '(row)'])},)")

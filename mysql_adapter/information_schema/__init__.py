@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from controller.catalog import Catalog, Database
+from controller.catalog import Catalog, CatalogDatabase
 from dataflow.schema import Table
 from dataflow.values.types import Row
 from mysql_adapter.information_schema import accounts, millrace, server, tables, views
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["DATABASE", "TABLES", "accounts", "extended", "millrace", "rows_of", "server", "tables", "views"]
 
 V = TypeVar("V")
-_DATABASES = {name: Database(name, COLLATION) for name, _ in TABLES}
+_DATABASES = {name: CatalogDatabase(name, COLLATION) for name, _ in TABLES}
 
 
 class _Names(Mapping[tuple[str, str], int]):
@@ -45,13 +45,13 @@ class _Names(Mapping[tuple[str, str], int]):
         return len(self._base) + len(TABLES)
 
 
-class _Databases(Mapping[str, Database]):
+class _Databases(Mapping[str, CatalogDatabase]):
     """All of them; only information_schema is listed, so that dumps leave the others out."""
 
-    def __init__(self, base: Mapping[str, Database]) -> None:
+    def __init__(self, base: Mapping[str, CatalogDatabase]) -> None:
         self._base = base
 
-    def __getitem__(self, key: str) -> Database:
+    def __getitem__(self, key: str) -> CatalogDatabase:
         found = self._base.get(key)
         return _DATABASES[key.lower()] if found is None else found
 

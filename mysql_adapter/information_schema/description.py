@@ -14,7 +14,7 @@ from mysql_adapter.wire.charsets import collation_of
 from mysql_adapter.wire.columns import BLOB_BYTES
 
 
-def default_text(column: schema.Column, time_zone: str) -> str | None:
+def default_text(column: schema.TableColumn, time_zone: str) -> str | None:
     """COLUMN_DEFAULT: None for no default and for DEFAULT NULL."""
     if column.default_now:
         return f"CURRENT_TIMESTAMP({column.type.scale})" if column.type.scale else "CURRENT_TIMESTAMP"
@@ -25,7 +25,7 @@ def default_text(column: schema.Column, time_zone: str) -> str | None:
     return show_create.default_text(column.type, column.default, time_zone)
 
 
-def extra_text(column: schema.Column) -> str:
+def extra_text(column: schema.TableColumn) -> str:
     words: list[str] = []
     if column.auto_increment:
         words.append("auto_increment")
@@ -53,7 +53,7 @@ def indexes_of(table: Table) -> list[Index]:
     return [primary, *others] if primary is not None else others
 
 
-def key_text(table: Table, column: schema.Column) -> str:
+def key_text(table: Table, column: schema.TableColumn) -> str:
     """The Key column: PRI, UNI, MUL or nothing."""
     primary = declared_primary_key(table)
     if primary is not None and any(part.column_id == column.id for part in primary.parts):
@@ -66,7 +66,7 @@ def key_text(table: Table, column: schema.Column) -> str:
     return "MUL" if leading else ""
 
 
-def _stands_for_primary(table: Table, column: schema.Column) -> bool:
+def _stands_for_primary(table: Table, column: schema.TableColumn) -> bool:
     """MySQL shows the first unique key over NOT NULL columns as primary where there is none."""
     nullable = {each.id: each.nullable for each in table.columns}
     for index in table.indexes:
@@ -75,7 +75,7 @@ def _stands_for_primary(table: Table, column: schema.Column) -> bool:
     return False
 
 
-def output_column(table: Table, column: schema.Column) -> OutputColumn:
+def output_column(table: Table, column: schema.TableColumn) -> OutputColumn:
     """The definition of a column as a SELECT of it would have it."""
     name = column.name
     flags = column_flags(table, column)

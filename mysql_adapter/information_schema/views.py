@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from controller.catalog import Catalog, View
+from controller.catalog import Catalog, CatalogView
 from controller.sql.definitions.view_definition import view_columns
 from controller.sql.writing.updatable_views import is_updatable
 from dataflow.errors import Condition, InvalidStatement, MillraceError
-from dataflow.schema import Column, Index, Table
+from dataflow.schema import Index, Table, TableColumn
 from dataflow.values.types import Row
 from mysql_adapter.information_schema.virtual import virtual
 
@@ -23,12 +23,12 @@ def table_or_view(session: Session, catalog: Catalog, database: str | None, name
     return catalog.table(database, name) if view is None else view_table(session, catalog, view)
 
 
-def view_table(session: Session, catalog: Catalog, view: View) -> Table:
+def view_table(session: Session, catalog: Catalog, view: CatalogView) -> Table:
     described = session.environment.described
     found = described.get(view)
     if found is None:
         columns = tuple(
-            Column(number, column.name, column.type, column.nullable)
+            TableColumn(number, column.name, column.type, column.nullable)
             for number, column in enumerate(view_columns(view, catalog, session.settings), 1)
         )
         found = described[view] = Table(0, view.database, view.name, columns, Index(0, "PRIMARY", ()), comment="VIEW")
@@ -45,7 +45,7 @@ def view_tables(session: Session) -> Iterator[Table]:
             continue
 
 
-def find_view(catalog: Catalog, database: str | None, name: str) -> View:
+def find_view(catalog: Catalog, database: str | None, name: str) -> CatalogView:
     view = catalog.views.get((database, name)) if database else None
     if view is None:
         table = catalog.table(database, name)
@@ -53,7 +53,7 @@ def find_view(catalog: Catalog, database: str | None, name: str) -> View:
     return view
 
 
-def show_create_view(view: View) -> str:
+def show_create_view(view: CatalogView) -> str:
     columns = f" ({','.join(f'`{name}`' for name in view.columns)})" if view.columns else ""
     definer = "@".join(f"`{each}`" for each in view.definer)
     return (
@@ -84,5 +84,5 @@ def views(session: Session) -> Iterator[Row]:
         )  # fmt: skip
 
 
-def _security(view: View) -> str:
+def _security(view: CatalogView) -> str:
     return "INVOKER" if view.invoker else "DEFINER"

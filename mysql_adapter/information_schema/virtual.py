@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 from controller.sql.plan import OutputColumn
-from dataflow.schema import Column, Index, Table
+from dataflow.schema import Index, Table, TableColumn
 from dataflow.values import types
 from dataflow.values.types import Kind, Row, SqlType
 
@@ -45,18 +45,18 @@ class VirtualTable:
     rows: MakeRows
 
 
-def columns_of(lines: str) -> tuple[Column, ...]:
-    found: list[Column] = []
+def columns_of(lines: str) -> tuple[TableColumn, ...]:
+    found: list[TableColumn] = []
     for line in lines.strip().splitlines():
         name, type_name = line.strip().rsplit(" ", 1)
         nullable = type_name.endswith("?")
         type_name = type_name.removesuffix("?")
         type = _TYPES.get(type_name) or types.text(int(type_name), COLLATION)
-        found.append(Column(len(found) + 1, name, type, nullable))
+        found.append(TableColumn(len(found) + 1, name, type, nullable))
     return tuple(found)
 
 
-def table_of(table_id: int, database: str, name: str, columns: tuple[Column, ...]) -> Table:
+def table_of(table_id: int, database: str, name: str, columns: tuple[TableColumn, ...]) -> Table:
     return Table(table_id, database, name, columns, Index(0, "PRIMARY", ()), engine="", collation=COLLATION)
 
 
@@ -86,7 +86,7 @@ def empty(name: str, lines: str) -> None:
     virtual(name, lines)(lambda session: ())
 
 
-def visible_columns(table: Table) -> Iterator[Column]:
+def visible_columns(table: Table) -> Iterator[TableColumn]:
     for column in table.columns:
         if not column.invisible:
             yield column

@@ -13,7 +13,7 @@ from controller.catalog import Catalog
 from controller.sql.definitions.temporary import PREFIX, temporary_tables
 from controller.sql.settings import DEFAULT_SETTINGS
 from dataflow.errors import MillraceError
-from mysql_adapter.database import Database
+from mysql_adapter.database import DatabaseFace
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ def abandoned(catalog: Catalog, process: str, adapter_count: int) -> set[str]:
     return found
 
 
-async def drop_abandoned(database: Database, process: str, adapter_count: int) -> None:
+async def drop_abandoned(database: DatabaseFace, process: str, adapter_count: int) -> None:
     try:
         await database.refresh_catalog()
         for owner in sorted(abandoned(database.catalog, process, adapter_count)):

@@ -17,7 +17,7 @@ from backend.execution.held_locks import TIMEOUT_S
 from backend.execution.outcome import Answer, Done, ResultSet, RowStream, Warning
 from backend.execution.transaction import Transaction
 from controller.accounts import Account, Rights
-from controller.catalog import Catalog, Database
+from controller.catalog import Catalog, CatalogDatabase
 from controller.privileges import check_sees_database
 from controller.roles import with_roles
 from controller.sql.definitions.temporary import temporary_tables, with_temporary
@@ -312,7 +312,7 @@ class Session:
     # Catalog
 
     async def use(self, name: str) -> None:
-        def find(catalog: Catalog) -> Database:
+        def find(catalog: Catalog) -> CatalogDatabase:
             check_sees_database(self, name)
             return catalog.database(name)
 

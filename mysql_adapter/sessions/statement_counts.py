@@ -21,7 +21,7 @@ from dataflow.errors import MillraceError
 from dataflow.values.types import Value
 
 if TYPE_CHECKING:
-    from mysql_adapter.database import Database
+    from mysql_adapter.database import DatabaseFace
     from mysql_adapter.sessions.session import Session
 
 STATEMENTS_MAX = 1_000
@@ -162,11 +162,11 @@ class StatementCounts:
             for hits, asked, evaluated in [sums[kind]]
         ]
 
-    def statements(self, database: Database) -> list[StatementCount]:
+    def statements(self, database: DatabaseFace) -> list[StatementCount]:
         return [_told(each, database) for each in list(self._by_text.values())]
 
 
-def _told(counted: CountedStatement, database: Database) -> StatementCount:
+def _told(counted: CountedStatement, database: DatabaseFace) -> StatementCount:
     views: list[bytes] = []
     why = ""
     plan = counted.plan

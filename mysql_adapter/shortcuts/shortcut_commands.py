@@ -26,7 +26,7 @@ from mysql_adapter.shortcuts.write_shortcuts import WriteShortcut
 from mysql_adapter.wire import packets
 from mysql_adapter.wire.answers import Answer
 from mysql_adapter.wire.framing import frame
-from mysql_adapter.wire.packets import FOUND_ROWS, Reader
+from mysql_adapter.wire.packets import FOUND_ROWS, PayloadReader
 from mysql_adapter.wire.parameter_decoder import Decode, decoder_of
 from mysql_adapter.wire.parameters import read_parameters, type_code
 from mysql_adapter.wire.stream import LATER, Later, PacketStream
@@ -290,14 +290,14 @@ class ShortcutCommands:
             return context.write(statement, self._session, sql) if self._may_write else None
         return context.shortcut(statement, self._session, sql)
 
-    def _parameters(self, prepared: Prepared, data: bytes, context: Context) -> Reader | None:
+    def _parameters(self, prepared: Prepared, data: bytes, context: Context) -> PayloadReader | None:
         """Where the parameters begin in a packet that asks for nothing but rows; None if it does."""
         count, flags = prepared.parameter_count, data[FLAGS_AT]
         if not prepared.planned or flags & ~(COUNT_AVAILABLE if context.query_attributes else 0):
             return None
         if prepared.database != self._session.database:
             return None  # the context is that of another
-        reader = Reader(data, PARAMETERS_AT)
+        reader = PayloadReader(data, PARAMETERS_AT)
         if context.query_attributes and (count or flags) and reader.length() != count:
             return None
         return reader

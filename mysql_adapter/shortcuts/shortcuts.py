@@ -38,7 +38,7 @@ from mysql_adapter.wire import packets
 from mysql_adapter.wire.answers import Answer, ResultFormat, RowPackets
 
 if TYPE_CHECKING:
-    from mysql_adapter.database import Database
+    from mysql_adapter.database import DatabaseFace
     from mysql_adapter.sessions.session import Session
 
 PACKETS_BYTES_MAX = 64 << 20
@@ -256,7 +256,7 @@ class Context:
 class Shortcuts:
     """Those of one adapter process."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: DatabaseFace) -> None:
         self._database = database
         self._catalog: Catalog | None = None
         self._contexts: dict[tuple[object, ...], Context] = {}

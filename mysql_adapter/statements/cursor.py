@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from controller.sql.settings import Settings
-from controller.sql.text.cursor import Cursor
+from controller.sql.text.cursor import TokenReader
 from controller.sql.text.lexer import TokenKind, without_comments
 
 
-class TokenCursor(Cursor):
+class TokenCursor(TokenReader):
     def __init__(self, sql: str, settings: Settings) -> None:
         if "/*!" in sql:  # an expression's text must not begin or end inside of one
             sql = without_comments(sql, settings.backslash_escapes)

@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import ResultSet
-from controller.catalog import Catalog, Database
+from controller.catalog import Catalog, CatalogDatabase
 from controller.sql.plan import OutputColumn
 from controller.sql.planner import PlanCache
-from dataflow.schema import Column
+from dataflow.schema import TableColumn
 from dataflow.values.types import Row
 from mysql_adapter.information_schema.virtual import table_of
 from mysql_adapter.sessions.facts import fact
@@ -42,9 +42,9 @@ async def _where(session: Session, condition: str, columns: tuple[OutputColumn, 
         _TABLE,
         _PLACE,
         _PLACE,
-        tuple(Column(number + 1, column.name, column.type, column.nullable) for number, column in enumerate(columns)),
+        tuple(TableColumn(number + 1, column.name, column.type, column.nullable) for number, column in enumerate(columns)),
     )
-    catalog = Catalog.of((Database(_PLACE),), (definition,), -1, 1)
+    catalog = Catalog.of((CatalogDatabase(_PLACE),), (definition,), -1, 1)
     sql = f"SELECT * FROM `{_PLACE}` WHERE {condition}"
     # The cache would keep a plan for a table that is another one in the next SHOW.
     plan, values = PlanCache().plan_text(sql, catalog, _PLACE, session.settings)

@@ -28,7 +28,7 @@ NOT_FOR_CLIENTS = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
 
 
 @dataclass(frozen=True, slots=True)
-class Charset:
+class ClientCharset:
     name: str
     codec: str
     bytes_max: int
@@ -40,7 +40,7 @@ class Charset:
 class CollationEntry:
     id: int
     name: str
-    charset: Charset
+    charset: ClientCharset
 
     @property
     def is_default(self) -> bool:
@@ -48,7 +48,7 @@ class CollationEntry:
 
 
 CHARSETS = {
-    each.name: Charset(each.name, each.codec, each.bytes_max, each.default_collation, names.BY_NAME[each.default_collation].id)
+    each.name: ClientCharset(each.name, each.codec, each.bytes_max, each.default_collation, names.BY_NAME[each.default_collation].id)
     for each in names.CHARSETS.values()
 }
 COLLATIONS = {
@@ -61,7 +61,7 @@ COLLATIONS = {
 _BY_NAME = {entry.name: entry for entry in COLLATIONS.values()}
 
 
-def charset_of(name: str) -> Charset | None:
+def charset_of(name: str) -> ClientCharset | None:
     lowered = name.lower()
     return CHARSETS.get("utf8mb3" if lowered == "utf8" else lowered)
 

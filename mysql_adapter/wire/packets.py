@@ -36,7 +36,7 @@ class MalformedPacket(Exception):
     """The client does not speak the protocol."""
 
 
-class Reader:
+class PayloadReader:
     """A cursor over one payload."""
 
     __slots__ = ("data", "position")
@@ -118,7 +118,7 @@ class ChangeUser:
 
 
 def parse_handshake_response(payload: bytes, offered: int) -> HandshakeResponse | TlsRequest:
-    reader = Reader(payload)
+    reader = PayloadReader(payload)
     capabilities = reader.uint(4) & offered
     if not capabilities & CAN.CLIENT_PROTOCOL_41:
         raise MalformedPacket("client is older than 4.1")
@@ -147,7 +147,7 @@ def parse_handshake_response(payload: bytes, offered: int) -> HandshakeResponse 
 
 
 def parse_change_user(payload: bytes, capabilities: int) -> ChangeUser:
-    reader = Reader(payload)
+    reader = PayloadReader(payload)
     user = reader.terminated()
     if capabilities & CAN.CLIENT_SECURE_CONNECTION:
         authentication = reader.fixed(reader.uint(1))
@@ -162,7 +162,7 @@ def parse_change_user(payload: bytes, capabilities: int) -> ChangeUser:
 
 
 def _attributes(data: bytes) -> dict[str, str]:
-    reader = Reader(data)
+    reader = PayloadReader(data)
     found: dict[str, str] = {}
     while not reader.at_end:
         key = reader.counted().decode("utf-8", "replace")

@@ -16,7 +16,7 @@ from mysql_mimic.types import ColumnType
 from controller.sql.text.parameter_types import code_of
 from dataflow.values import temporal, types
 from dataflow.values.types import Kind, SqlType, Value
-from mysql_adapter.wire.packets import MalformedPacket, Reader
+from mysql_adapter.wire.packets import MalformedPacket, PayloadReader
 
 WireType = tuple[int, bool]
 """(type number, unsigned)"""
@@ -57,7 +57,7 @@ _CODED = frozenset({Kind.DATE, Kind.DATETIME, Kind.TIME})
 
 
 def read_parameters(
-    reader: Reader,
+    reader: PayloadReader,
     count: int,
     remembered: Sequence[WireType],
     long_data: dict[int, bytearray],
@@ -99,7 +99,7 @@ def type_code(typed: Typed) -> str:
     return code_of(value)
 
 
-def read_value(reader: Reader, wire_type: WireType, codec: str) -> Typed:
+def read_value(reader: PayloadReader, wire_type: WireType, codec: str) -> Typed:
     number, unsigned = wire_type
     integer = INTEGERS.get(number)
     if integer is not None:
@@ -147,11 +147,11 @@ def _decimal(data: bytes) -> Typed:
     return value, types.decimal(max(len(digits), -exponent, 1), -exponent)
 
 
-def _datetime(reader: Reader, kind: Kind) -> Typed:
+def _datetime(reader: PayloadReader, kind: Kind) -> Typed:
     length = reader.uint(1)
     if length not in (0, 4, 7, 11):
         raise MalformedPacket("not a datetime")
-    part = Reader(reader.fixed(length) + bytes(11 - length))
+    part = PayloadReader(reader.fixed(length) + bytes(11 - length))
     year, month, day = part.uint(2), part.uint(1), part.uint(1)
     hour, minute, second, microsecond = part.uint(1), part.uint(1), part.uint(1), part.uint(4)
     if month > 12 or day > 31 or hour > 23 or minute > 59 or second > 59 or microsecond > 999_999 or year > 9999:
@@ -162,11 +162,11 @@ def _datetime(reader: Reader, kind: Kind) -> Typed:
     return packed, SqlType(kind, scale=6 if microsecond else 0)
 
 
-def _time(reader: Reader) -> Typed:
+def _time(reader: PayloadReader) -> Typed:
     length = reader.uint(1)
     if length not in (0, 8, 12):
         raise MalformedPacket("not a time")
-    part = Reader(reader.fixed(length) + bytes(12 - length))
+    part = PayloadReader(reader.fixed(length) + bytes(12 - length))
     negative, days = part.uint(1), part.uint(4)
     hours, minutes, seconds, microseconds = part.uint(1), part.uint(1), part.uint(1), part.uint(4)
     if minutes > 59 or seconds > 59 or microseconds > 999_999:

@@ -17,7 +17,7 @@ ROWS_PER_PIECE = 256
 PIECE_BYTES = 256 * 1024
 
 
-class Wire(Protocol):
+class PacketSink(Protocol):
     def send_framed(self, data: bytes, next_sequence: int) -> None: ...
 
     @property
@@ -27,7 +27,7 @@ class Wire(Protocol):
 
 
 async def send_spooled(
-    wire: Wire, encode: Callable[[Sequence[Row], int], tuple[bytes, int]], rows: list[Row]
+    wire: PacketSink, encode: Callable[[Sequence[Row], int], tuple[bytes, int]], rows: list[Row]
 ) -> None:
     """Send `rows`, which are used up long before the client has read them."""
     with tempfile.TemporaryFile(prefix="millrace-result-") as file:

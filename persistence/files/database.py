@@ -38,7 +38,7 @@ MARK = "DAMAGED"
 log = logging.getLogger(__name__)
 
 
-class Reading:
+class DamageNoticed:
     """A context in which LevelDB's own errors become CorruptState, of which `note` is told."""
 
     def __init__(self, folder: Path, note: Callable[[str], None]) -> None:
@@ -58,12 +58,12 @@ class Reading:
             raise self.damage(error) from error
 
 
-class Source:
+class ReadSource:
     """Where to read from: the database as it is, or a snapshot. Iterators have to be used within `reading`."""
 
     __slots__ = ("_get", "iterator", "reading")
 
-    def __init__(self, origin: Any, reading: Reading) -> None:
+    def __init__(self, origin: Any, reading: DamageNoticed) -> None:
         self._get = origin.get
         self.iterator = partial(origin.iterator, verify_checksums=True)
         self.reading = reading
@@ -76,7 +76,7 @@ class Source:
         return found
 
 
-class Database:
+class LevelDatabase:
     """Opened by the constructor, which creates what is missing. `damage` says what was found since."""
 
     def __init__(self, folder: Path, fsync: bool) -> None:
@@ -86,16 +86,16 @@ class Database:
         self._has_failed = False
         folder.mkdir(parents=True, exist_ok=True)
         self._database = compacting_behind(lambda: _open(folder))
-        self._reading = Reading(folder, self._note)
-        self.now = Source(self._database, self._reading)
+        self._reading = DamageNoticed(folder, self._note)
+        self.now = ReadSource(self._database, self._reading)
         self._writing = Lock()
         self.stamp = self._last_stamp()
         self._acknowledged = AcknowledgementFile(folder, fsync, *self.stamp)
         self.approximate_size: Callable[[bytes, bytes], int] = self._database.approximate_size
 
-    def snapshot(self) -> Source:
+    def snapshot(self) -> ReadSource:
         """The state as of now, for as long as it is kept."""
-        return Source(self._database.snapshot(), self._reading)
+        return ReadSource(self._database.snapshot(), self._reading)
 
     def batch(self, is_durable: bool = False) -> Any:
         """A batch for `write` or `write_stamped`; `is_durable`: on disk when it is written, if the database waits for that."""

@@ -41,7 +41,7 @@ Stamp = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class LogBatch:
     """What one write put into a log, and its stamp, if somebody waited for it."""
 
     sequence: int
@@ -156,15 +156,15 @@ def all_logs(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*.log") if path.stem.isdigit())
 
 
-def _batch(content: bytes) -> Batch | None:
+def _batch(content: bytes) -> LogBatch | None:
     if len(content) < _BATCH.size:
         return None
     sequence, count = _BATCH.unpack_from(content)
     end = len(content) - STAMP.size
     if not content.endswith(_STAMPED, 0, end):
-        return Batch(sequence, count, None)
+        return LogBatch(sequence, count, None)
     epoch, number = STAMP.unpack_from(content, end)
-    return Batch(sequence, count, (epoch, number))
+    return LogBatch(sequence, count, (epoch, number))
 
 
 def table_path(folder: Path, number: int) -> Path:

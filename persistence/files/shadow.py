@@ -21,7 +21,7 @@ import plyvel
 
 from dataflow.errors import Condition, CorruptState, MillraceError, Retryable
 from persistence.files.acknowledged import last_acknowledgement
-from persistence.files.database import MARK, Database
+from persistence.files.database import MARK, LevelDatabase
 from persistence.files.free_space import RESERVE_BYTES, disk_full, free_bytes
 from persistence.files.inspection import is_new, read_manifest, table_path
 
@@ -49,7 +49,7 @@ class Shadow:
             for path in folder.iterdir():
                 if path.is_file() and path.suffix not in _TABLES and path.name not in ("LOCK", "LOG", "LOG.old"):
                     shutil.copyfile(path, place / path.name)
-            self.database = Database(place, fsync=False)
+            self.database = LevelDatabase(place, fsync=False)
             for path in folder.iterdir():
                 if path.suffix in _TABLES and path not in tables:
                     path.unlink()  # of a compaction that failed; LevelDB removes such when it opens a database
@@ -70,12 +70,12 @@ class Shadow:
         self._lock.close()
 
 
-def open_database(folder: Path, fsync: bool) -> tuple[Database, Shadow | None]:
+def open_database(folder: Path, fsync: bool) -> tuple[LevelDatabase, Shadow | None]:
     """The folder's database, or that of a shadow if the disk is too full."""
     if not _needs_shadow(folder):
         remove_shadow(folder)
         try:
-            return Database(folder, fsync), None
+            return LevelDatabase(folder, fsync), None
         except MillraceError as error:
             if error.condition is not Condition.DISK_FULL or is_new(folder):
                 raise

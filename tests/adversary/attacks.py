@@ -238,7 +238,7 @@ async def http_request(attempt: Attempt) -> str | None:
     head, _, body = heard.partition(b"\r\n\r\n")
     if b" 200 " not in head.partition(b"\r\n")[0]:
         return None
-    return None if re.fullmatch(rb'\{"ready": \w+\}|# HELP millrace_\w+ .*|(#.*\n|millrace_ready \d\n)*', body) else f"{path} showed {body[:200]!r}"
+    return None if re.fullmatch(rb'\{"ready": \w+\}|# HELP millrace_\w+ .*|(#.*\n|millrace_ready [\d.]+\n)*', body) else f"{path} showed {body[:200]!r}"
 
 
 ATTACKS: dict[str, list[Attack]] = {

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataflow.schema import Column
+from dataflow.schema import TableColumn
 from dataflow.values.arrow_values import arrow_array, arrow_field, arrow_type, sql_type_of
 from dataflow.values.temporal.packed import pack
 from dataflow.values.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, JSON, Kind, SqlType, decimal, text
@@ -63,7 +63,7 @@ def test_columns_are_those_of_the_rows(types: list[SqlType], data: st.DataObject
 def test_rows_from_before_a_column_have_what_it_says(types: list[SqlType], added: SqlType, data: st.DataObject) -> None:
     table = table_of(types, ())
     row = data.draw(st.tuples(*(st.none() | VALUES[each] for each in types)))
-    column = Column(len(types) + 1, "added", added, missing=data.draw(st.none() | VALUES[added]))
+    column = TableColumn(len(types) + 1, "added", added, missing=data.draw(st.none() | VALUES[added]))
     columns = (column, *table.columns[1:])
     later = replace(table, columns=columns, formats=(*table.formats, tuple(each.id for each in columns)))
     new = (data.draw(st.none() | VALUES[added]), *row[1:])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataflow.errors import CorruptState
-from dataflow.schema import Column, Table
+from dataflow.schema import Table, TableColumn
 from dataflow.values.types import BIGINT, BIGINT_UNSIGNED, DOUBLE, JSON, Kind, Row, SqlType, decimal, text
 from persistence.row_encoding import RowCodec
 from tests.tables import table_of
@@ -63,7 +63,7 @@ def test_rows_of_every_format_read_as_the_table_is_now(types: list[SqlType], dat
             columns.pop(data.draw(st.integers(0, len(columns) - 1)))
         else:
             kind = data.draw(st.sampled_from(TYPES))
-            column = Column(next_id, f"c{next_id}", kind, missing=data.draw(st.none() | VALUES[kind]))
+            column = TableColumn(next_id, f"c{next_id}", kind, missing=data.draw(st.none() | VALUES[kind]))
             columns.insert(data.draw(st.integers(0, len(columns))), column)
             next_id += 1
         formats = (*table.formats, tuple(column.id for column in columns))

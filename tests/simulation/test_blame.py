@@ -7,8 +7,8 @@ import pytest
 from dataflow.expressions.expression import Column, Literal
 from dataflow.functions import call
 from dataflow.plan.node import Aggregate, AggregateFunction, Base, Columns, Join, Node
-from dataflow.runtime.shard_messages import AddView, Send
-from dataflow.runtime.shard_views import Failed, ShardViews
+from dataflow.runtime.shard_messages import Outgoing, StartView
+from dataflow.runtime.shard_views import FailedViews, ShardViews
 from dataflow.sharding import shard_of
 from dataflow.values.types import BIGINT, INT
 from tests.property.dataflow_plans import MemorySource
@@ -27,17 +27,17 @@ class Cluster:
     def __init__(self) -> None:
         self.sources = [MemorySource() for _ in range(SHARDS)]
         self.views = [ShardViews(shard, SHARDS, source) for shard, source in enumerate(self.sources)]
-        self.failed: list[Failed] = []
+        self.failed: list[FailedViews] = []
         self.epoch = 0
 
     def carry_out(self, shard: int, effects: list) -> None:  # type: ignore[type-arg]
         for effect in effects:
-            if isinstance(effect, Send):
+            if isinstance(effect, Outgoing):
                 self.carry_out(effect.to, self.views[effect.to].receive(effect.bundle))
-            elif isinstance(effect, Failed):
+            elif isinstance(effect, FailedViews):
                 self.failed.append(effect)
 
-    def run_epoch(self, rows: list[tuple[int, int, int]], transitions: tuple[AddView, ...] = ()) -> None:
+    def run_epoch(self, rows: list[tuple[int, int, int]], transitions: tuple[StartView, ...] = ()) -> None:
         self.epoch += 1
         for shard, views in enumerate(self.views):
             own = [(row, 1) for row in rows if shard_of(row[0], SHARDS) == shard]
@@ -53,7 +53,7 @@ class Cluster:
 @pytest.mark.parametrize("read", [(), (0, 2), (1,), (1, 3)])
 def test_the_view_that_cannot_be_computed_is_blamed_and_what_is_made_of_it(read: tuple[int, ...]) -> None:
     cluster = Cluster()
-    cluster.run_epoch([(1, -5, 7)], tuple(AddView(name, *view) for name, view in VIEWS.items()))
+    cluster.run_epoch([(1, -5, 7)], tuple(StartView(name, *view) for name, view in VIEWS.items()))
     for name in read:
         cluster.read(name, 7)
     cluster.run_epoch([])

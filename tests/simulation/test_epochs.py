@@ -28,7 +28,7 @@ from dataflow.commit.epoch_effects import (
     PersistPrepared,
     PreparedEpoch,
     Reply,
-    Report,
+    ReportToCoordinator,
 )
 from dataflow.commit.epoch_messages import (
     ABSENT,
@@ -223,7 +223,7 @@ class Cluster:
         life = self.lives[shard]
         for effect in effects:
             match effect:
-                case Report(message):
+                case ReportToCoordinator(message):
                     def deliver(message: object = message) -> None:
                         if self.coordinator is not None:
                             self.send_all(self.coordinator.handle(message))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataflow.expressions.expression import Column
 from dataflow.expressions.source import Key
 from dataflow.plan.node import Base, Columns, Join, Node
-from dataflow.runtime.shard_messages import AddView, BeginEpoch, Send, Upquery, UpqueryAnswered
+from dataflow.runtime.shard_messages import BeginEpoch, Outgoing, StartView, Upquery, UpqueryAnswered
 from dataflow.runtime.shard_worker import ShardWorker
 from dataflow.sharding import shard_of
 from dataflow.state.delta import Delta
@@ -30,7 +30,7 @@ class Workers:
         self.epoch = 0
         self.crossed = 0
         self.answers: list[Row] = []
-        self._run([{}] * SHARDS, (AddView(0, node, key),))
+        self._run([{}] * SHARDS, (StartView(0, node, key),))
 
     def add(self, table: int, rows: Iterable[Row]) -> None:
         parts: list[list[Row]] = [[] for _ in range(SHARDS)]
@@ -43,13 +43,13 @@ class Workers:
         self._run([{}] * SHARDS)
         return self.answers
 
-    def _run(self, changes: Sequence[dict[int, Delta]], transitions: tuple[AddView, ...] = ()) -> None:
+    def _run(self, changes: Sequence[dict[int, Delta]], transitions: tuple[StartView, ...] = ()) -> None:
         self.epoch += 1
         waiting = [(shard, BeginEpoch(self.epoch, each, transitions)) for shard, each in enumerate(changes)]
         while waiting:
             shard, message = waiting.pop(0)
             for effect in self.workers[shard].handle(message):
-                if isinstance(effect, Send):
+                if isinstance(effect, Outgoing):
                     self.crossed += sum(len(rows) for _, rows, _ in effect.bundle.rows)
                     waiting.append((effect.to, effect.bundle))  # type: ignore[arg-type]
                 elif isinstance(effect, UpqueryAnswered):

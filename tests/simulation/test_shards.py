@@ -19,15 +19,15 @@ from backend.network.bundles import decode_bundle, encode_bundle
 from dataflow.expressions.source import key_function
 from dataflow.plan.node import Columns, Join, LeftJoin, Node, SemiJoin
 from dataflow.runtime.shard_messages import (
-    AddView,
     BeginEpoch,
     Effect,
+    EndView,
     EpochApplied,
     EvictKeys,
     LimitMemory,
-    RemoveView,
+    Outgoing,
     Reset,
-    Send,
+    StartView,
     ToWorker,
     Transition,
     Upquery,
@@ -52,7 +52,7 @@ class Cluster:
         self.channels: dict[tuple[int, int], deque[ToWorker]] = {}
         self.epoch = 0
         self.generation = 0
-        self.views: dict[int, AddView] = {}
+        self.views: dict[int, StartView] = {}
         self.view_count = 0
         self.applied: set[tuple[int, int]] = set()
         self.answers: dict[int, UpqueryAnswered] = {}
@@ -73,7 +73,7 @@ class Cluster:
     def carry_out(self, shard: int, effects: Sequence[Effect]) -> None:
         for effect in effects:
             match effect:
-                case Send(to, bundle):
+                case Outgoing(to, bundle):
                     self.deliver(shard, to, decode_bundle(encode_bundle(bundle)))
                 case EpochApplied(epoch):
                     self.applied.add((epoch, shard))
@@ -120,14 +120,14 @@ class Cluster:
             case plans.Write():
                 self.run_epoch(self.deltas(action), lose=lose)
             case plans.AddView():
-                added = AddView(self.view_count, action.node, action.key)
+                added = StartView(self.view_count, action.node, action.key)
                 self.view_count += 1
                 self.views[added.view] = added
                 self.run_epoch(transitions=(added,), lose=lose)
             case plans.RemoveView() if known:
                 number = known[action.view % len(known)]
                 del self.views[number]
-                self.run_epoch(transitions=(RemoveView(number),), lose=lose)
+                self.run_epoch(transitions=(EndView(number),), lose=lose)
             case plans.Read() if known:
                 self.read(known[action.view % len(known)], action.key)
             case plans.Evict() if known:

@@ -36,16 +36,16 @@ from dataflow.plan.node import (
     inputs_of,
 )
 from dataflow.runtime.shard_messages import (
-    AddView,
     BeginEpoch,
-    EpochWanted,
-    RemoveView,
-    Send,
+    EndView,
+    Outgoing,
+    StartView,
+    StepWanted,
     Transition,
     UpqueryAnswered,
     UpqueryRefused,
 )
-from dataflow.runtime.shard_views import Applied, Failed, ShardViews, ViewEffect
+from dataflow.runtime.shard_views import Applied, FailedViews, ShardViews, ViewEffect
 from dataflow.sharding import shard_of
 from dataflow.values.types import BIGINT, INT, Row, decimal
 from tests.property.dataflow_oracle import evaluate
@@ -178,16 +178,16 @@ class Cluster(test_epochs.Cluster):
         assert machine is not None
         for effect in effects:
             match effect:
-                case Send(to, bundle):
+                case Outgoing(to, bundle):
                     def deliver(to: int = to, bundle: object = bundle) -> None:
                         if self.shards[to] is not None:
                             self.carry_out_views(to, self.views[to].receive(bundle))
                     self.post(("bundle", shard, to), deliver)
                 case Applied():
                     self.carry_out(shard, machine.applied())
-                case EpochWanted():
+                case StepWanted():
                     self.carry_out(shard, machine.want_epoch())
-                case Failed(error=error):
+                case FailedViews(error=error):
                     raise error
                 case UpqueryAnswered(request, epoch, rows):
                     self.check(self.readers[request], epoch, rows[0])
@@ -301,7 +301,7 @@ class Cluster(test_epochs.Cluster):
 
 def decoded_transition(payload: bytes) -> Transition:
     number = int(payload[1:])
-    return AddView(number, *NODES[number]) if payload[:1] == b"+" else RemoveView(number)
+    return StartView(number, *NODES[number]) if payload[:1] == b"+" else EndView(number)
 
 
 def run(seed: int) -> int:
@@ -351,9 +351,9 @@ def test_readers_see_committed_epochs_in_order_and_all_that_was_acknowledged() -
 
 def test_a_view_that_was_asked_for_twice_before_it_came_goes_as_a_whole() -> None:
     worker = ShardViews(0, 1, DiskSource(Disk())).worker
-    worker.handle(BeginEpoch(1, {}, (AddView(3, *NODES[3]), AddView(3, *NODES[3]))))
+    worker.handle(BeginEpoch(1, {}, (StartView(3, *NODES[3]), StartView(3, *NODES[3]))))
     assert worker.engine.graph.operators
-    worker.handle(BeginEpoch(2, {}, (RemoveView(3),)))
+    worker.handle(BeginEpoch(2, {}, (EndView(3),)))
     assert not worker.engine.graph.operators, "changes of their tables are not heard of any more"
 
 

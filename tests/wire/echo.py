@@ -56,7 +56,7 @@ class EchoTransaction:
 
 class EchoDatabase:
     def __init__(self, accounts: tuple[Account, ...] = ()) -> None:
-        self.catalog = Catalog.of((catalog.Database("test"),), (), 1, 1, accounts=accounts)
+        self.catalog = Catalog.of((catalog.CatalogDatabase("test"),), (), 1, 1, accounts=accounts)
         self.log: list[str] = []
         self.sleeping = 0
         self._changed = threading.Condition()

@@ -40,7 +40,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class AccessPath:
     """The leading parts of `index` that equalities fix, and comparisons of the part after them.
 
     Without any it is a scan of the whole table by primary key.
@@ -60,7 +60,7 @@ class Path:
 class Bound:
     """A path with its values: alternatives for the leading parts, and comparisons common to all."""
 
-    path: Path
+    path: AccessPath
     alternatives: list[tuple[Value, ...]]
     comparisons: list[tuple[Operator, Value]]
 
@@ -113,9 +113,9 @@ def best_index(table: Table, columns: Container[int]) -> Candidate | None:
     return best
 
 
-def choose(table: Table, where: Expression | None) -> Path:
+def choose(table: Table, where: Expression | None) -> AccessPath:
     """The most selective path by the number of parts it fixes; the primary key wins ties."""
-    best, best_score = Path(table.primary_key), (0, 0)
+    best, best_score = AccessPath(table.primary_key), (0, 0)
     if where is None:
         return best
     equalities: dict[int, Term] = {}
@@ -132,11 +132,11 @@ def choose(table: Table, where: Expression | None) -> Path:
         compared = () if each.following is None else tuple(comparisons.get(each.following, ()))
         score = (1000 if each.is_whole else 2 * len(fixed), 1 if compared else 0)
         if score > best_score:
-            best, best_score = Path(each.index, fixed, compared), score
+            best, best_score = AccessPath(each.index, fixed, compared), score
     return best
 
 
-def bind(path: Path, parameters: Sequence[Value]) -> Bound | None:
+def bind(path: AccessPath, parameters: Sequence[Value]) -> Bound | None:
     """The path with this execution's values; None if one of them rules the index out."""
     lists: list[list[Value]] = []
     combinations = 1

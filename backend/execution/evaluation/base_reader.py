@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from backend.execution.evaluation.access import Bound, Path, best_index, choose
+from backend.execution.evaluation.access import AccessPath, Bound, best_index, choose
 from backend.execution.evaluation.lookup_value import UNUSABLE, lookup_value
 from backend.execution.evaluation.reader import Conditions, Keys, Run, fulfilling, having_keys, predicate_of
 from backend.execution.evaluation.reading import find, find_bound, lock_rows, row_decoder
@@ -82,7 +82,7 @@ class TableReader:
         whole = self._index.unique and len(self._places) == len(self._index.parts)
         if len(alternatives) > (GETS_MAX if whole else RANGES_MAX):
             return None
-        return Bound(Path(self._index), list(alternatives), [])
+        return Bound(AccessPath(self._index), list(alternatives), [])
 
 
 class MemoryReader:

@@ -12,7 +12,7 @@ from backend.execution.rows import Keyed, Rows, Weight, held
 from dataflow.code.group_code import GroupWriter
 from dataflow.expressions.expression import columns_of
 from dataflow.expressions.rewriting import moved
-from dataflow.expressions.source import Source, key_function
+from dataflow.expressions.source import FunctionSource, key_function
 from dataflow.functions import is_volatile
 from dataflow.plan.node import Aggregate, Columns, TopK
 from dataflow.values.ordering import sort_function
@@ -57,7 +57,7 @@ class AggregateReader:
 
 
 def _loader(node: Aggregate) -> Callable[[Iterable[Sequence[Row]], Sequence[Value]], list[Row]]:
-    code = Source("groups", "rows, p")
+    code = FunctionSource("groups", "rows, p")
     writer = GroupWriter(code, node, only_grows=True)
     code.line(f"states = {code.constant(Keyed)}()")
     if not node.group:
@@ -80,7 +80,7 @@ def _loader(node: Aggregate) -> Callable[[Iterable[Sequence[Row]], Sequence[Valu
 
 def _distinct_loader(node: Aggregate) -> Callable[[Iterable[Sequence[Row]]], tuple[Keyed[Any, Row], Weight]]:
     """As `_loader`, where nothing is computed: the first row of each group, as it is."""
-    code = Source("distinct", "rows")
+    code = FunctionSource("distinct", "rows")
     writer = GroupWriter(code, node)
     made = "row" if node.group == tuple(range(len(node.input.types))) else f"({', '.join(writer.columns[c] for c in node.group)},)"
     code.line(f"states = {code.constant(Keyed)}()")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from backend.execution.evaluation.matching import Match, pair_of
+from backend.execution.evaluation.matching import RowMatch, pair_of
 from backend.execution.evaluation.reader import (
     Conditions,
     Keys,
@@ -45,7 +45,7 @@ CHUNK_ROWS = 2_000
 @dataclass(slots=True)
 class Step:
     reader: Reader
-    match: Match
+    match: RowMatch
     predicate: Predicate | None
 
 
@@ -168,7 +168,7 @@ class JoinReader:
         places = dict(self._places)
         self._add(shape, number)
         placed = [(moved(one, places), moved(other, self._places), safe) for one, other, safe in pairs]
-        match = Match(placed, offset, usable)
+        match = RowMatch(placed, offset, usable)
         reader = readers.reader(node.inputs[number], match.columns, self._moved(shape, number, own[number]))
         self._steps.append(Step(reader, match, predicate_of(self._ready(pending))))
         remaining.discard(number)
@@ -217,7 +217,7 @@ class JoinReader:
 def _joined_parts(
     rows: Sequence[Row],
     found: Sequence[Row],
-    match: Match,
+    match: RowMatch,
     index: dict[Any, list[Row]] | None,
     parameters: Sequence[Value],
 ) -> Iterator[list[Row]]:

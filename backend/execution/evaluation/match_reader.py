@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from backend.execution.evaluation.matching import Match, pair_of
+from backend.execution.evaluation.matching import RowMatch, pair_of
 from backend.execution.evaluation.reader import (
     Conditions,
     Keys,
@@ -52,7 +52,7 @@ class _Matching:
         self.before = predicate_of(before)
         self.both = predicate_of(each for each in conditions if id(each) not in taken)
         columns = tuple(sorted({p[1].index - width for _, p in pairs if isinstance(p[1], Column) and not p[2]}))
-        self.match = Match([pair for _, pair in pairs], width, readers.traced(node.right, columns))
+        self.match = RowMatch([pair for _, pair in pairs], width, readers.traced(node.right, columns))
         right_conditions = tuple(moved(each, {width + c: c for c in range(right_width)}) for each in own)
         self.right = readers.reader(node.right, self.match.columns, right_conditions)
         self.left = readers.reader(node.left, left_columns, left_conditions)

@@ -81,7 +81,7 @@ class Hash:
         return found
 
 
-class Match:
+class RowMatch:
     """How rows at hand find others: which keys to ask for, and which of the rows found are theirs."""
 
     def __init__(self, pairs: Iterable[Pair], offset: int, usable: Columns) -> None:

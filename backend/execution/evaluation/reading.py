@@ -15,7 +15,7 @@ from operator import itemgetter
 
 from backend.clustering.store import Address, Store
 from backend.execution.answering.sorting import sort_rows
-from backend.execution.evaluation.access import Bound, Path, bind
+from backend.execution.evaluation.access import AccessPath, Bound, bind
 from backend.execution.held_locks import LockRefused
 from backend.execution.pace import breathe, parts
 from backend.execution.transaction import OWN, EpochLost, Transaction
@@ -62,7 +62,7 @@ def table_writer(table: Table) -> TableWriter:
 async def find(
     transaction: Transaction,
     table: Table,
-    path: Path,
+    path: AccessPath,
     parameters: tuple[Value, ...],
     *,
     reverse: bool = False,
@@ -77,7 +77,7 @@ async def find(
     """
     bound = bind(path, parameters)
     if bound is None:
-        bound = Bound(Path(table.primary_key), [()], [])
+        bound = Bound(AccessPath(table.primary_key), [()], [])
     async for chunk in find_bound(transaction, table, bound, reverse=reverse, locking=locking, epoch=epoch):
         yield chunk
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from operator import itemgetter
 
 from backend.execution.answering.ordering import Sorter
-from backend.execution.evaluation.access import Path, choose
+from backend.execution.evaluation.access import AccessPath, choose
 from backend.execution.evaluation.reading import Found, find, lock_rows, row_decoder
 from backend.execution.execution import Execution
 from backend.execution.pace import parts
@@ -81,7 +81,7 @@ async def _once(rows: list[FoundRow]) -> AsyncGenerator[list[FoundRow], None]:
     yield rows
 
 
-def key_order(table: Table, path: Path, order_by: Sequence[OrderItem]) -> bool | None:
+def key_order(table: Table, path: AccessPath, order_by: Sequence[OrderItem]) -> bool | None:
     """Whether reading by primary key gives the order: False if forward, True if in reverse, None if not."""
     if path.index is not table.primary_key or len(order_by) > len(path.index.parts):
         return None

@@ -22,12 +22,12 @@ from backend.execution.outcome import Done
 from backend.execution.pace import aside
 from backend.execution.transaction import Transaction
 from backend.execution.writes.column_values import Array, ColumnValues
-from backend.execution.writes.columns import Columns, Target
+from backend.execution.writes.columns import WrittenColumn, WrittenColumns
 from controller.sql.plan import Insert, OnDuplicate, Plan
 from dataflow.expressions.expression import Literal, Parameter
 from dataflow.values.storing import column_fitness, integer_limits
 from dataflow.values.types import Row, Value
-from persistence.layout import Entries
+from persistence.layout import IndexEntries
 
 AT_ONCE_MIN = 128
 """From so many rows on numpy is quicker."""
@@ -57,7 +57,7 @@ class _Cell:
 
 
 class BulkInsert:
-    def __init__(self, insert: Insert, columns: Columns, cells: Sequence[_Cell], defaults: Sequence[tuple[int, Target]]) -> None:
+    def __init__(self, insert: Insert, columns: WrittenColumns, cells: Sequence[_Cell], defaults: Sequence[tuple[int, WrittenColumn]]) -> None:
         self._table = insert.table
         self._row_id = columns.row_id
         self._auto_increment = columns.auto_increment
@@ -154,14 +154,14 @@ class BulkInsert:
             return False
         transaction.use_table(self._table.id, self._table.version)
         start, values = encoded or writer.codec.encode_apart(rows)
-        _put(transaction, Entries(keys, values, keys, True), ABSENT if self._row_id is None else NEW, start)
+        _put(transaction, IndexEntries(keys, values, keys, True), ABSENT if self._row_id is None else NEW, start)
         for each in entries:
             # An entry that is not unique contains its row's key.
             _put(transaction, each, ABSENT if each.unique else ANY if self._row_id is None else NEW)
         return True
 
 
-def _put(transaction: Transaction, entries: Entries, expected: int, start: bytes = b"") -> None:
+def _put(transaction: Transaction, entries: IndexEntries, expected: int, start: bytes = b"") -> None:
     store = transaction.store
     if store.shard_count == 1:
         transaction.put_all(0, Puts(entries.keys, entries.values, expected, start))
@@ -178,7 +178,7 @@ def _put(transaction: Transaction, entries: Entries, expected: int, start: bytes
         transaction.put_all(shard, puts)
 
 
-def bulk_insert(insert: Insert, columns: Columns, defaulted: Sequence[int]) -> BulkInsert | None:
+def bulk_insert(insert: Insert, columns: WrittenColumns, defaulted: Sequence[int]) -> BulkInsert | None:
     """How to insert any number of rows at once; None if each has to be looked at."""
     table = insert.table
     is_plain = insert.on_duplicate is OnDuplicate.ERROR and not insert.ignore and insert.select is None

@@ -17,7 +17,7 @@ from dataflow.expressions import expression as expressions
 from dataflow.expressions.compile import compile_predicate, compile_scalar
 from dataflow.expressions.expression import Expression, Literal, Parameter
 from dataflow.functions import call
-from dataflow.schema import ROW_ID_NAME, VIEW_CHECK, Column, Table
+from dataflow.schema import ROW_ID_NAME, VIEW_CHECK, Table, TableColumn
 from dataflow.values.modes import Modes
 from dataflow.values.storing import Report, column_storer
 from dataflow.values.temporal import date_part, from_utc, time_part
@@ -31,10 +31,10 @@ def _no_storer(value: Value, report: Report) -> Value:
     raise AssertionError("nothing was stored yet")
 
 
-class Target:
+class WrittenColumn:
     """One column of a table that is written to."""
 
-    def __init__(self, column: Column) -> None:
+    def __init__(self, column: TableColumn) -> None:
         self.column = column
         self._default = None if column.default_expression is None else compile_scalar(column.default_expression)
         self._storers: dict[tuple[SqlType, Modes], Callable[[Value, Report], Value]] = {}
@@ -141,12 +141,12 @@ class _Generated:
     source: SqlType
 
 
-class Columns:
+class WrittenColumns:
     """All columns of a table, as INSERT and UPDATE write them."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self.targets = tuple(Target(column) for column in table.columns)
+        self.targets = tuple(WrittenColumn(column) for column in table.columns)
         self.row_id = next((n for n, column in enumerate(table.columns) if column.name == ROW_ID_NAME), None)
         self.auto_increment = next((n for n, column in enumerate(table.columns) if column.auto_increment), None)
         self.on_update = tuple(n for n, column in enumerate(table.columns) if column.on_update_now)
@@ -204,7 +204,7 @@ def _is_itself(assignment: Assignment) -> bool:
 class Assignments:
     """SET of an UPDATE or of ON DUPLICATE KEY UPDATE: left to right, each sees the ones before."""
 
-    def __init__(self, columns: Columns, assignments: Sequence[Assignment]) -> None:
+    def __init__(self, columns: WrittenColumns, assignments: Sequence[Assignment]) -> None:
         self._columns = columns
 
         def compiled(division_errors: bool) -> tuple[tuple[int, Scalar | None, Expression], ...]:

@@ -36,7 +36,7 @@ KNOWN_MAX = 1_000
 """So many statements are remembered with the row that they had to wait for."""
 
 
-class Run(Protocol):
+class ConvoyRun(Protocol):
     async def __call__(self, transaction: Transaction, assume_absent: bool = False) -> Answer: ...
 
 
@@ -53,7 +53,7 @@ class RunAlone(Exception):
 
 @dataclass(slots=True, eq=False)
 class _Member:
-    run: Run
+    run: ConvoyRun
     lock_timeout_s: float
     done: asyncio.Future[Answer]
 
@@ -84,7 +84,7 @@ class Convoys:
         address = self._known.get(statement)
         return address if address in self._waiting else None
 
-    async def join(self, statement: Hashable, address: Address, run: Run, timeout_s: float) -> Answer:
+    async def join(self, statement: Hashable, address: Address, run: ConvoyRun, timeout_s: float) -> Answer:
         """The outcome of `run`, which wants the row; `RunAlone` if it has to see for itself."""
         self._known[statement] = address
         self._known.move_to_end(statement)

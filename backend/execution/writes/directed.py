@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from backend.execution.answering.query import compile_read
-from backend.execution.evaluation.access import Bound, Path
+from backend.execution.evaluation.access import AccessPath, Bound
 from backend.execution.evaluation.reading import Found, find_bound, row_decoder
 from backend.execution.execution import Execution
 from backend.execution.outcome import Done
@@ -89,7 +89,7 @@ class _Change:
         if not rows:
             return []
         keys = [tuple([row[place] for place in self._key_columns]) for part in parts(rows) for row in part]
-        bound = Bound(Path(self._table.primary_key), keys, [])
+        bound = Bound(AccessPath(self._table.primary_key), keys, [])
         locking = EXCLUSIVE if execution.transaction.locking else None
         found: list[tuple[Found, Row]] = []
         async for chunk in find_bound(execution.transaction, self._table, bound, locking=locking):

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from backend.clustering.store import ABSENT, ANY, PRESENT, Address, Stored
-from backend.execution.evaluation.access import Bound, Path
+from backend.execution.evaluation.access import AccessPath, Bound
 from backend.execution.evaluation.reading import READ_AT_ONCE, Found, find_bound, row_address, row_decoder
 from backend.execution.execution import Execution
 from backend.execution.pace import breathe, parts
 from backend.execution.transaction import OWN
-from backend.execution.writes.columns import Columns
+from backend.execution.writes.columns import WrittenColumns
 from backend.execution.writes.duplicates import duplicate_entry
 from backend.execution.writes.references import Reference, References, Values
 from backend.execution.writes.writing import RowWriter
@@ -116,7 +116,7 @@ class Enforcement:
         parent, index = reference.parent, reference.parent_index
         assert parent is not None and index is not None
         decode = row_decoder(parent)
-        async for chunk in find_bound(self._transaction, parent, Bound(Path(index), [values], [])):
+        async for chunk in find_bound(self._transaction, parent, Bound(AccessPath(index), [values], [])):
             for row_key, version, value in chunk:
                 if reference.parent_key(decode(value)) == key:
                     self._transaction.check(row_address(self._store, row_key), version)
@@ -181,7 +181,7 @@ class Enforcement:
         row = list(old)
         for position, value in zip(reference.child_positions, values):
             row[position] = value
-        new = Columns(table).complete(row, self._execution)
+        new = WrittenColumns(table).complete(row, self._execution)
         await self.changes(table, old, new, chain)
         duplicate = await RowWriter(self._transaction, table).update(found, old, new)
         if duplicate is not None:
@@ -218,10 +218,10 @@ class Enforcement:
         decode = row_decoder(child)
         alternatives = list(keys.values())
         if index is None:  # it is being built
-            bounds = [Bound(Path(child.primary_key), [()], [])] if alternatives else []
+            bounds = [Bound(AccessPath(child.primary_key), [()], [])] if alternatives else []
         else:
             bounds = [
-                Bound(Path(index), alternatives[first : first + LOOKUPS_MAX], [])
+                Bound(AccessPath(index), alternatives[first : first + LOOKUPS_MAX], [])
                 for first in range(0, len(alternatives), LOOKUPS_MAX)
             ]
         seen: set[bytes] = set()

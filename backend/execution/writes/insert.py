@@ -17,7 +17,7 @@ from backend.execution.pace import breathe, parts
 from backend.execution.rows import Rows
 from backend.execution.transaction import RowsChanged
 from backend.execution.writes.bulk_insert import bulk_insert
-from backend.execution.writes.columns import Assignments, Columns, Scalar, divides, scalar_of
+from backend.execution.writes.columns import Assignments, Scalar, WrittenColumns, divides, scalar_of
 from backend.execution.writes.duplicates import duplicate_entry
 from backend.execution.writes.enforcement import Enforcement, is_violation
 from backend.execution.writes.numbers import AutoIncrement, Numbers, whole
@@ -40,7 +40,7 @@ class CompiledInsert:
     def __init__(self, insert: Insert) -> None:
         self.insert = insert
         self.table = insert.table
-        self.columns = Columns(insert.table)
+        self.columns = WrittenColumns(insert.table)
         self.references = References(insert.relations) if insert.relations else None
         self.ignore = insert.ignore or insert.on_duplicate is OnDuplicate.IGNORE
         self.select = self._strict_select = None if insert.select is None else compile_read(insert.select)

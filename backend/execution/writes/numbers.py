@@ -8,7 +8,7 @@ statement has rows at the first one needed, and twice as many each time these do
 from __future__ import annotations
 
 from backend.clustering.store import Store
-from backend.execution.evaluation.access import Bound, Path
+from backend.execution.evaluation.access import AccessPath, Bound
 from backend.execution.evaluation.reading import find_bound, row_decoder
 from backend.execution.transaction import Transaction
 from dataflow.schema import Table
@@ -90,7 +90,7 @@ async def _largest(store: Store, table: Table, place: int) -> int:
     decode, largest = row_decoder(table), 0
     first = table.primary_key.parts[0]
     is_key = first.column_id == table.columns[place].id and not first.descending
-    chunks = find_bound(Transaction(store), table, Bound(Path(table.primary_key), [()], []), reverse=is_key)
+    chunks = find_bound(Transaction(store), table, Bound(AccessPath(table.primary_key), [()], []), reverse=is_key)
     async for chunk in chunks:
         largest = max(largest, *[whole(decode(value)[place]) for _, _, value in chunk], 0)
         if is_key:

@@ -19,7 +19,7 @@ from backend.execution.evaluation.access import bind, choose
 from backend.execution.evaluation.reading import table_writer
 from backend.execution.execution import Execution
 from backend.execution.statement_run import utc_now
-from backend.execution.writes.columns import Assignments, Columns
+from backend.execution.writes.columns import Assignments, WrittenColumns
 from backend.execution.writes.insert import CompiledInsert
 from controller.catalog import from_builtins, to_builtins
 from controller.sql.plan import Assignment, Delete, Insert, OnDuplicate, Plan, Update
@@ -205,7 +205,7 @@ class _Change:
     ) -> None:
         self._path = choose(table, where)
         self._predicate = compile_predicate(where)
-        self._columns = Columns(table)
+        self._columns = WrittenColumns(table)
         self._assignments = None if assignments is None else Assignments(self._columns, assignments)
         self._keys = _Keys(table, store, is_locked)
 

@@ -12,7 +12,7 @@ from backend.execution.execution import Execution
 from backend.execution.outcome import Done
 from backend.execution.pace import breathe, parts
 from backend.execution.rows import Rows, held_shared
-from backend.execution.writes.columns import Assignments, Columns
+from backend.execution.writes.columns import Assignments, WrittenColumns
 from backend.execution.writes.duplicates import duplicate_entry
 from backend.execution.writes.enforcement import Change, Enforcement, is_violation
 from backend.execution.writes.numbers import whole
@@ -74,7 +74,7 @@ class CompiledUpdate:
         self.ignore = update.ignore
         self._victims = Victims(update.table, update.where, update.order_by, update.limit)
         self._references = References(update.relations) if update.relations else None
-        self._columns = Columns(update.table)
+        self._columns = WrittenColumns(update.table)
         self._assignments = Assignments(self._columns, update.assignments)
 
     async def run(self, execution: Execution, given: list[Victim] | None = None) -> Done:

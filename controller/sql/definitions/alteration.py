@@ -25,15 +25,15 @@ from controller.sql.definitions.table_options import TableOptions, read_option
 from controller.sql.definitions.temporary import is_taken
 from controller.sql.definitions.type_changes import keeps_stored_values
 from controller.sql.settings import Settings
-from controller.sql.text.cursor import Cursor
+from controller.sql.text.cursor import TokenReader
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.schema import Column, ForeignKey, Table
+from dataflow.schema import ForeignKey, Table, TableColumn
 
 _PROVISIONAL = "#renamed-"
 
 
 def alter_table(
-    cursor: Cursor, table: Table, catalog: Catalog, settings: Settings, now: int, database: str | None
+    cursor: TokenReader, table: Table, catalog: Catalog, settings: Settings, now: int, database: str | None
 ) -> CatalogChange:
     """`database` is the session's: where a new name belongs."""
     alteration = _Alteration(cursor, table, catalog, settings, now, database)
@@ -42,7 +42,7 @@ def alter_table(
 
 class _Alteration:
     def __init__(
-        self, cursor: Cursor, table: Table, catalog: Catalog, settings: Settings, now: int, database: str | None
+        self, cursor: TokenReader, table: Table, catalog: Catalog, settings: Settings, now: int, database: str | None
     ) -> None:
         self._database = database
         self.cursor = cursor
@@ -261,7 +261,7 @@ class _Alteration:
                 raise InvalidStatement(Condition.NO_DB_SELECTED)
             self.new_name = (database, name)
 
-    def _replace(self, old: Column, new: Column) -> None:
+    def _replace(self, old: TableColumn, new: TableColumn) -> None:
         """Put `new` where `old` is, and carry its name over to all that mentions it.
 
         A name that is another column's is taken over at the end, when that one may have a new name, too.
@@ -347,7 +347,7 @@ class _Alteration:
             self.draft.columns.insert(position - (at < position), changed)
         self.draft.add_column_keys(element)
 
-    def _check_change(self, old: Column, new: Column) -> None:
+    def _check_change(self, old: TableColumn, new: TableColumn) -> None:
         indexed = any(
             part.column_id == old.id
             for index in (self.draft.table.primary_key, *self.draft.indexes)

@@ -7,7 +7,7 @@ comes what is added. So `CHANGE a b INT, CHANGE b a INT` swaps two columns, and
 
 from __future__ import annotations
 
-from controller.sql.text.cursor import Cursor
+from controller.sql.text.cursor import TokenReader
 from dataflow.errors import Condition, InvalidStatement
 
 _FIRST = frozenset({"DROP"})
@@ -18,7 +18,7 @@ _CHOICES = {
 }
 
 
-def ordered_clauses(cursor: Cursor) -> list[int]:
+def ordered_clauses(cursor: TokenReader) -> list[int]:
     """The marks where clauses begin. The cursor stays where it is."""
     start = cursor.mark()
     found: list[tuple[int, int]] = []
@@ -36,7 +36,7 @@ def ordered_clauses(cursor: Cursor) -> list[int]:
     return [mark for _, mark in sorted(found)]
 
 
-def accept_way(cursor: Cursor) -> bool:
+def accept_way(cursor: TokenReader) -> bool:
     """ALGORITHM = … or LOCK = …: which way is ours to choose, but it must be one that MySQL has."""
     word = cursor.accept_any(*_CHOICES)
     if not word:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from controller.sql.settings import DEFAULT_SETTINGS, Settings
-from controller.sql.text.cursor import Cursor
+from controller.sql.text.cursor import TokenReader
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.values.collation import CHARSETS, canonical, collation, collation_key
 from dataflow.values.collation.names import charset_of
@@ -96,7 +96,7 @@ def charset_name(name: str) -> str:
 
 def type_of_text(text: str, settings: Settings = DEFAULT_SETTINGS) -> TypeDeclaration:
     """The type in CAST(… AS text): SIGNED and UNSIGNED are types there, CHAR has no bound."""
-    cursor = Cursor(text, settings)
+    cursor = TokenReader(text, settings)
     if word := cursor.accept_any("SIGNED", "UNSIGNED"):
         cursor.accept_any("INTEGER", "INT")
         cursor.expect_end()
@@ -115,7 +115,7 @@ def type_of_text(text: str, settings: Settings = DEFAULT_SETTINGS) -> TypeDeclar
     return found
 
 
-def read_type(cursor: Cursor, column: str, settings: Settings = DEFAULT_SETTINGS) -> TypeDeclaration:
+def read_type(cursor: TokenReader, column: str, settings: Settings = DEFAULT_SETTINGS) -> TypeDeclaration:
     token = cursor.next()
     word = token.upper
     if word in _INTEGERS:
@@ -164,7 +164,7 @@ def read_type(cursor: Cursor, column: str, settings: Settings = DEFAULT_SETTINGS
     return _text(cursor, column, word)
 
 
-def _text(cursor: Cursor, column: str, word: str) -> TypeDeclaration:
+def _text(cursor: TokenReader, column: str, word: str) -> TypeDeclaration:
     national = False
     if word == "NATIONAL":
         national, word = True, cursor.next().upper
@@ -192,7 +192,7 @@ def _text(cursor: Cursor, column: str, word: str) -> TypeDeclaration:
     return replace(declared, charset="utf8mb3") if national else declared
 
 
-def _with_charset(cursor: Cursor, found: TypeDeclaration) -> TypeDeclaration:
+def _with_charset(cursor: TokenReader, found: TypeDeclaration) -> TypeDeclaration:
     """Read CHARACTER SET, COLLATE, BINARY, ASCII and UNICODE, in any order."""
     while True:
         if cursor.accept("CHARACTER", "SET") or cursor.accept("CHARSET"):
@@ -211,7 +211,7 @@ def _with_charset(cursor: Cursor, found: TypeDeclaration) -> TypeDeclaration:
             return found
 
 
-def _sign(cursor: Cursor) -> tuple[bool, bool]:
+def _sign(cursor: TokenReader) -> tuple[bool, bool]:
     """(unsigned, zerofill)"""
     unsigned = zerofill = False
     while word := cursor.accept_any("UNSIGNED", "SIGNED", "ZEROFILL"):
@@ -220,7 +220,7 @@ def _sign(cursor: Cursor) -> tuple[bool, bool]:
     return unsigned, zerofill
 
 
-def _integer(cursor: Cursor, column: str, kind: Kind) -> SqlType:
+def _integer(cursor: TokenReader, column: str, kind: Kind) -> SqlType:
     width = _length(cursor, column, 0, WIDTH_MAX, Condition.DISPLAY_WIDTH_TOO_BIG)
     unsigned, zerofill = _sign(cursor)
     if zerofill:
@@ -230,7 +230,7 @@ def _integer(cursor: Cursor, column: str, kind: Kind) -> SqlType:
     return SqlType(kind, length=1 if keeps_width else None, unsigned=unsigned)
 
 
-def _decimal(cursor: Cursor, column: str) -> SqlType:
+def _decimal(cursor: TokenReader, column: str) -> SqlType:
     precision, scale = _two(cursor)
     scale = scale or 0
     precision = 10 if precision is None or (precision == 0 and scale == 0) else precision
@@ -241,7 +241,7 @@ def _decimal(cursor: Cursor, column: str) -> SqlType:
     return SqlType(Kind.DECIMAL, length=precision, scale=scale, unsigned=unsigned, zerofill=zerofill)
 
 
-def _real(cursor: Cursor, column: str, single: bool) -> SqlType:
+def _real(cursor: TokenReader, column: str, single: bool) -> SqlType:
     precision, scale = _two(cursor)
     if precision is not None and scale is None:
         if precision > 53:
@@ -263,7 +263,7 @@ def _check_scale(column: str, precision: int, scale: int) -> None:
         raise InvalidStatement(Condition.SCALE_ABOVE_PRECISION, column)
 
 
-def _two(cursor: Cursor) -> tuple[int | None, int | None]:
+def _two(cursor: TokenReader) -> tuple[int | None, int | None]:
     """(), (n) or (n, m)."""
     if not cursor.accept("("):
         return None, None
@@ -275,7 +275,7 @@ def _two(cursor: Cursor) -> tuple[int | None, int | None]:
 
 
 def _length(
-    cursor: Cursor, column: str, default: int | None, most: int, condition: Condition = Condition.COLUMN_TOO_LONG
+    cursor: TokenReader, column: str, default: int | None, most: int, condition: Condition = Condition.COLUMN_TOO_LONG
 ) -> int:
     if not cursor.accept("("):
         if default is None:
@@ -294,7 +294,7 @@ def _text_by_size(size: int) -> Kind:
     return next(kind for most, kind in _TEXTS_BY_SIZE if size <= most)
 
 
-def _members(cursor: Cursor) -> tuple[str | bytes, ...]:
+def _members(cursor: TokenReader) -> tuple[str | bytes, ...]:
     cursor.expect("(")
     members: list[str | bytes] = []
     while not members or cursor.accept(","):

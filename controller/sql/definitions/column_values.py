@@ -16,7 +16,7 @@ from controller.sql.definitions.table_elements import (
 from controller.sql.settings import Settings
 from controller.sql.text.lexer import Digits
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.schema import Column
+from dataflow.schema import TableColumn
 from dataflow.values.modes import Modes
 from dataflow.values.storing import WARNING, Report, store
 from dataflow.values.temporal import round_datetime
@@ -29,11 +29,11 @@ _MOMENTS = frozenset({Kind.DATETIME, Kind.TIMESTAMP})
 _NOW = frozenset({"now", "current_timestamp", "localtime", "localtimestamp"})
 
 
-def column_of(element: ColumnElement, column_id: int, collation: str, settings: Settings) -> Column:
+def column_of(element: ColumnElement, column_id: int, collation: str, settings: Settings) -> TableColumn:
     found = element.declared.resolve(element.name, collation)
     if not element.name or element.name != element.name.rstrip(" "):
         raise InvalidStatement(Condition.WRONG_COLUMN_NAME, element.name)
-    column = Column(
+    column = TableColumn(
         column_id,
         element.name,
         found,
@@ -60,7 +60,7 @@ def column_of(element: ColumnElement, column_id: int, collation: str, settings: 
     return with_default(column, element.default, settings)
 
 
-def with_default(column: Column, default: Default | None, settings: Settings) -> Column:
+def with_default(column: TableColumn, default: Default | None, settings: Settings) -> TableColumn:
     """`column` with that DEFAULT and no other; without one, what can be NULL defaults to it."""
     plain = replace(
         column, has_default=False, default=None, default_now=False, default_expression=None, default_sql=""
@@ -84,7 +84,7 @@ def with_default(column: Column, default: Default | None, settings: Settings) ->
             return replace(plain, default_sql=normalised(sql, settings, {}))
 
 
-def _stored(column: Column, value: Value, settings: Settings) -> Value:
+def _stored(column: TableColumn, value: Value, settings: Settings) -> Value:
     """A literal default as a row would hold it; error 1067 if it does not fit as it is."""
     if column.type.kind in _NO_LITERAL_DEFAULT:
         raise InvalidStatement(Condition.BLOB_DEFAULT, column.name)
@@ -108,7 +108,7 @@ def _stored(column: Column, value: Value, settings: Settings) -> Value:
     return found
 
 
-def missing_value(column: Column, now: int) -> Value:
+def missing_value(column: TableColumn, now: int) -> Value:
     """What rows stored before the column was added read as; `now` is the packed time in UTC."""
     if column.default_now:
         return round_datetime(now, column.type.scale)

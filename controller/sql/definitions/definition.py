@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from controller.catalog import Catalog, CatalogChange, Database, Note
+from controller.catalog import Catalog, CatalogChange, CatalogDatabase, Note
 from controller.sql.definitions.alteration import alter_table
 from controller.sql.definitions.alteration_clauses import accept_way
 from controller.sql.definitions.column_types import column_collation
@@ -36,7 +36,7 @@ from controller.sql.definitions.table_options import read_options
 from controller.sql.definitions.temporary import is_taken, stored_names, temporary_tables, with_temporary
 from controller.sql.definitions.view_definition import at_view, define_view, drop_views
 from controller.sql.settings import Settings
-from controller.sql.text.cursor import Cursor
+from controller.sql.text.cursor import TokenReader
 from controller.sql.text.lexer import TokenKind
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.schema import Index, Table
@@ -60,14 +60,14 @@ def plan_definition(
     """What a definition statement changes. `now` is the packed time in UTC."""
     if now is None:
         now = from_datetime(datetime.now(UTC))
-    definition = _Definition(Cursor(sql, settings), with_temporary(catalog, settings.owner), database, settings, now)
+    definition = _Definition(TokenReader(sql, settings), with_temporary(catalog, settings.owner), database, settings, now)
     definition.stored = catalog
     definition.temporary = set(temporary_tables(catalog, settings.owner)) if settings.owner else set()
     return stored_names(definition.plan(), settings.owner, definition.temporary)
 
 
 class _Definition:
-    def __init__(self, cursor: Cursor, catalog: Catalog, database: str | None, settings: Settings, now: int) -> None:
+    def __init__(self, cursor: TokenReader, catalog: Catalog, database: str | None, settings: Settings, now: int) -> None:
         self.cursor = cursor
         self.catalog = catalog
         self.database = database
@@ -195,7 +195,7 @@ class _Definition:
             raise InvalidStatement(Condition.WRONG_DATABASE_NAME, name)
         if name in self.catalog.databases:
             return _noted(optional, Condition.DB_CREATE_EXISTS, name)
-        return CatalogChange(databases_put=(Database(name, collation),))
+        return CatalogChange(databases_put=(CatalogDatabase(name, collation),))
 
     def _database_collation(self, default: str) -> str:
         cursor = self.cursor

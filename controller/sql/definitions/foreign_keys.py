@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from controller.catalog import Catalog
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.schema import Column, ForeignKey, Table, declared_keys, leads_with
+from dataflow.schema import ForeignKey, Table, TableColumn, declared_keys, leads_with
 from dataflow.values.types import INTEGERS, TEXTS
 
 
@@ -71,7 +71,7 @@ def check_children(old: Table, new: Table, catalog: Catalog, enforced: bool) -> 
                 raise InvalidStatement(Condition.INDEX_NEEDED_BY_FOREIGN_KEY, before.name or "PRIMARY")
 
 
-def _is_compatible(child: Column, parent: Column) -> bool:
+def _is_compatible(child: TableColumn, parent: TableColumn) -> bool:
     one, two = child.type, parent.type
     if one.kind in INTEGERS:
         return one.kind is two.kind and one.unsigned == two.unsigned

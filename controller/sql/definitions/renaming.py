@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from controller.catalog import Catalog, CatalogChange, View
+from controller.catalog import Catalog, CatalogChange, CatalogView
 from controller.sql.definitions.table_copies import repointed
 from controller.sql.definitions.temporary import is_taken
-from controller.sql.text.cursor import Cursor
+from controller.sql.text.cursor import TokenReader
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.schema import Table
 
 Name = tuple[str, str]
 
 
-def rename_tables(cursor: Cursor, catalog: Catalog, read_name: Callable[[], Name]) -> CatalogChange:
-    names: dict[Name, Table | View | None] = {}
+def rename_tables(cursor: TokenReader, catalog: Catalog, read_name: Callable[[], Name]) -> CatalogChange:
+    names: dict[Name, Table | CatalogView | None] = {}
     changed: dict[int, Table] = {}
     while True:
         old = read_name()
@@ -35,12 +35,12 @@ def rename_tables(cursor: Cursor, catalog: Catalog, read_name: Callable[[], Name
     put = tuple(replace(table, version=catalog.tables[table.id].version + 1) for table in changed.values())
     return CatalogChange(
         tables_put=(*put, *repointed(catalog, put)),
-        views_put=tuple(each for each in names.values() if isinstance(each, View)),
+        views_put=tuple(each for each in names.values() if isinstance(each, CatalogView)),
         views_dropped=tuple(name for name, each in names.items() if each is None and name in catalog.views),
     )
 
 
-def _renamed(found: Table | View, new: Name, catalog: Catalog, names: dict[Name, Table | View | None]) -> Table | View:
+def _renamed(found: Table | CatalogView, new: Name, catalog: Catalog, names: dict[Name, Table | CatalogView | None]) -> Table | CatalogView:
     table = found if isinstance(found, Table) else None
     if names[new] is not None if new in names else is_taken(catalog, new, table):
         raise InvalidStatement(Condition.TABLE_EXISTS, new[1])

@@ -8,9 +8,18 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from controller.catalog import Database
+from controller.catalog import CatalogDatabase
 from controller.sql.definitions.stored_expressions import quoted, shown
-from dataflow.schema import Column, ForeignKey, Index, KeyPart, Table, has_row_id, is_functional, is_internal
+from dataflow.schema import (
+    ForeignKey,
+    Index,
+    KeyPart,
+    Table,
+    TableColumn,
+    has_row_id,
+    is_functional,
+    is_internal,
+)
 from dataflow.values.collation import CHARSETS, collation
 from dataflow.values.temporal import format_date, format_datetime, format_time, from_utc
 from dataflow.values.types import BLOBS, INTEGERS, REALS, TEXTS, Kind, SqlType, Value
@@ -35,7 +44,7 @@ def show_create_table(table: Table, next_auto_increment: int | None = None, time
     return f"CREATE TABLE {quoted(table.name)} (\n{body}\n) {_options(table, next_auto_increment)}"
 
 
-def show_create_database(database: Database) -> str:
+def show_create_database(database: CatalogDatabase) -> str:
     found = collation(database.collation)
     clause = _collation_clause(found.charset, database.collation)
     return (
@@ -68,7 +77,7 @@ def string_literal(value: str) -> str:
     return f"'{escaped}'"
 
 
-def _column(table: Table, column: Column, time_zone: str) -> str:
+def _column(table: Table, column: TableColumn, time_zone: str) -> str:
     pieces = [quoted(column.name), type_text(column.type), *_collation(table, column)]
     if column.generated_sql:
         kind = "STORED" if column.generated_stored else "VIRTUAL"
@@ -85,7 +94,7 @@ def _column(table: Table, column: Column, time_zone: str) -> str:
     return " ".join(pieces + comment_clause(column))
 
 
-def comment_clause(column: Column) -> list[str]:
+def comment_clause(column: TableColumn) -> list[str]:
     return [f"COMMENT {string_literal(column.comment)}"] if column.comment else []
 
 
@@ -108,7 +117,7 @@ def type_text(found: SqlType) -> str:
     return name
 
 
-def _collation(table: Table, column: Column) -> list[str]:
+def _collation(table: Table, column: TableColumn) -> list[str]:
     """CHARACTER SET where it is not the table's, COLLATE where it is not the obvious one."""
     name = column.type.collation
     if name is None or column.type.kind not in TEXTS | {Kind.ENUM, Kind.SET}:
@@ -122,7 +131,7 @@ def _collation(table: Table, column: Column) -> list[str]:
     return pieces
 
 
-def default_clauses(column: Column, time_zone: str = "UTC") -> list[str]:
+def default_clauses(column: TableColumn, time_zone: str = "UTC") -> list[str]:
     """A TIMESTAMP is shown in the session's zone, as it is read from a definition."""
     pieces: list[str] = []
     digits = f"({column.type.scale})" if column.type.scale else ""
@@ -181,11 +190,11 @@ def default_text(found: SqlType, value: Value, time_zone: str = "UTC") -> str:
     return str(value)
 
 
-def _parts(index: Index, columns: dict[int, Column]) -> str:
+def _parts(index: Index, columns: dict[int, TableColumn]) -> str:
     return "(" + ",".join(_part(part, columns) for part in index.parts) + ")"
 
 
-def _part(part: KeyPart, columns: dict[int, Column]) -> str:
+def _part(part: KeyPart, columns: dict[int, TableColumn]) -> str:
     column = columns[part.column_id]
     if is_functional(column):
         return f"({shown(column.generated_sql)})" + (" DESC" if part.descending else "")
@@ -193,7 +202,7 @@ def _part(part: KeyPart, columns: dict[int, Column]) -> str:
     return quoted(column.name) + prefix + (" DESC" if part.descending else "")
 
 
-def _index(index: Index, columns: dict[int, Column]) -> str:
+def _index(index: Index, columns: dict[int, TableColumn]) -> str:
     kind = "UNIQUE KEY" if index.unique else "KEY"
     if index.kind in ("FULLTEXT", "SPATIAL"):
         kind = f"{index.kind} KEY"

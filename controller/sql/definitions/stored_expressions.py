@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from controller.sql.expressions.scope import Scope, Source
+from controller.sql.expressions.scope import Scope, TableInSight
 from controller.sql.expressions.translate import Translator
 from controller.sql.parameters import Parameters
 from controller.sql.settings import Settings
@@ -98,7 +98,7 @@ def bind(sql: str, table: Table, settings: Settings, clause: str, facts: list[st
     if any(token.text == "?" for token in tokens(sql)):
         raise syntax_error(sql, sql.index("?"))
     parameters = Parameters(())
-    source = Source(table.name, table, 0, table.database)
+    source = TableInSight(table.name, table, 0, table.database)
     everywhere = replace(settings, time_zone="UTC")  # it must not depend on who defines it
     found = Translator(Scope((source,)), clause, parameters, everywhere).translate(parse_expression(sql))
     if facts is not None and all(each.partition(":")[0] in CLOCKS for each in parameters.facts):

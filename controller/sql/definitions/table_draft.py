@@ -25,11 +25,11 @@ from dataflow.schema import (
     FUNCTIONAL_NAME_PREFIX,
     ROW_ID_NAME,
     Check,
-    Column,
     ForeignKey,
     Index,
     KeyPart,
     Table,
+    TableColumn,
     is_functional,
 )
 from dataflow.values.types import BIGINT_UNSIGNED, BLOBS, INTEGERS, TEXTS, Kind
@@ -43,7 +43,7 @@ _UNBOUNDED = frozenset({Kind.TINYTEXT, Kind.TEXT, Kind.MEDIUMTEXT, Kind.LONGTEXT
 )
 
 
-def is_hidden(column: Column) -> bool:
+def is_hidden(column: TableColumn) -> bool:
     return column.name == ROW_ID_NAME
 
 
@@ -75,16 +75,16 @@ class TableDraft:
         lowered = name.lower()
         return next((n for n, column in enumerate(self.columns) if column.name.lower() == lowered), None)
 
-    def column(self, name: str, condition: Condition, *arguments: object) -> Column:
+    def column(self, name: str, condition: Condition, *arguments: object) -> TableColumn:
         position = self.position(name)
         if position is None:
             raise InvalidStatement(condition, *(arguments or (name,)))
         return self.columns[position]
 
-    def by_id(self, column_id: int) -> Column:
+    def by_id(self, column_id: int) -> TableColumn:
         return next(column for column in self.columns if column.id == column_id)
 
-    def add_column(self, element: ColumnElement, position: int | None = None) -> Column:
+    def add_column(self, element: ColumnElement, position: int | None = None) -> TableColumn:
         if self.position(element.name) is not None:
             raise InvalidStatement(Condition.DUPLICATE_COLUMN, element.name)
         if len(self.columns) >= COLUMNS_MAX:
@@ -169,7 +169,7 @@ class TableDraft:
                 found = bind(sql, replace(self.table, columns=tuple(self.columns)), self.settings, "functional index")
                 hidden = f"{FUNCTIONAL_NAME_PREFIX}{name}!{number}!0"
                 self.columns.append(
-                    Column(self.next_column_id, hidden, found.type, generated_sql=sql, generated_stored=True, invisible=True)
+                    TableColumn(self.next_column_id, hidden, found.type, generated_sql=sql, generated_stored=True, invisible=True)
                 )
                 self.next_column_id += 1
                 self.copies = not self.created
@@ -191,7 +191,7 @@ class TableDraft:
         self.next_index_id += 1
         return self.primary_key
 
-    def _replace(self, old: Column, new: Column) -> None:
+    def _replace(self, old: TableColumn, new: TableColumn) -> None:
         self.columns[self.columns.index(old)] = new
 
     def _part(self, part: PartElement, kind: str) -> KeyPart:
@@ -322,7 +322,7 @@ class TableDraft:
         primary_key = self.primary_key
         if primary_key is None:
             if self.hidden is None:
-                self.hidden = Column(self.next_column_id, ROW_ID_NAME, BIGINT_UNSIGNED, nullable=False, invisible=True)
+                self.hidden = TableColumn(self.next_column_id, ROW_ID_NAME, BIGINT_UNSIGNED, nullable=False, invisible=True)
                 self.next_column_id += 1
                 primary_key = Index(self.next_index_id, HIDDEN_KEY_NAME, self._hidden_parts(self.hidden), unique=True)
                 self.next_index_id += 1
@@ -352,7 +352,7 @@ class TableDraft:
         )
         return self._bound(table)
 
-    def _hidden_parts(self, hidden: Column) -> tuple[KeyPart, ...]:
+    def _hidden_parts(self, hidden: TableColumn) -> tuple[KeyPart, ...]:
         """The first key over integers, which needs no entries then, and the number of the row."""
         for index in self.indexes:
             columns = [self.by_id(part.column_id) for part in index.parts]

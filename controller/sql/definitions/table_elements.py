@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from controller.sql.definitions.column_types import TypeDeclaration, read_type
 from controller.sql.settings import Settings
-from controller.sql.text.cursor import Cursor
+from controller.sql.text.cursor import TokenReader
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.values.types import Value
 
@@ -93,7 +93,7 @@ _NOW = frozenset({"CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"})
 _KEY_STARTS = frozenset({"PRIMARY", "UNIQUE", "KEY", "INDEX", "FULLTEXT", "SPATIAL", "FOREIGN", "CHECK", "CONSTRAINT"})
 
 
-def read_elements(cursor: Cursor, settings: Settings) -> list[Element]:
+def read_elements(cursor: TokenReader, settings: Settings) -> list[Element]:
     """The parenthesised list of CREATE TABLE."""
     cursor.expect("(")
     elements: list[Element] = [read_element(cursor, settings)]
@@ -103,15 +103,15 @@ def read_elements(cursor: Cursor, settings: Settings) -> list[Element]:
     return elements
 
 
-def read_element(cursor: Cursor, settings: Settings) -> Element:
+def read_element(cursor: TokenReader, settings: Settings) -> Element:
     return read_constraint(cursor) if at_constraint(cursor) else read_column(cursor, settings)
 
 
-def at_constraint(cursor: Cursor) -> bool:
+def at_constraint(cursor: TokenReader) -> bool:
     return cursor.token.upper in _KEY_STARTS
 
 
-def read_constraint(cursor: Cursor) -> KeyElement | ForeignKeyElement | CheckElement:
+def read_constraint(cursor: TokenReader) -> KeyElement | ForeignKeyElement | CheckElement:
     name = ""
     if cursor.accept("CONSTRAINT") and cursor.at_identifier():
         name = cursor.identifier()
@@ -133,7 +133,7 @@ def read_constraint(cursor: Cursor) -> KeyElement | ForeignKeyElement | CheckEle
     return read_key(cursor, kind, given or name)
 
 
-def read_key(cursor: Cursor, kind: str, name: str) -> KeyElement:
+def read_key(cursor: TokenReader, kind: str, name: str) -> KeyElement:
     """From an index's name on: USING, its parts, its options."""
     if cursor.accept("USING") or cursor.accept("TYPE"):
         cursor.word_or_string()
@@ -157,7 +157,7 @@ def read_key(cursor: Cursor, kind: str, name: str) -> KeyElement:
             return KeyElement(kind, name, tuple(parts), comment)
 
 
-def _part(cursor: Cursor) -> PartElement:
+def _part(cursor: TokenReader) -> PartElement:
     if cursor.at("("):
         expression = cursor.parenthesised()
         return PartElement("", None, cursor.accept_any("ASC", "DESC") == "DESC", expression)
@@ -170,7 +170,7 @@ def _part(cursor: Cursor) -> PartElement:
     return PartElement(name, prefix, direction == "DESC")
 
 
-def _check(cursor: Cursor, name: str) -> CheckElement:
+def _check(cursor: TokenReader, name: str) -> CheckElement:
     sql = cursor.parenthesised()
     enforced = True
     if cursor.accept("NOT", "ENFORCED"):
@@ -180,7 +180,7 @@ def _check(cursor: Cursor, name: str) -> CheckElement:
     return CheckElement(name, sql, enforced)
 
 
-def _names(cursor: Cursor) -> tuple[str, ...]:
+def _names(cursor: TokenReader) -> tuple[str, ...]:
     cursor.expect("(")
     names = [_part(cursor).column]
     while cursor.accept(","):
@@ -189,14 +189,14 @@ def _names(cursor: Cursor) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _foreign_key(cursor: Cursor, name: str) -> ForeignKeyElement:
+def _foreign_key(cursor: TokenReader, name: str) -> ForeignKeyElement:
     index_name = cursor.identifier() if cursor.at_identifier() else ""
     columns = _names(cursor)
     parent, parent_columns, on_delete, on_update = _references(cursor)
     return ForeignKeyElement(name, index_name, columns, parent, parent_columns, on_delete, on_update)
 
 
-def _references(cursor: Cursor) -> tuple[tuple[str | None, str], tuple[str, ...], str, str]:
+def _references(cursor: TokenReader) -> tuple[tuple[str | None, str], tuple[str, ...], str, str]:
     cursor.expect("REFERENCES")
     parent = cursor.qualified_name()
     columns = _names(cursor)
@@ -215,11 +215,11 @@ def _references(cursor: Cursor) -> tuple[tuple[str | None, str], tuple[str, ...]
     return parent, columns, actions["DELETE"], actions["UPDATE"]
 
 
-def read_column(cursor: Cursor, settings: Settings) -> ColumnElement:
+def read_column(cursor: TokenReader, settings: Settings) -> ColumnElement:
     return read_definition(cursor, cursor.identifier(), settings)
 
 
-def read_definition(cursor: Cursor, name: str, settings: Settings) -> ColumnElement:
+def read_definition(cursor: TokenReader, name: str, settings: Settings) -> ColumnElement:
     """A column's type and attributes, up to what is not one."""
     column = ColumnElement(name, read_type(cursor, name, settings))
     if column.declared.serial:
@@ -229,7 +229,7 @@ def read_definition(cursor: Cursor, name: str, settings: Settings) -> ColumnElem
     return column
 
 
-def _attribute(cursor: Cursor, column: ColumnElement, settings: Settings) -> ColumnElement | None:
+def _attribute(cursor: TokenReader, column: ColumnElement, settings: Settings) -> ColumnElement | None:
     """`column` with the attribute that comes next, or None if none does."""
     word = cursor.token.upper
     match word:
@@ -289,7 +289,7 @@ def _attribute(cursor: Cursor, column: ColumnElement, settings: Settings) -> Col
     return None
 
 
-def _generated(cursor: Cursor, column: ColumnElement) -> ColumnElement:
+def _generated(cursor: TokenReader, column: ColumnElement) -> ColumnElement:
     if cursor.accept("GENERATED"):
         cursor.expect("ALWAYS")
     cursor.expect("AS")
@@ -298,7 +298,7 @@ def _generated(cursor: Cursor, column: ColumnElement) -> ColumnElement:
     return replace(column, generated=sql, generated_stored=stored)
 
 
-def read_default(cursor: Cursor) -> Default:
+def read_default(cursor: TokenReader) -> Default:
     digits = _now_digits(cursor)
     if digits is not None:
         return NowDefault(digits)
@@ -319,7 +319,7 @@ def read_default(cursor: Cursor) -> Default:
     return LiteralDefault(value)
 
 
-def _now_digits(cursor: Cursor) -> int | None:
+def _now_digits(cursor: TokenReader) -> int | None:
     """The digits of a CURRENT_TIMESTAMP that comes next, or None if none does."""
     if cursor.token.upper not in _NOW:
         return None

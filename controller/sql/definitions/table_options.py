@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from controller.sql.definitions.column_types import column_collation
-from controller.sql.text.cursor import Cursor
+from controller.sql.text.cursor import TokenReader
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.schema import Table
 
@@ -48,7 +48,7 @@ class TableOptions:
         )
 
 
-def read_option(cursor: Cursor, options: TableOptions) -> TableOptions | None:
+def read_option(cursor: TokenReader, options: TableOptions) -> TableOptions | None:
     """`options` with the one that comes next, or None if none does."""
     cursor.accept("DEFAULT")
     word = cursor.token.upper
@@ -80,7 +80,7 @@ def read_option(cursor: Cursor, options: TableOptions) -> TableOptions | None:
     return replace(options, kept=(*options.kept, (word, value.upper()))) if word in _KEPT else options
 
 
-def _engine(cursor: Cursor) -> str:
+def _engine(cursor: TokenReader) -> str:
     """The engine that SHOW CREATE TABLE tells; all tables are stored alike."""
     name = cursor.word_or_string()
     known = _ENGINES.get(name.lower())
@@ -89,7 +89,7 @@ def _engine(cursor: Cursor) -> str:
     return known or "InnoDB"
 
 
-def read_options(cursor: Cursor) -> TableOptions:
+def read_options(cursor: TokenReader) -> TableOptions:
     """All options up to the end, and PARTITION BY …, which is read and ignored."""
     options = TableOptions()
     while not cursor.at_end:

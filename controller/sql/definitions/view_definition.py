@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from controller.catalog import Catalog, CatalogChange, Note, View
+from controller.catalog import Catalog, CatalogChange, CatalogView, Note
 from controller.sql.definitions.stored_expressions import quoted
 from controller.sql.definitions.temporary import PREFIX
 from controller.sql.expressions.full_text import with_matches
@@ -18,7 +18,7 @@ from controller.sql.plan import OutputColumn
 from controller.sql.query import plan_query
 from controller.sql.query.selects import COLUMNS
 from controller.sql.settings import Settings
-from controller.sql.text.cursor import Cursor
+from controller.sql.text.cursor import TokenReader
 from controller.sql.text.lexer import TokenKind
 from controller.sql.text.parse import parse_view
 from controller.sql.text.template import canonical_text
@@ -27,7 +27,7 @@ from dataflow.errors import Condition, InvalidStatement
 _CHECK_OPTION = re.compile(r"(.*\S)\s+WITH(?:\s+(LOCAL|CASCADED))?\s+CHECK\s+OPTION\s*", re.IGNORECASE | re.DOTALL)
 
 
-def at_view(cursor: Cursor) -> bool:
+def at_view(cursor: TokenReader) -> bool:
     """Whether what follows CREATE or ALTER defines a view."""
     distance = 0
     while cursor.ahead(distance).text and distance < 24:
@@ -40,7 +40,7 @@ def at_view(cursor: Cursor) -> bool:
     return False
 
 
-def define_view(cursor: Cursor, catalog: Catalog, database: str | None, settings: Settings, alter: bool) -> CatalogChange:
+def define_view(cursor: TokenReader, catalog: Catalog, database: str | None, settings: Settings, alter: bool) -> CatalogChange:
     replaces = cursor.accept("OR", "REPLACE") or alter
     definer, invoker, algorithm = ("root", "localhost"), False, ""
     while not cursor.accept("VIEW"):
@@ -74,11 +74,11 @@ def define_view(cursor: Cursor, catalog: Catalog, database: str | None, settings
         raise InvalidStatement(Condition.TABLE_EXISTS, name)
     if known is None and alter:
         raise InvalidStatement(Condition.UNKNOWN_TABLE, f"{owner}.{name}")
-    view = View(owner, name, select, tuple(columns), database or "", settings.collation, definer, invoker, check, algorithm)
+    view = CatalogView(owner, name, select, tuple(columns), database or "", settings.collation, definer, invoker, check, algorithm)
     return CatalogChange(views_put=(_checked(view, catalog, settings),))
 
 
-def with_definer(cursor: Cursor, definer: tuple[str, str]) -> tuple[str, tuple[str, str]]:
+def with_definer(cursor: TokenReader, definer: tuple[str, str]) -> tuple[str, tuple[str, str]]:
     """The statement with a DEFINER in it, and who that is: `definer`, unless it names another.
 
     The cursor is at what follows CREATE or ALTER, and stays there.
@@ -105,7 +105,7 @@ def with_definer(cursor: Cursor, definer: tuple[str, str]) -> tuple[str, tuple[s
     return sql, definer
 
 
-def _definer(cursor: Cursor) -> tuple[str, str]:
+def _definer(cursor: TokenReader) -> tuple[str, str]:
     user = cursor.word_or_string()
     token = cursor.token
     host = "%"
@@ -117,7 +117,7 @@ def _definer(cursor: Cursor) -> tuple[str, str]:
     return user, host
 
 
-def drop_views(cursor: Cursor, catalog: Catalog, database: str | None) -> CatalogChange:
+def drop_views(cursor: TokenReader, catalog: Catalog, database: str | None) -> CatalogChange:
     optional = cursor.accept("IF", "EXISTS")
     names: list[tuple[str, str]] = []
     while True:
@@ -138,13 +138,13 @@ def drop_views(cursor: Cursor, catalog: Catalog, database: str | None) -> Catalo
     return CatalogChange(views_dropped=tuple(name for name in names if name in catalog.views), notes=notes)
 
 
-def view_columns(view: View, catalog: Catalog, settings: Settings) -> tuple[OutputColumn, ...]:
+def view_columns(view: CatalogView, catalog: Catalog, settings: Settings) -> tuple[OutputColumn, ...]:
     """The columns that a SELECT of everything in the view has."""
     everything = exp.select("*").from_(exp.table_(view.name, view.database, quoted=True))
     return plan_query(everything, catalog, view.database, settings, Parameters([])).columns
 
 
-def _checked(view: View, catalog: Catalog, settings: Settings) -> View:
+def _checked(view: CatalogView, catalog: Catalog, settings: Settings) -> CatalogView:
     """Plan the view's SELECT, and see that its columns have names of their own. It then has a name for each of them, whatever
     columns its tables get later."""
     tree = parse_view(view.select)

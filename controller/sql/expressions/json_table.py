@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from controller.sql.definitions.column_types import read_type
 from controller.sql.settings import Settings
-from controller.sql.text.cursor import Cursor
+from controller.sql.text.cursor import TokenReader
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.functions.json_paths import Path, parse_path
+from dataflow.functions.json_paths import JsonPath, parse_path
 from dataflow.functions.json_table import (
     ExistsColumn,
     Handling,
@@ -21,7 +21,7 @@ from dataflow.values.documents import NotJson, loads
 
 def read_json_table(clause: str, settings: Settings) -> JsonTable:
     """`clause` is what follows the document and its comma: `'$[*]' COLUMNS (…)`."""
-    cursor = Cursor(clause, settings)
+    cursor = TokenReader(clause, settings)
     found = _level(cursor, settings)
     cursor.expect_end()
     names = [each.name.lower() for each in leaf_columns(found)]
@@ -31,7 +31,7 @@ def read_json_table(clause: str, settings: Settings) -> JsonTable:
     return found
 
 
-def _level(cursor: Cursor, settings: Settings) -> JsonTable:
+def _level(cursor: TokenReader, settings: Settings) -> JsonTable:
     path = _path(cursor)
     cursor.expect("COLUMNS", "(")
     columns: list[PathColumn | ExistsColumn | OrdinalityColumn | JsonTable] = []
@@ -43,7 +43,7 @@ def _level(cursor: Cursor, settings: Settings) -> JsonTable:
     return JsonTable(path, tuple(columns))
 
 
-def _column(cursor: Cursor, settings: Settings) -> PathColumn | ExistsColumn | OrdinalityColumn | JsonTable:
+def _column(cursor: TokenReader, settings: Settings) -> PathColumn | ExistsColumn | OrdinalityColumn | JsonTable:
     if cursor.at("NESTED") and (cursor.ahead(1).upper == "PATH" or cursor.ahead(1).text[:1] in "'\""):
         cursor.next()
         cursor.accept("PATH")
@@ -80,5 +80,5 @@ def _check_default(document: str, name: str) -> None:
         raise InvalidStatement(Condition.INVALID_DEFAULT, name) from None
 
 
-def _path(cursor: Cursor) -> Path:
+def _path(cursor: TokenReader) -> JsonPath:
     return parse_path(cursor.string())

@@ -17,7 +17,7 @@ ORDER_CLAUSE = "order clause"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TableInSight:
     """A table under the name it has here; its columns begin at `offset` of the row.
 
     `names` are other names for its columns (INSERT … AS new (a, b)). An `exact` source is
@@ -41,10 +41,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    sources: tuple[Source, ...] = ()
+    sources: tuple[TableInSight, ...] = ()
 
-    def find(self, name: str, table: str = "", database: str = "") -> list[tuple[Source, int]]:
-        found: list[tuple[Source, int]] = []
+    def find(self, name: str, table: str = "", database: str = "") -> list[tuple[TableInSight, int]]:
+        found: list[tuple[TableInSight, int]] = []
         for source in self.sources:
             if table and (source.alias != table or (database and source.database != database)):
                 continue
@@ -53,7 +53,7 @@ class Scope:
             found += [(source, position) for position in source.positions(name)]
         return found
 
-    def resolve(self, name: str, table: str, database: str, clause: str) -> tuple[Source, int]:
+    def resolve(self, name: str, table: str, database: str, clause: str) -> tuple[TableInSight, int]:
         found = self.find(name, table, database)
         if len(found) == 1:
             return found[0]
@@ -63,5 +63,5 @@ class Scope:
         raise InvalidStatement(Condition.UNKNOWN_COLUMN, written, clause)
 
 
-def read(source: Source, position: int) -> expression.Column:
+def read(source: TableInSight, position: int) -> expression.Column:
     return expression.Column(source.offset + position, source.table.columns[position].type)

@@ -23,7 +23,6 @@ from controller.sql.expressions.zone import aligned, called, dated, localised
 from controller.sql.parameters import Parameters
 from controller.sql.settings import Settings
 from controller.sql.text import operands
-from controller.sql.text.operands import as_list, each_alone, fitting_arguments, flattened, with_fitting_literals
 from controller.sql.text.parse import syntax_error
 from dataflow import schema
 from dataflow.errors import Condition, InvalidStatement, Unsupported
@@ -193,8 +192,8 @@ class Translator:
         if node.args.get("negate"):
             return call(f"not {operator}", *as_texts(self._alike([left, right])))
         if operator in COMPARISONS:
-            operands = aligned(self.dated(as_texts(self._alike([left, right]))), self.settings.time_zone)
-            return call(operator, *with_fitting_literals(operator, operands, (left, right)))
+            found = aligned(self.dated(as_texts(self._alike([left, right]))), self.settings.time_zone)
+            return call(operator, *operands.with_fitting_literals(operator, found, (left, right)))
         if operator in ("like", "regexp"):
             return call(operator, *as_texts(self._alike([left, right])))
         if operator in ("+", "-", "*", "/", "%", "div"):
@@ -202,7 +201,7 @@ class Translator:
                 operator = "signed -"
             return call(operator, *self._alike([left, right]))
         if operator in ("and", "or"):
-            return call(operator, *(self.translate(each) for each in flattened(node)))
+            return call(operator, *(self.translate(each) for each in operands.flattened(node)))
         return call(operator, self.translate(left), self.translate(right))
 
     def _alike(self, nodes: list[Any]) -> list[Expression]:
@@ -226,19 +225,19 @@ class Translator:
         return call(operator, *as_texts(self._alike([pattern.this, pattern.expression])), self.translate(node.expression))
 
     def visit_between(self, node: Any, hint: SqlType | None) -> Expression:
-        operands = as_texts(self._alike([node.this, node.args["low"], node.args["high"]]))
-        return call("between", *aligned(as_list(self.dated(operands)), self.settings.time_zone))
+        found = as_texts(self._alike([node.this, node.args["low"], node.args["high"]]))
+        return call("between", *aligned(operands.as_list(self.dated(found)), self.settings.time_zone))
 
     def visit_in(self, node: Any, hint: SqlType | None) -> Expression:
         if node.args.get("query") is not None:
             raise Unsupported("subqueries")
         if not node.expressions:
             raise syntax_error(")", 0)
-        operands = in_one_collation(as_texts(self._alike([node.this, *each_alone(node.expressions)])))
-        if self.dated(operands) != operands:  # each compares in its own way
-            first, *others = operands
+        found = in_one_collation(as_texts(self._alike([node.this, *operands.each_alone(node.expressions)])))
+        if self.dated(found) != found:  # each compares in its own way
+            first, *others = found
             return call("or", *(call("=", *self.dated([first, each])) for each in others), Literal(0, BIGINT))
-        return call("in", *aligned(as_list(operands), self.settings.time_zone))
+        return call("in", *aligned(operands.as_list(found), self.settings.time_zone))
 
     def visit_is(self, node: Any, hint: SqlType | None) -> Expression:
         value = self.translate(node.this)
@@ -302,9 +301,9 @@ class Translator:
         found = declared.resolve("", self.settings.collation)
         return cast(self.dated([value, Literal(None, found)])[0], found)
 
-    def dated(self, operands: list[Expression]) -> list[Expression]:
+    def dated(self, among: list[Expression]) -> list[Expression]:
         """The operands, each TIME among dates as that time of the current day."""
-        return dated(operands, lambda: self.parameters.fact(*facts.TODAY))
+        return dated(among, lambda: self.parameters.fact(*facts.TODAY))
 
     def visit_extract(self, node: Any, hint: SqlType | None) -> Expression:
         return call("extract", unit(node.name), self.translate(node.expression))
@@ -339,7 +338,7 @@ class Translator:
 
     def visit_jsonarraycontains(self, node: Any, hint: SqlType | None) -> Expression:
         nodes = (node.this, node.expression)
-        return call("member of", *fitting_arguments("json_", nodes, [self.translate(each) for each in nodes], self.dated))
+        return call("member of", *operands.fitting_arguments("json_", nodes, [self.translate(each) for each in nodes], self.dated))
 
     def visit_anonymous(self, node: Any, hint: SqlType | None) -> Expression:
         return self._function(str(node.this).lower(), node.expressions, node)
@@ -382,13 +381,13 @@ class Translator:
             raise Unsupported(name.upper())
         if not is_function(name) and name not in WAITING_FUNCTIONS:
             raise InvalidStatement(Condition.UNKNOWN_FUNCTION, node.this if isinstance(node.this, str) else name)
-        translated = fitting_arguments(name, arguments, [self.translate(each) for each in arguments], self.dated)
+        translated = operands.fitting_arguments(name, arguments, [self.translate(each) for each in arguments], self.dated)
         if name == "nullif" and (apart := self.dated(translated)) != translated:
             return call("case", call("=", *apart), Literal(None, NULL), translated[0])
         special = waiting(name, translated, self.parameters) or user_variables.sequence(name, translated, self.parameters)
         return special or called(name, translated, self.settings)
 
-    def stored_column(self, node: Any) -> schema.Column:
+    def stored_column(self, node: Any) -> schema.TableColumn:
         """The column of a table that a name means."""
         source, position = self.scope.resolve(node.name, node.text("table"), node.text("db"), self.clause)
         return source.table.columns[position]

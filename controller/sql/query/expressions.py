@@ -90,7 +90,7 @@ class QueryTranslator(Translator):
     def visit_identifier(self, node: Any, hint: SqlType | None) -> Expression:
         return self.names.resolve(node.name, "", "", self.clause).value
 
-    def stored_column(self, node: Any) -> schema.Column:
+    def stored_column(self, node: Any) -> schema.TableColumn:
         origin = self.names.resolve(node.name, node.text("table"), node.text("db"), self.clause).field.output
         for table in self.resolver.tables.values():
             if (table.database, table.name) == (origin.database, origin.original_table):

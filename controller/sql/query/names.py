@@ -19,7 +19,7 @@ from dataflow.plan.node import AggregateFunction
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class NamedSource:
     alias: str
     database: str
     fields: tuple[Field, ...]
@@ -44,11 +44,11 @@ class CommonTable:
     columns: tuple[str, ...]
     scope: dict[str, CommonTable]
     recursive: bool = False
-    rows: Rows | None = None
+    rows: PassingTable | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class PassingTable:
     """A table that exists only while the statement runs, with its columns as clients see them."""
 
     table: int
@@ -62,7 +62,7 @@ class Names:
     parent: Names | None = None
     database: str | None = None
     common: dict[str, CommonTable] = field(default_factory=dict)
-    sources: list[Source] = field(default_factory=list)
+    sources: list[NamedSource] = field(default_factory=list)
     visible: list[Visible] = field(default_factory=list)
     hidden: bool = False
     """Whether columns that no one declared may be named."""
@@ -71,7 +71,7 @@ class Names:
     aggregates: Callable[[AggregateFunction], Expression] | None = None
     """Takes an aggregate of this query that a query inside it has, in clauses where it may stand."""
 
-    def add(self, source: Source) -> None:
+    def add(self, source: NamedSource) -> None:
         for other in self.sources:
             if other.alias.lower() == source.alias.lower() and other.database == source.database:
                 raise InvalidStatement(Condition.NONUNIQUE_TABLE, source.alias)

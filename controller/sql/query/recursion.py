@@ -16,7 +16,7 @@ from controller.sql.expressions.scope import FIELD_LIST
 from controller.sql.plan import Query, Recursion
 from controller.sql.query.block import AnyBlock, Block, SetBlock, draws
 from controller.sql.query.keys import finish
-from controller.sql.query.names import CommonTable, Names, Rows
+from controller.sql.query.names import CommonTable, Names, PassingTable
 from controller.sql.query.wrapping import wrapped
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expressions.expression import Call
@@ -34,24 +34,24 @@ class Recursions:
     """The tables of one statement's WITH that are evaluated first, each once, in the order in which they have to be."""
 
     resolver: Resolver
-    found: dict[int, tuple[CommonTable, Rows, Recursion | Query]]
+    found: dict[int, tuple[CommonTable, PassingTable, Recursion | Query]]
 
-    def rows(self, name: str, common: CommonTable, database: str | None) -> Rows:
+    def rows(self, name: str, common: CommonTable, database: str | None) -> PassingTable:
         known = self.found.get(id(common))
         if known is None:
             known = self.found[id(common)] = (common, *self._resolved(name, common, database))
         return known[1]
 
-    def drawn(self, common: CommonTable, block: AnyBlock) -> Rows | None:
+    def drawn(self, common: CommonTable, block: AnyBlock) -> PassingTable | None:
         """The rows of `block`, which `common` is, if they are left to chance."""
         known = self.found.get(id(common))
         if known is None and draws(block):
             numbering = self.resolver.numbering
-            known = (common, Rows(numbering.fresh_table(), tuple(block.columns)), finish(block, numbering, ()))
+            known = (common, PassingTable(numbering.fresh_table(), tuple(block.columns)), finish(block, numbering, ()))
             self.found[id(common)] = known
         return None if known is None else known[1]
 
-    def _resolved(self, name: str, common: CommonTable, database: str | None) -> tuple[Rows, Recursion]:
+    def _resolved(self, name: str, common: CommonTable, database: str | None) -> tuple[PassingTable, Recursion]:
         resolver, query = self.resolver, common.query
         around = resolver.with_common(query, Names(None, database, common.scope))
         while isinstance(query, exp.Subquery):
@@ -67,7 +67,7 @@ class Recursions:
         shown = tuple(replace(each, name=name_, nullable=True) for each, name_ in zip(start.columns, names))
         for column, _ in start.outputs:
             resolver.numbering.set_nullable([column.index])
-        before = Rows(resolver.numbering.fresh_table(), shown)
+        before = PassingTable(resolver.numbering.fresh_table(), shown)
         scope = {**around.common, name.lower(): CommonTable(None, (), {}, rows=before)}
         blocks = [resolver.query(each, Names(None, database, scope)) for each in following]
         again: AnyBlock | None = None
@@ -93,7 +93,7 @@ class Recursions:
             limit,
             offset,
         )
-        return Rows(resolver.numbering.fresh_table(), shown), recursion
+        return PassingTable(resolver.numbering.fresh_table(), shown), recursion
 
 
 def _parts(name: str, query: Any) -> tuple[Any, list[Any], bool]:

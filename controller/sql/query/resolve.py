@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from controller.catalog import Catalog, View
+from controller.catalog import Catalog, CatalogView
 from controller.sql.clauses import limits, order_items
 from controller.sql.expressions.facts import TODAY
 from controller.sql.expressions.operators import calls_aggregate
@@ -46,10 +46,10 @@ class Resolver:
         self.parameters = parameters
         self.numbering = Numbering()
         self.tables: dict[int, Table] = {}
-        self.views: list[View] = []
+        self.views: list[CatalogView] = []
         self.recursions = Recursions(self, {})
         self.documents: list[Documents] = []
-        self._open_views: list[View] = []
+        self._open_views: list[CatalogView] = []
 
     def query(self, node: Any, names: Names) -> AnyBlock:
         """`names` has what is around the query; its own FROM is added to it."""
@@ -90,14 +90,14 @@ class Resolver:
             common[name] = CommonTable(each.this, columns, dict(common), recursive)
         return Names(names.parent, names.database, common, hidden=names.hidden)
 
-    def view(self, database: str | None, name: str) -> View | None:
+    def view(self, database: str | None, name: str) -> CatalogView | None:
         found = self.catalog.views.get((database, name)) if database else None
         if found is not None:
             self.views.append(found)
         return found
 
     @contextmanager
-    def inside_view(self, view: View) -> Iterator[None]:
+    def inside_view(self, view: CatalogView) -> Iterator[None]:
         """While the view's own query is resolved: in its settings, without temporary tables, and never in itself."""
         if view in self._open_views:
             raise InvalidStatement(Condition.VIEW_RECURSION, view.database, view.name)

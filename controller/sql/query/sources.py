@@ -20,7 +20,7 @@ from controller.sql.query.block import AnyBlock, From, Inner, Leaf, Left, Subque
 from controller.sql.query.conditions import conditions
 from controller.sql.query.documents import document_leaf
 from controller.sql.query.fields import Field, Relation, renamed_output
-from controller.sql.query.names import Names, Rows, Source, Visible
+from controller.sql.query.names import NamedSource, Names, PassingTable, Visible
 from controller.sql.text.parse import is_comma, parse_view, syntax_error
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expressions.expression import Expression
@@ -143,7 +143,7 @@ class FromClause:
             )  # fmt: skip
             hidden = is_internal(column)
             fields.append(Field(number.index, column.name, column.type, column.nullable, output, hidden))
-        self._names.add(Source(alias, table.database, tuple(fields)))
+        self._names.add(NamedSource(alias, table.database, tuple(fields)))
         visible = [
             Visible(each, each.column)
             for each, column in zip(fields, table.columns)
@@ -163,7 +163,7 @@ class FromClause:
             seen.add(name.lower())
             described = renamed_output(output, name, alias)
             fields.append(Field(column.index, name, column.type, output.nullable, described))
-        self._names.add(Source(alias, database, tuple(fields)))
+        self._names.add(NamedSource(alias, database, tuple(fields)))
         return Leaf(tuple(fields), derived=block), [Visible(each, each.column) for each in fields]
 
     def _json_table(self, node: Any) -> Item:
@@ -178,10 +178,10 @@ class FromClause:
         table = read_json_table(clause.this, self._resolver.settings)
         leaf, fields, links = document_leaf(self._resolver, table, value, self._trees, node.alias)
         self._links += links
-        self._names.add(Source(node.alias, "", tuple(fields)))
+        self._names.add(NamedSource(node.alias, "", tuple(fields)))
         return leaf, [Visible(each, each.column) for each in fields if not each.hidden]
 
-    def _rows(self, rows: Rows, alias: str, names: list[str]) -> Item:
+    def _rows(self, rows: PassingTable, alias: str, names: list[str]) -> Item:
         """A table that is at hand when the statement runs."""
         if names and len(names) != len(rows.columns):
             raise InvalidStatement(Condition.COLUMN_COUNT_IN_VIEW)
@@ -191,7 +191,7 @@ class FromClause:
             name = names[place] if names else output.name
             fields.append(Field(column.index, name, output.type, True, renamed_output(output, name, alias)))
         base = Base(rows.table, tuple(each.type for each in fields), ())
-        self._names.add(Source(alias, "", tuple(fields)))
+        self._names.add(NamedSource(alias, "", tuple(fields)))
         leaf = Leaf(tuple(fields), relation=Relation(base, tuple(each.id for each in fields)))
         return leaf, [Visible(each, each.column) for each in fields]
 

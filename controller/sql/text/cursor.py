@@ -25,7 +25,7 @@ RESERVED = frozenset(
 )
 
 
-class Cursor:
+class TokenReader:
     def __init__(self, sql: str, settings: Settings) -> None:
         self.sql = sql
         self._backslash = settings.backslash_escapes

@@ -83,7 +83,7 @@ def flattened(node: Any) -> list[Any]:
     return found
 
 
-def default_of(column: schema.Column, parameters: Parameters) -> Expression:
+def default_of(column: schema.TableColumn, parameters: Parameters) -> Expression:
     """DEFAULT(column)"""
     if column.default_now:
         return parameters.fact(f"now:{column.type.scale}", SqlType(Kind.DATETIME, scale=column.type.scale))

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from controller.catalog import Catalog
-from controller.sql.expressions.scope import FIELD_LIST, Scope
-from controller.sql.expressions.scope import Source as ScopeSource
+from controller.sql.expressions.scope import FIELD_LIST, Scope, TableInSight
 from controller.sql.expressions.translate import Translator
 from controller.sql.parameters import Parameters
 from controller.sql.plan import Assignment, Delete, Directed, Query, Update
 from controller.sql.query import plan_query
-from controller.sql.query.names import Names, Source
+from controller.sql.query.names import NamedSource, Names
 from controller.sql.query.resolve import Resolver
 from controller.sql.query.sources import FromClause
 from controller.sql.settings import Settings
@@ -58,7 +57,7 @@ class DirectedPlanner:
         names = self._names(node.this, node)
         single = len(names.sources) == 1
         self._check_clauses(node, "UPDATE", single)
-        targets: dict[str, tuple[Source, Table, list[tuple[int, Any]]]] = {}
+        targets: dict[str, tuple[NamedSource, Table, list[tuple[int, Any]]]] = {}
         for each in node.expressions:
             if not isinstance(each, exp.EQ) or not isinstance(each.this, exp.Column):
                 raise syntax_error(each.sql("mysql"), 0)
@@ -121,7 +120,7 @@ class DirectedPlanner:
             if node.args.get(name) is not None and not single:
                 raise InvalidStatement(Condition.WRONG_USAGE, verb, words)
 
-    def _check_keys(self, targets: dict[str, tuple[Source, Table, list[tuple[int, Any]]]]) -> None:
+    def _check_keys(self, targets: dict[str, tuple[NamedSource, Table, list[tuple[int, Any]]]]) -> None:
         """A row that is changed under two names has to keep its primary key."""
         first: dict[int, str] = {}
         for alias, (_, table, _) in targets.items():
@@ -133,7 +132,7 @@ class DirectedPlanner:
             if any(table.columns[position].id in key for position, _ in both):
                 raise InvalidStatement(Condition.MULTI_UPDATE_KEY_CONFLICT, other, alias)
 
-    def _table(self, source: Source, verb: str, node: Any) -> Table:
+    def _table(self, source: NamedSource, verb: str, node: Any) -> Table:
         """The table that rows of `source` are rows of, not those of a view that is left in the statement."""
         origin = source.fields[0].output
         table = None
@@ -145,7 +144,7 @@ class DirectedPlanner:
             raise InvalidStatement(Condition.NON_UPDATABLE_TABLE, source.alias, verb)
         return table
 
-    def _row(self, items: list[Any], source: Source, table: Table) -> int:
+    def _row(self, items: list[Any], source: NamedSource, table: Table) -> int:
         """Where in the query's outputs the table's row begins; its columns are added there."""
         start = len(items)
         for column in table.columns:
@@ -164,11 +163,11 @@ class DirectedPlanner:
         return plan_query(select, self._catalog, self._database, self._settings, self._parameters, hidden=True)
 
     def _assignment(
-        self, source: Source, table: Table, query: Query, position: int, value: Any, place: int | None
+        self, source: NamedSource, table: Table, query: Query, position: int, value: Any, place: int | None
     ) -> Assignment:
         if is_default(value):
             return Assignment(position, expression.Literal(None, table.columns[position].type), is_default=True)
-        scope = Scope((ScopeSource(source.alias, table, 0, table.database),))
+        scope = Scope((TableInSight(source.alias, table, 0, table.database),))
         translator = Translator(scope, FIELD_LIST, self._parameters, self._settings)
         if place is None:
             found = self._writes.value(table, position, value, translator)

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from controller.catalog import Catalog, View
+from controller.catalog import Catalog, CatalogView
 from controller.sql.expressions.operators import calls_aggregate
 from controller.sql.expressions.scope import FIELD_LIST
 from controller.sql.output import default_name
@@ -32,7 +32,7 @@ class _Joined:
     where: Any
 
 
-def joined_through(node: Any, target: Any, view: View, catalog: Catalog) -> Any:
+def joined_through(node: Any, target: Any, view: CatalogView, catalog: Catalog) -> Any:
     """The statement about the tables of `view`; None if it is not one of several tables that can be written."""
     found = _joined(view, catalog)
     if found is None:
@@ -63,7 +63,7 @@ def joined_through(node: Any, target: Any, view: View, catalog: Catalog) -> Any:
     return node
 
 
-def _joined(view: View, catalog: Catalog) -> _Joined | None:
+def _joined(view: CatalogView, catalog: Catalog) -> _Joined | None:
     tree = parse_view(view.select)
     if view.algorithm == "TEMPTABLE" or not isinstance(tree, exp.Select) or any(value for key, value in tree.args.items() if key not in _PLAIN):
         return None

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from controller.catalog import Catalog, View
+from controller.catalog import Catalog, CatalogView
 from controller.sql.expressions.operators import calls_aggregate
 from controller.sql.expressions.scope import FIELD_LIST
 from controller.sql.output import default_name
@@ -39,7 +39,7 @@ class _Written:
     checks: Checks
 
 
-def written_through(node: Any, catalog: Catalog, database: str | None, views: list[View]) -> Any:
+def written_through(node: Any, catalog: Catalog, database: str | None, views: list[CatalogView]) -> Any:
     """The statement about the table of the view that it names; the statement itself if it names a table.
 
     `views` collects the definitions that it was made of.
@@ -89,7 +89,7 @@ def written_through(node: Any, catalog: Catalog, database: str | None, views: li
     return node
 
 
-def _in_join(node: Any, catalog: Catalog, database: str | None, views: list[View]) -> Any:
+def _in_join(node: Any, catalog: Catalog, database: str | None, views: list[CatalogView]) -> Any:
     """A statement about several tables with the table of each view in it that it changes, where that is joined by INNER JOIN alone."""
     using = node.args.get("using")
     node = node.copy() if catalog.views else node
@@ -142,7 +142,7 @@ def _put_table(node: Any, source: Any, table: Any, found: _Written) -> None:
     table.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
 
 
-def is_updatable(view: View, catalog: Catalog) -> bool:
+def is_updatable(view: CatalogView, catalog: Catalog) -> bool:
     try:
         return _written(view, catalog, []) is not None
     except InvalidStatement:
@@ -165,7 +165,7 @@ def loaded_table(catalog: Catalog, database: str, name: str) -> tuple[Table, dic
     return catalog.table(found.database, found.table), {each: str(column.name) for each, column in found.columns.items()}
 
 
-def _written(view: View, catalog: Catalog, views: list[View]) -> _Written | None:
+def _written(view: CatalogView, catalog: Catalog, views: list[CatalogView]) -> _Written | None:
     """What the view is a view of, if it can be written through."""
     views.append(view)
     tree = parse_view(view.select)

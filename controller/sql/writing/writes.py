@@ -7,12 +7,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from controller.catalog import Catalog, View
+from controller.catalog import Catalog, CatalogView
 from controller.sql.clauses import limits, order_items, table_source
 from controller.sql.definitions.foreign_keys import related_tables
 from controller.sql.expressions.constants import as_stored
 from controller.sql.expressions.facts import TODAY
-from controller.sql.expressions.scope import FIELD_LIST, ORDER_CLAUSE, WHERE_CLAUSE, Scope, Source, read
+from controller.sql.expressions.scope import FIELD_LIST, ORDER_CLAUSE, WHERE_CLAUSE, Scope, TableInSight, read
 from controller.sql.expressions.translate import Translator
 from controller.sql.expressions.user_variables import begun
 from controller.sql.expressions.zone import dated
@@ -50,7 +50,7 @@ class WritePlanner:
         self._database = database
         self._settings = settings
         self._parameters = parameters
-        self.views: list[View] = []
+        self.views: list[CatalogView] = []
         """The views that the statement writes through."""
 
     def _translator(self, scope: Scope, clause: str, **options: Any) -> Translator:
@@ -59,14 +59,14 @@ class WritePlanner:
     def relations(self, table: Table) -> tuple[Table, ...]:
         return related_tables(table, self._catalog) if self._settings.foreign_key_checks else ()
 
-    def _target(self, node: Any) -> Source:
+    def _target(self, node: Any) -> TableInSight:
         source = table_source(node, self._catalog, self._database)
         if source is None:
             raise InvalidStatement(Condition.NO_TABLES_USED)
         found = node.meta.get("checks")
         return source if found is None or not found[1] else self._checked(source, *found)
 
-    def _checked(self, source: Source, view: View, checks: Checks) -> Source:
+    def _checked(self, source: TableInSight, view: CatalogView, checks: Checks) -> TableInSight:
         """The table with the conditions of views WITH CHECK OPTION among its constraints."""
         parameters = Parameters([])
         translator = Translator(Scope((source,)), WHERE_CLAUSE, parameters, self._settings)
@@ -142,7 +142,7 @@ class WritePlanner:
     def _columns(self, table: Table, names: list[str] | None) -> tuple[int, ...]:
         if names is None:
             return tuple(position for position, column in enumerate(table.columns) if not column.invisible)
-        scope = Scope((Source(table.name, table, 0, table.database),))
+        scope = Scope((TableInSight(table.name, table, 0, table.database),))
         found: list[int] = []
         for name in names:
             _, position = scope.resolve(name, "", "", FIELD_LIST)
@@ -152,7 +152,7 @@ class WritePlanner:
         return tuple(found)
 
     def _row(
-        self, source: Source, columns: tuple[int, ...], node: Any, number: int, marks: Marks
+        self, source: TableInSight, columns: tuple[int, ...], node: Any, number: int, marks: Marks
     ) -> tuple[Expression | None, ...]:
         values = node.expressions
         if not values:
@@ -188,10 +188,10 @@ class WritePlanner:
         found = translator.dated([translator.translate(node, column.type), Literal(None, column.type)])[0]
         return as_stored(found, column.type)
 
-    def _duplicate_scope(self, node: Any, source: Source, given: Any) -> Scope:
+    def _duplicate_scope(self, node: Any, source: TableInSight, given: Any) -> Scope:
         """What ON DUPLICATE KEY UPDATE has in sight: the existing row, followed by the one that was to be inserted."""
         width = len(source.table.columns)
-        sources = [source, Source("", source.table, width, exact=True)]
+        sources = [source, TableInSight("", source.table, width, exact=True)]
         alias = given.args.get("alias") if isinstance(given, exp.Values) else None
         if alias is not None and alias.name:
             names = [each.name for each in alias.args.get("columns") or []]
@@ -200,11 +200,11 @@ class WritePlanner:
             written = [each.name for each in target.expressions] if isinstance(target, exp.Schema) else None
             for position, name in zip(self._columns(source.table, written), names):
                 renamed[position] = name
-            sources.append(Source(alias.name, source.table, width, names=tuple(renamed), exact=not names))
+            sources.append(TableInSight(alias.name, source.table, width, names=tuple(renamed), exact=not names))
         return Scope(tuple(sources))
 
-    def _on_duplicate(self, nodes: list[Any], source: Source, scope: Scope, marks: Marks) -> tuple[Assignment, ...]:
-        inserted = Scope((Source("", source.table, len(source.table.columns)),))
+    def _on_duplicate(self, nodes: list[Any], source: TableInSight, scope: Scope, marks: Marks) -> tuple[Assignment, ...]:
+        inserted = Scope((TableInSight("", source.table, len(source.table.columns)),))
         translator = FoundValueTranslator(
             scope,
             FIELD_LIST,
@@ -245,7 +245,7 @@ class WritePlanner:
         where, order_by, limit = self._restriction(node, Scope((source,)))
         return Delete(source.table, where, order_by, limit, self.relations(source.table), bool(node.meta.get("ignore")))
 
-    def _single(self, node: Any, table: Any) -> Source:
+    def _single(self, node: Any, table: Any) -> TableInSight:
         if node.args.get("from_") or node.args.get("with_"):
             raise Unsupported("joins")
         return self._target(table)
@@ -262,7 +262,7 @@ class WritePlanner:
             raise syntax_error("", 0)
         return where, order_by, limit
 
-    def _assignments(self, source: Source, nodes: list[Any], translator: Translator) -> tuple[Assignment, ...]:
+    def _assignments(self, source: TableInSight, nodes: list[Any], translator: Translator) -> tuple[Assignment, ...]:
         table = source.table
         found: list[Assignment] = []
         for node in nodes:

@@ -12,7 +12,7 @@ _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 _NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-= ")
 
 
-class Reader:
+class PatternReader:
     """A pattern and the place in it that is read next."""
 
     def __init__(self, pattern: str) -> None:

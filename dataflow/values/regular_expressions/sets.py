@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.values.regular_expressions.characters import POSIX, literal, ranges
-from dataflow.values.regular_expressions.reader import Reader
+from dataflow.values.regular_expressions.reader import PatternReader
 
 _DEPTH_MAX = 50
 
@@ -23,7 +23,7 @@ class Set:
     negated: bool
 
 
-def read_set(reader: Reader, depth: int = 0) -> Set:
+def read_set(reader: PatternReader, depth: int = 0) -> Set:
     """The set whose opening bracket was read last."""
     if depth > _DEPTH_MAX:
         raise InvalidStatement(Condition.REGULAR_EXPRESSION_SIZE)
@@ -64,7 +64,7 @@ def read_set(reader: Reader, depth: int = 0) -> Set:
     return Set(None if linear is None else "".join(linear), "".join(backtracking), negated)
 
 
-def _operator(reader: Reader) -> str | None:
+def _operator(reader: PatternReader) -> str | None:
     """Between two sets; one sign does, too, in front of a set in brackets."""
     for text, kept in (("--", 0), ("&&", 0), ("-[", 1), ("&[", 1)):
         if reader.pattern.startswith(text, reader.at):
@@ -73,7 +73,7 @@ def _operator(reader: Reader) -> str | None:
     return None
 
 
-def _posix(reader: Reader) -> Set | None:
+def _posix(reader: PatternReader) -> Set | None:
     """[:alpha:], or None if it is not one after all."""
     end = reader.pattern.find(":]", reader.at)
     name = reader.pattern[reader.at : end] if end >= 0 else ""
@@ -88,7 +88,7 @@ def _posix(reader: Reader) -> Set | None:
     return Set(ranges(inside), inside, negated)
 
 
-def _item(reader: Reader) -> tuple[str, str]:
+def _item(reader: PatternReader) -> tuple[str, str]:
     """A class, a character, or a range of characters: for RE2 and for `regex`."""
     known = None
     if reader.peek() == "\\":
@@ -110,7 +110,7 @@ def _item(reader: Reader) -> tuple[str, str]:
     return text, text
 
 
-def _character(reader: Reader) -> str:
+def _character(reader: PatternReader) -> str:
     character = reader.take()
     if character != "\\":
         return character

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.values.regular_expressions.characters import LINE_ENDS, literal, ranges
-from dataflow.values.regular_expressions.reader import Reader
+from dataflow.values.regular_expressions.reader import PatternReader
 from dataflow.values.regular_expressions.sets import Set, read_set
 
 
@@ -50,7 +50,7 @@ class _Writer:
     """Goes through the pattern from left to right, with a stack of the flags outside of each open group."""
 
     def __init__(self, pattern: str, flags: Flags, unix_lines: bool) -> None:
-        self.reader = Reader(pattern)
+        self.reader = PatternReader(pattern)
         self.flags = flags
         self.outer: list[Flags] = []
         self.linear: list[str] | None = []

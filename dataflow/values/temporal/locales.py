@@ -11,7 +11,7 @@ ENGLISH = "en_US"
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class LocaleNames:
     """Months from January on, days from Monday on."""
 
     months: tuple[str, ...]
@@ -21,10 +21,10 @@ class Names:
 
 
 @cache
-def locales() -> dict[str, Names]:
+def locales() -> dict[str, LocaleNames]:
     """In the order of their numbers."""
     found = json.loads(files(__package__).joinpath("locales.json").read_text("utf-8"))
-    return {name: Names(*map(tuple, names)) for name, names in found.items()}
+    return {name: LocaleNames(*map(tuple, names)) for name, names in found.items()}
 
 
 def locale_name(wanted: object) -> str | None:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from backend.clustering.cluster import Cluster
-from backend.execution.evaluation.access import Bound, Path
+from backend.execution.evaluation.access import AccessPath, Bound
 from backend.execution.evaluation.reading import find_bound
 from backend.execution.transaction import Transaction
 from backend.network import connections
@@ -35,7 +35,7 @@ def test_a_shard_that_does_not_come_back_is_waited_for_once(shard_count: int, mo
         cluster = Counting(shard_count, b"s" * 32)
         table = table_of([INT])
         with pytest.raises(Retryable) as raised:
-            async for _ in find_bound(Transaction(cluster), table, Bound(Path(table.primary_key), [()], [])):
+            async for _ in find_bound(Transaction(cluster), table, Bound(AccessPath(table.primary_key), [()], [])):
                 pass
         assert raised.value.condition is Condition.SHARD_UNREACHABLE
         return cluster.waits

@@ -21,7 +21,7 @@ from backend.network.handshake import (
     Handshake,
     WrongSecret,
 )
-from backend.network.messages import Done, Get, Values
+from backend.network.messages import Acknowledged, Get, Values
 from backend.network.transport import Peer, connect, encode_frame, listen
 
 SECRET = b"the cluster's secret"
@@ -156,7 +156,7 @@ def test_an_initiator_is_not_convinced_by_its_own_words() -> None:
         async def reflect(initiator: Connection) -> None:
             initiator[1].write(MAGIC + os.urandom(NONCE_BYTES))
             sent = await initiator[0].readexactly(ANSWER_BYTES)
-            initiator[1].write(sent[-PROOF_BYTES:] + encode_frame(1, Done()))
+            initiator[1].write(sent[-PROOF_BYTES:] + encode_frame(1, Acknowledged()))
             await initiator[0].read()
 
         async with false_listener(reflect) as port:

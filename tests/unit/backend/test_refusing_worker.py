@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from backend.clustering.cluster import Cluster
-from backend.clustering.store import Part
+from backend.clustering.store import CommitPart
 from backend.worker.refusing_worker import RefusingWorker
 from controller.registry import Address
 from dataflow.errors import Condition, CorruptState, MillraceError
@@ -27,7 +27,7 @@ def test_a_damaged_shard_is_named_in_its_status_and_to_everyone_who_asks() -> No
             await cluster.get([(1, b"key")])
         assert refused.value.condition is Condition.DAMAGED and refused.value.condition.code == 1194
         with pytest.raises(MillraceError, match=r"000004\.log"):  # without an epoch of all shards nothing is committed
-            await cluster.commit({0: Part([], [])}, {})
+            await cluster.commit({0: CommitPart([], [])}, {})
         await cluster.stop_workers()
         assert worker.stopped.is_set()
         server.close()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from backend.network.messages import Allocate, Allocated, Done, Get, Message, Values
+from backend.network.messages import Acknowledged, Allocate, Allocated, Get, Message, Values
 from backend.network.transport import FRAME_BYTES_MAX, SLICE_S, Peer, connect, encode_frame, failure, listen
 from dataflow.errors import Condition, InvalidStatement, MillraceError, Unsupported
 
@@ -148,12 +148,12 @@ def test_frames_survive_any_fragmentation() -> None:
     async def run() -> None:
         peer = Peer(SECRET, lambda _peer, _request, message: received.append(message))
         peer._proven = True
-        stream = encode_frame(0, Get([b"a" * 300])) + encode_frame(0, Done()) + encode_frame(0, Get([b"b"]))
+        stream = encode_frame(0, Get([b"a" * 300])) + encode_frame(0, Acknowledged()) + encode_frame(0, Get([b"b"]))
         for position in range(len(stream)):
             peer.data_received(stream[position : position + 1])
 
     asyncio.run(run())
-    assert received == [Get([b"a" * 300]), Done(), Get([b"b"])]
+    assert received == [Get([b"a" * 300]), Acknowledged(), Get([b"b"])]
 
 
 def test_frames_that_take_long_are_handled_in_turns_and_in_order() -> None:

@@ -11,7 +11,7 @@ from controller.passwords import NATIVE, SHA2
 from controller.sql.account_statements import AccountReader
 from controller.sql.references import Need, needs_of
 from controller.sql.settings import Settings
-from controller.sql.text.cursor import Cursor
+from controller.sql.text.cursor import TokenReader
 from dataflow.errors import MillraceError
 
 SETTINGS = Settings()
@@ -19,7 +19,7 @@ SETTINGS = Settings()
 
 def read(sql: str, catalog: Catalog | None = None) -> AccountStatement:
     accounts = (catalog or Catalog()).known_accounts
-    return AccountReader(Cursor(sql, SETTINGS), accounts, ("root", "localhost"), "shop").read()
+    return AccountReader(TokenReader(sql, SETTINGS), accounts, ("root", "localhost"), "shop").read()
 
 
 def after(*statements: str) -> Catalog:

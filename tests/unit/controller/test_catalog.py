@@ -9,8 +9,8 @@ import pytest
 from controller.catalog import (
     Catalog,
     CatalogChange,
-    Database,
-    View,
+    CatalogDatabase,
+    CatalogView,
     decode_database,
     decode_expression,
     decode_table,
@@ -22,7 +22,7 @@ from controller.catalog import (
 )
 from dataflow.errors import CorruptState, InvalidStatement
 from dataflow.expressions import expression
-from dataflow.schema import Check, Column, ForeignKey, Index, KeyPart, Table
+from dataflow.schema import Check, ForeignKey, Index, KeyPart, Table, TableColumn
 from dataflow.values.types import BOOLEAN, INT, Kind, SqlType, decimal, text
 
 CONDITION = expression.Call(
@@ -38,10 +38,10 @@ def table(table_id: int = 1, name: str = "t", version: int = 1) -> Table:
         "db",
         name,
         (
-            Column(1, "id", INT, nullable=False, auto_increment=True),
-            Column(2, "price", decimal(10, 2), has_default=True, default=Decimal("0.10"), missing=Decimal("0.10")),
-            Column(3, "raw", SqlType(Kind.VARBINARY, length=5), has_default=True, default=b"\xff\x00"),
-            Column(4, "name", text(20), has_default=True, default=""),
+            TableColumn(1, "id", INT, nullable=False, auto_increment=True),
+            TableColumn(2, "price", decimal(10, 2), has_default=True, default=Decimal("0.10"), missing=Decimal("0.10")),
+            TableColumn(3, "raw", SqlType(Kind.VARBINARY, length=5), has_default=True, default=b"\xff\x00"),
+            TableColumn(4, "name", text(20), has_default=True, default=""),
         ),
         Index(1, "PRIMARY", (KeyPart(1),), unique=True),
         indexes=(Index(2, "n", (KeyPart(4, prefix=5, descending=True),)),),
@@ -65,7 +65,7 @@ def test_a_default_that_equals_another_type_s_default_keeps_its_type() -> None:
 
 def test_expressions_and_databases_survive_encoding() -> None:
     assert decode_expression(encode_expression(CONDITION)) == CONDITION
-    database = Database("db", "utf8mb4_bin")
+    database = CatalogDatabase("db", "utf8mb4_bin")
     assert decode_database(encode_database(database)) == database
 
 
@@ -77,7 +77,7 @@ def test_bytes_that_are_no_table_are_corrupt_state(data: bytes) -> None:
 
 def test_apply_makes_a_new_snapshot_and_leaves_the_old_one() -> None:
     empty = Catalog()
-    first = empty.apply(CatalogChange(databases_put=(Database("db"),), tables_put=(table(),)))
+    first = empty.apply(CatalogChange(databases_put=(CatalogDatabase("db"),), tables_put=(table(),)))
     assert not empty.tables
     assert first.table("db", "t").id == 1
     assert first.next_table_id == 2
@@ -90,7 +90,7 @@ def test_apply_makes_a_new_snapshot_and_leaves_the_old_one() -> None:
 
 
 def test_lookup_reports_what_is_missing() -> None:
-    catalog = Catalog().apply(CatalogChange(databases_put=(Database("db"),)))
+    catalog = Catalog().apply(CatalogChange(databases_put=(CatalogDatabase("db"),)))
     for database, code in ((None, 1046), ("nope", 1049), ("db", 1146)):
         with pytest.raises(InvalidStatement) as raised:
             catalog.table(database, "t")
@@ -100,14 +100,14 @@ def test_lookup_reports_what_is_missing() -> None:
 
 
 def test_references_find_the_children_of_a_table() -> None:
-    catalog = Catalog().apply(CatalogChange(databases_put=(Database("db"),), tables_put=(table(),)))
+    catalog = Catalog().apply(CatalogChange(databases_put=(CatalogDatabase("db"),), tables_put=(table(),)))
     assert [child.name for child, _ in catalog.references_to("db", "p")] == ["t"]
 
 
 def test_views_come_back_from_bytes_and_go_with_their_database() -> None:
-    view = View("db", "v", "SELECT 1 AS a", ("a",), "db")
+    view = CatalogView("db", "v", "SELECT 1 AS a", ("a",), "db")
     assert decode_view(encode_view(view)) == view
-    catalog = Catalog().apply(CatalogChange(databases_put=(Database("db"),), views_put=(view,)))
+    catalog = Catalog().apply(CatalogChange(databases_put=(CatalogDatabase("db"),), views_put=(view,)))
     assert catalog.views_of("db") == [view]
     assert not catalog.apply(CatalogChange(views_dropped=(("db", "v"),))).views
     assert not catalog.apply(CatalogChange(databases_dropped=("db",))).views

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.catalog import Catalog, CatalogChange, Database
+from controller.catalog import Catalog, CatalogChange, CatalogDatabase
 from controller.catalog_nodes import (
     LATEST_BYTES_MAX,
     CatalogCopy,
@@ -64,7 +64,7 @@ def test_a_head_of_another_version_is_not_enough() -> None:
 
 def test_a_large_change_has_to_be_read() -> None:
     databases = tuple(
-        Database(f"{number:>0200}", "utf8mb4_0900_ai_ci") for number in range(LATEST_BYTES_MAX // 200)
+        CatalogDatabase(f"{number:>0200}", "utf8mb4_0900_ai_ci") for number in range(LATEST_BYTES_MAX // 200)
     )
     head, nodes = CatalogCopy(SEAL, CatalogHead(), 0, {}).changed(CatalogChange(databases_put=databases))
     assert head.latest is None and len(nodes) == len(databases)
@@ -74,11 +74,11 @@ def test_a_large_change_has_to_be_read() -> None:
 def stored() -> tuple[CatalogHead, dict[str, bytes], CatalogHead, dict[str, bytes]]:
     """A catalog of two databases and what it becomes when one of them changes, as heads and nodes."""
     copy = CatalogCopy(SEAL, CatalogHead(), 0, {})
-    databases = Database("a", "utf8mb4_bin"), Database("b", "utf8mb4_bin")
+    databases = CatalogDatabase("a", "utf8mb4_bin"), CatalogDatabase("b", "utf8mb4_bin")
     first, nodes = copy.changed(CatalogChange(databases_put=databases))
     before = {name: data for name, data in nodes.items() if data is not None}
     copy = copy.with_nodes(first, 1, nodes)
-    second, changed = copy.changed(CatalogChange(databases_put=(Database("a", "utf8mb4_general_ci"),)))
+    second, changed = copy.changed(CatalogChange(databases_put=(CatalogDatabase("a", "utf8mb4_general_ci"),)))
     return first, before, second, before | {name: data for name, data in changed.items() if data is not None}
 
 

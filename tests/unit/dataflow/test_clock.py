@@ -11,7 +11,7 @@ from backend.bench.dataflow import STORIES_WITH_VOTE_COUNT, VOTE_COUNT, Stories
 from dataflow.plan.node import Aggregate, Base
 from dataflow.runtime.engine import Engine, View
 from dataflow.state import memory
-from dataflow.state.arrangement import Arrangement, Kind
+from dataflow.state.arrangement import Arrangement, ArrangementKind
 from dataflow.state.eviction import Evictor
 
 KEYS = 2_000
@@ -89,7 +89,7 @@ def test_keys_leave_in_the_order_of_their_last_reads() -> None:
 
 def test_many_keys_with_many_rows_are_measured_by_few_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     chance, looked_at = random.Random(1), []
-    arrangement = Arrangement((0,), Kind.BAG, lambda row: row[0], "rows")
+    arrangement = Arrangement((0,), ArrangementKind.BAG, lambda row: row[0], "rows")
     for key in range(1000):
         rows = range(chance.randrange(400))
         arrangement.index[key] = {(key, n, f"row {1000 * key + n}", "x" * chance.randrange(40)): 1 for n in rows}

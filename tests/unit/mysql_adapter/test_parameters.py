@@ -13,7 +13,7 @@ from mysql_mimic.types import ColumnType as Type
 
 from dataflow.values import temporal
 from dataflow.values.types import Kind
-from mysql_adapter.wire.packets import MalformedPacket, Reader
+from mysql_adapter.wire.packets import MalformedPacket, PayloadReader
 from mysql_adapter.wire.parameters import read_parameters, read_value, type_code
 
 CASES: list[tuple[int, bool, bytes, Any, Kind, str]] = [
@@ -50,7 +50,7 @@ CASES: list[tuple[int, bool, bytes, Any, Kind, str]] = [
 
 @pytest.mark.parametrize(("number", "unsigned", "data", "value", "kind", "code"), CASES)
 def test_every_type(number: int, unsigned: bool, data: bytes, value: Any, kind: Kind, code: str) -> None:
-    reader = Reader(data)
+    reader = PayloadReader(data)
     found = read_value(reader, (number, unsigned), "utf-8")
     assert found[0] == value and type(found[0]) is type(value)
     assert found[1].kind is kind
@@ -61,7 +61,7 @@ def test_every_type(number: int, unsigned: bool, data: bytes, value: Any, kind: 
 @given(st.binary(max_size=60), st.integers(0, 5), st.booleans())
 def test_any_bytes_give_values_or_are_malformed(data: bytes, count: int, named: bool) -> None:
     try:
-        values, wire_types = read_parameters(Reader(data), count, [(8, False)] * 2, {}, "utf-8", named)
+        values, wire_types = read_parameters(PayloadReader(data), count, [(8, False)] * 2, {}, "utf-8", named)
     except MalformedPacket:
         return
     assert len(values) == count
@@ -87,4 +87,4 @@ def test_any_bytes_give_values_or_are_malformed(data: bytes, count: int, named: 
 )
 def test_broken_values_are_malformed(number: int, data: bytes) -> None:
     with pytest.raises(MalformedPacket):
-        read_value(Reader(data), (number, False), "utf-8")
+        read_value(PayloadReader(data), (number, False), "utf-8")

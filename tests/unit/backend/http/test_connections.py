@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from backend.http import connections
-from backend.http.connections import Connections
+from backend.http.connections import HttpConnections
 from backend.http.server import application
 
 REQUEST = b"GET /%s HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -20,7 +20,7 @@ REQUEST = b"GET /%s HTTP/1.1\r\nHost: localhost\r\n\r\n"
 @asynccontextmanager
 async def listening() -> AsyncIterator[tuple[int, asyncio.Event]]:
     """The port of a server, and what its /slow waits for."""
-    release, watched = asyncio.Event(), Connections()
+    release, watched = asyncio.Event(), HttpConnections()
 
     async def slow(request: web.Request) -> web.Response:
         await release.wait()

@@ -17,12 +17,12 @@ from yarl import URL
 from backend.execution.database import Database
 from backend.execution.embedded import open_embedded
 from backend.http.answers import REQUEST_BYTES_MAX
-from backend.http.connections import Connections
+from backend.http.connections import HttpConnections
 from backend.http.interface import Interface
 from backend.http.server import application
 from controller.sql.account_statements import AccountReader
 from controller.sql.settings import DEFAULT_SETTINGS
-from controller.sql.text.cursor import Cursor
+from controller.sql.text.cursor import TokenReader
 
 ROOT = ("root", "")
 PROGRAM = """
@@ -62,7 +62,7 @@ class Api:
 
     async def account(self, sql: str) -> None:
         accounts = self.engine.catalog.known_accounts
-        reader = AccountReader(Cursor(sql, DEFAULT_SETTINGS), accounts, ("root", "localhost"), None)
+        reader = AccountReader(TokenReader(sql, DEFAULT_SETTINGS), accounts, ("root", "localhost"), None)
         await self.engine.change_accounts(reader.read())
 
 
@@ -71,7 +71,7 @@ def served(folder: Path, scenario: Callable[[Api], Awaitable[None]]) -> None:
 
     async def main() -> None:
         engine = await open_embedded(folder)
-        runner = web.AppRunner(application(Interface(engine, None).routes(), Connections()))
+        runner = web.AppRunner(application(Interface(engine, None).routes(), HttpConnections()))
         try:
             await runner.setup()
             await web.TCPSite(runner, "127.0.0.1", 0).start()

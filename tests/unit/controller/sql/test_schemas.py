@@ -13,7 +13,7 @@ from controller.sql.definitions.show_create import default_text, show_create_tab
 from controller.sql.definitions.table_draft import is_hidden
 from controller.sql.text.lexer import leading_words, split_statements
 from dataflow.errors import Unsupported
-from dataflow.schema import Column, Table
+from dataflow.schema import Table, TableColumn
 from dataflow.values.types import INTEGERS, Kind
 from tests.mariadb import MariaDB
 from tests.unit.controller.sql.world import World
@@ -70,7 +70,7 @@ def _without_ids(table: Table) -> object:
     return (table.columns, table.primary_key, table.indexes, table.checks, table.options, table.comment, table.collation)
 
 
-def _describe(column: Column) -> tuple[Any, ...]:
+def _describe(column: TableColumn) -> tuple[Any, ...]:
     shown = type_text(column.type)
     if column.type.kind in INTEGERS or column.type.kind is Kind.YEAR:
         shown = shown.replace("(1)", "")

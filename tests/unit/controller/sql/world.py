@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.catalog import Catalog, CatalogChange, Database
+from controller.catalog import Catalog, CatalogChange, CatalogDatabase
 from controller.sql.definitions.definition import plan_definition
 from controller.sql.settings import DEFAULT_SETTINGS, Settings
 from controller.sql.text.lexer import split_statements
@@ -17,7 +17,7 @@ class World:
 
     def __init__(self, *statements: str, settings: Settings = DEFAULT_SETTINGS) -> None:
         self.settings = settings
-        self.catalog = Catalog().apply(CatalogChange(databases_put=(Database("db"), Database("other"))))
+        self.catalog = Catalog().apply(CatalogChange(databases_put=(CatalogDatabase("db"), CatalogDatabase("other"))))
         for statement in statements:
             self.run(statement)
 
