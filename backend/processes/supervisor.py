@@ -365,5 +365,5 @@ def _socket(host: str) -> socket.socket:
 
 def _environment(java: Path) -> dict[str, str]:
     """Modules come from where this one does, never from the current folder, whatever lies in it."""
-    paths = [str(Path(__file__).parent.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
     return java_environment(java) | {"PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(paths)}
