@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.sql.text.lexer import TokenKind, literal_value, tokens
+from controller.sql.text.literals import has_own_collation
 from controller.sql.text.template import TemplateReader
 from dataflow.values.types import Value
 
@@ -110,11 +111,27 @@ ROWS = st.lists(
 @given(ROWS, st.sampled_from([",", ", ", " , "]), st.sampled_from(["", " on duplicate key update a = 7"]))
 def test_rows_of_an_insert_keep_their_values(rows: list[tuple[str, str]], comma: str, tail: str) -> None:
     body = comma.join(f"({one}{comma.strip()}{two})" for one, two in rows)
-    reading = SHARED.read(f"insert into t (a, b) values {body}{tail}")
-    expected: list[Value] = [literal_value(literal) for row in rows for literal in row] + ([7] if tail else [])
+    sql = f"insert into t (a, b) values {body}{tail}"
+    reading = SHARED.read(sql)
+    literals = [literal for row in rows for literal in row]
+    if any(map(has_own_collation, literals)):  # such rows are not put together, and some literals stay in the text
+        assert signed(parts(reading.template.text, reading.values)) == signed(parts(sql))
+        return
+    expected: list[Value] = [*map(literal_value, literals), *([7] if tail else [])]
     assert list(reading.values) == expected
     assert reading.template.batch == (0, 2)
     assert [type(value) for value in reading.values] == [type(value) for value in expected]
+
+
+def signed(found: list[object]) -> list[object]:
+    """With NULLs as values, and a sign as part of the number that it stands before: as in the literals of an INSERT."""
+    together: list[object] = []
+    for each in found:
+        if isinstance(each, int | float | Decimal) and together and together[-1] == "-":
+            together[-1] = -each
+        else:
+            together.append(None if isinstance(each, str) and each.lower() == "null" else each)
+    return together
 
 
 def test_signed_decimals_keep_their_digits() -> None:

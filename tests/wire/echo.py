@@ -30,6 +30,7 @@ class EchoTransaction:
     """Remembers what was done to it."""
 
     may_use_views = True
+    repeatable = True
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self._note = note
