@@ -28,9 +28,11 @@ class Workers:
     def __init__(self, stack: ExitStack) -> None:
         self.seen = SeenEpoch()
         self.files: list[SharedViewWriter] = [stack.enter_context(writer()) for _ in range(SHARDS)]
-        self.words = [EpochWords(SegmentNames(DEPLOYMENT, 10 + shard)) for shard in range(SHARDS)]
+        names = [SegmentNames(DEPLOYMENT, 10 + shard) for shard in range(SHARDS)]
+        self.words = [EpochWords(each) for each in names]
         self.reader = PartsReader(SHARDS, KeyNaming(TYPES, (0,)), self.seen)
-        for words in self.words:
+        for words, each in zip(self.words, names):
+            stack.callback(each.close)
             stack.callback(words.close)
         self.show(1)
         for shard, (file, words) in enumerate(zip(self.files, self.words)):
