@@ -6,17 +6,13 @@ while they wait. Rows stay as they came, except that prepared statements give nu
 
 from __future__ import annotations
 
-from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 import mariadb
 from MySQLdb import _mysql
 
 from apps.lobsters.pages import Result, Statement
-
-SQL_MODE = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES'"
-"""MariaDB does not know that the columns of a table depend on its key, so ONLY_FULL_GROUP_BY is off."""
+from apps.lobsters.plain_connection import SQL_MODE
 
 
 class TextConnection:
@@ -26,10 +22,7 @@ class TextConnection:
         self._columns: dict[str, dict[str, int]] = {}
 
     def execute(self, statement: Statement, values: list[Any]) -> Result:
-        pieces = [statement.pieces[0]]
-        for value, piece in zip(values, statement.pieces[1:]):
-            pieces += [_literal(value), piece]
-        return self.query("".join(pieces), statement.name)
+        return self.query(statement.text(values, _escaped), statement.name)
 
     def query(self, sql: str, name: str = "") -> Result:
         """Column names are remembered by the statement's name, if it has one."""
@@ -89,14 +82,5 @@ def connect(protocol: str, host: str, port: int, database: str) -> Connection:
     return (PreparedConnection if protocol == "prepared" else TextConnection)(host, port, database)
 
 
-def _literal(value: Any) -> str:
-    match value:
-        case int() | Decimal():
-            return str(value)
-        case list():
-            return ", ".join(map(str, value))
-        case str() | datetime():
-            return f"'{_mysql.escape_string(str(value).encode()).decode()}'"
-        case None:
-            return "NULL"
-    raise TypeError(value)
+def _escaped(text: str) -> str:
+    return str(_mysql.escape_string(text.encode()).decode())

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from importlib import resources
@@ -59,6 +60,13 @@ class Statement:
     is_read: bool
     is_prepared: bool
 
+    def text(self, values: Sequence[Any], escape: Callable[[str], str]) -> str:
+        """The SQL with the values as literals."""
+        sql = [self.pieces[0]]
+        for value, piece in zip(values, self.pieces[1:]):
+            sql += [_literal(value, escape), piece]
+        return "".join(sql)
+
     def spread(self, values: Sequence[Any]) -> tuple[str, list[Any]]:
         """The SQL with one `?` for each value, and the values."""
         sql, flat = [self.pieces[0]], []
@@ -67,6 +75,19 @@ class Statement:
             sql += [", ".join("?" * len(given)), piece]
             flat += given
         return "".join(sql), flat
+
+
+def _literal(value: Any, escape: Callable[[str], str]) -> str:
+    match value:
+        case int() | Decimal():
+            return str(value)
+        case list():
+            return ", ".join(map(str, value))
+        case str() | datetime():
+            return f"'{escape(str(value))}'"
+        case None:
+            return "NULL"
+    raise TypeError(value)
 
 
 Execute = Callable[[Statement, list[Any]], Result]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 import pymysql
@@ -12,6 +10,7 @@ from pymysql.converters import escape_string
 from apps.lobsters.pages import Result, Statement
 
 SQL_MODE = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES'"
+"""MariaDB does not know that the columns of a table depend on its key, so ONLY_FULL_GROUP_BY is off."""
 
 
 class PlainConnection:
@@ -20,10 +19,7 @@ class PlainConnection:
         self.query(SQL_MODE)
 
     def execute(self, statement: Statement, values: list[Any]) -> Result:
-        pieces = [statement.pieces[0]]
-        for value, piece in zip(values, statement.pieces[1:]):
-            pieces += [_literal(value), piece]
-        return self.query("".join(pieces))
+        return self.query(statement.text(values, escape_string))
 
     def query(self, sql: str) -> Result:
         with self._driver.cursor() as cursor:
@@ -35,16 +31,3 @@ class PlainConnection:
 
     def close(self) -> None:
         self._driver.close()
-
-
-def _literal(value: Any) -> str:
-    match value:
-        case int() | Decimal():
-            return str(value)
-        case list():
-            return ", ".join(map(str, value))
-        case str() | datetime():
-            return f"'{escape_string(str(value))}'"
-        case None:
-            return "NULL"
-    raise TypeError(value)

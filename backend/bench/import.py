@@ -25,7 +25,8 @@ from backend.imports.file_import import FileImport
 from backend.imports.files import Dialect, find_files
 from backend.imports.journal import Journal
 from backend.imports.progress import ImportMeter
-from backend.imports.server import MysqlAddress, rows_of
+from backend.imports.server import rows_of
+from backend.network.server_address import ServerAddress
 
 NAMES = (
     "l_orderkey", "l_partkey", "l_suppkey", "l_linenumber", "l_quantity", "l_extendedprice", "l_discount", "l_tax", "l_returnflag",
@@ -77,7 +78,7 @@ def write_lines(path: Path, part: int, options: Options) -> Path:
 
 
 def _ours(server: Server, table: str, files: list[Path], options: Options) -> dict[str, float]:
-    target = MysqlAddress("127.0.0.1", server.port, "root", "", "bench")
+    target = ServerAddress("127.0.0.1", server.port, "root", "", "bench")
     _make(target, table)
     meter = ImportMeter(Console(quiet=True))
     importing = FileImport(target, Journal("bench"), options.jobs, 10_000, meter)
@@ -92,7 +93,7 @@ def _ours(server: Server, table: str, files: list[Path], options: Options) -> di
 
 
 def _theirs(port: int, table: str, files: list[Path], rows: int) -> dict[str, float]:
-    target = MysqlAddress("127.0.0.1", port, "root", "", "bench")
+    target = ServerAddress("127.0.0.1", port, "root", "", "bench")
     _make(target, table)
     server = next(psutil.Process(each.pid) for each in psutil.net_connections("tcp") if each.laddr and each.laddr.port == port and each.status == "LISTEN")
     with target.connect(local_infile=True) as connection:
@@ -104,7 +105,7 @@ def _theirs(port: int, table: str, files: list[Path], rows: int) -> dict[str, fl
     return {"rows": rows / took, "server_cpu": (_cpu_s(server) - used) / rows * 1e6}
 
 
-def _make(target: MysqlAddress, table: str) -> None:
+def _make(target: ServerAddress, table: str) -> None:
     with target.within(None).connect() as connection:
         rows_of(connection, "CREATE DATABASE bench")
         rows_of(connection, "USE bench")

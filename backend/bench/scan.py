@@ -23,7 +23,7 @@ from backend.bench.cluster import scratch
 from backend.bench.mariadb import connect, mariadb
 from backend.bench.options import option
 from backend.bench.servers import Server, millrace
-from backend.spark.address import ServerAddress
+from backend.network.server_address import ServerAddress
 from backend.spark.scanning import parts_of, read_part
 
 COLUMNS = ("id", "user", "story", "score", "title")

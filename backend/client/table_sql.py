@@ -7,14 +7,14 @@ from functools import lru_cache
 
 from backend.client.natural_key import natural_key
 from controller.catalog import Catalog
-from controller.sql.text.lexer import split_statements
+from controller.sql.text.lexer import quoted, split_statements
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.schema import Table, TableColumn
 
 
-def quoted(name: str) -> str:
+def qualified(name: str) -> str:
     """A column's name, or a table's with or without its database."""
-    return ".".join("`" + part.replace("`", "``") + "`" for part in name.split("."))
+    return ".".join(map(quoted, name.split(".")))
 
 
 def find(catalog: Catalog, schema: str | None, name: str) -> Table:
@@ -32,7 +32,7 @@ def primary_key(table: Table) -> list[TableColumn]:
 
 def select(catalog: Catalog, schema: str | None, name: str, key: Sequence[str] | None) -> str:
     """All of a table or view, by these columns; else by a table's primary key, or a view's natural one."""
-    sql = f"SELECT * FROM {quoted(name)}"
+    sql = f"SELECT * FROM {qualified(name)}"
     database, _, view = name.rpartition(".")
     if key is None and (database or schema, view) in catalog.views:
         key = natural_key(sql, catalog, schema)
@@ -46,24 +46,24 @@ def select(catalog: Catalog, schema: str | None, name: str, key: Sequence[str] |
 
 @lru_cache(maxsize=1000)
 def insert(name: str, columns: tuple[str, ...]) -> str:
-    names = [quoted(each) for each in columns]
-    return f"INSERT INTO {quoted(name)} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+    names = [qualified(each) for each in columns]
+    return f"INSERT INTO {qualified(name)} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
 
 
 def update(name: str, columns: Iterable[str], key: Sequence[str]) -> str:
-    return f"UPDATE {quoted(name)} SET {', '.join(f'{quoted(each)} = ?' for each in columns)}" + _where(key)
+    return f"UPDATE {qualified(name)} SET {', '.join(f'{qualified(each)} = ?' for each in columns)}" + _where(key)
 
 
 def delete(name: str, key: Sequence[str]) -> str:
-    return f"DELETE FROM {quoted(name)}" + _where(key)
+    return f"DELETE FROM {qualified(name)}" + _where(key)
 
 
 def drop_view(name: str) -> str:
-    return f"DROP VIEW {quoted(name)}"
+    return f"DROP VIEW {qualified(name)}"
 
 
 def _where(columns: Sequence[str]) -> str:
-    return " WHERE " + " AND ".join(f"{quoted(each)} = ?" for each in columns) if columns else ""
+    return " WHERE " + " AND ".join(f"{qualified(each)} = ?" for each in columns) if columns else ""
 
 
 def statements(sql: str) -> list[str]:

@@ -15,8 +15,9 @@ import pyarrow.csv
 import pyarrow.parquet
 from pymysql.converters import escape_string
 
-from backend.spark.address import ServerAddress, quoted
+from backend.network.server_address import ServerAddress
 from backend.spark.scanning import ask, fields_of, parts_of, read_part
+from controller.sql.text.lexer import quoted
 from dataflow.values.arrow_values import sql_type_of
 from dataflow.values.types import TEMPORALS, Kind
 

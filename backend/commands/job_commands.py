@@ -25,7 +25,7 @@ def export(url: str, kind: str, folder: str, tables: tuple[str, ...]) -> None:
     import pymysql
 
     from backend.commands.export import export as export_tables
-    from backend.spark.address import address_of
+    from backend.spark.options import address_of
 
     def told(name: str, rows: int) -> None:
         click.echo(f"{name}: {rows:,} rows")
@@ -49,7 +49,7 @@ def verify(url: str, sample: int, views: tuple[str, ...]) -> None:
     import pymysql
 
     from backend.commands.verify import verify as verify_views
-    from backend.spark.address import address_of
+    from backend.spark.options import address_of
 
     try:
         differs = verify_views(address_of({"url": url}), views, sample, click.echo)

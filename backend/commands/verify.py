@@ -7,7 +7,7 @@ from typing import Any
 
 import pymysql
 
-from backend.spark.address import ServerAddress
+from backend.network.server_address import ServerAddress
 from backend.spark.scanning import ask
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from backend.imports.server import quoted, rows_of
+from backend.imports.server import rows_of
+from controller.sql.text.lexer import quoted
 
 _INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "year"})
 _BINARIES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})

@@ -18,7 +18,8 @@ import pymysql
 from rich.console import Console
 
 from backend.imports.journal import BINLOG_UNIT, Journal, Rejected
-from backend.imports.server import CannotImport, ImportConflict, MysqlAddress, error_of
+from backend.imports.server import CannotImport, ImportConflict, error_of
+from backend.network.server_address import ServerAddress
 
 if TYPE_CHECKING:
     from backend.imports.progress import ImportMeter
@@ -74,12 +75,14 @@ def import_command(
     """
     from backend.imports.progress import ImportMeter
 
-    target = MysqlAddress(host, mysql_port, user, password)
+    target = ServerAddress(host, mysql_port, user, password)
     is_live = sources[0].startswith(SCHEMES)
     try:
-        address = MysqlAddress.parse(sources[0]) if is_live else None
+        address = ServerAddress.parse(sources[0], port=3306) if is_live else None
+        if address is not None and address.database is None:
+            raise ValueError("the source has to be mysql://user:password@host:port/database")
         target = target.within(database or (address.database if address is not None else None))
-        journal = Journal(job_name(target.database or "", table or "", *([address.name] if address is not None else sources)))
+        journal = Journal(job_name(target.database or "", table or "", *([str(address)] if address is not None else sources)))
         if forget:
             _forget(target, journal)
             return
@@ -111,8 +114,8 @@ class FileOptions:
 
 
 def _import_live(
-    address: MysqlAddress,
-    target: MysqlAddress,
+    address: ServerAddress,
+    target: ServerAddress,
     journal: Journal,
     jobs: int,
     chunk_rows: int,
@@ -142,7 +145,7 @@ def _import_live(
 
 
 def _import_files(
-    sources: Sequence[str], target: MysqlAddress, journal: Journal, jobs: int, chunk_rows: int, meter: ImportMeter, options: FileOptions
+    sources: Sequence[str], target: ServerAddress, journal: Journal, jobs: int, chunk_rows: int, meter: ImportMeter, options: FileOptions
 ) -> list[str]:
     from backend.imports.file_import import FileImport
     from backend.imports.files import Dialect, find_files
@@ -158,13 +161,13 @@ def job_name(*parts: str) -> str:
     return hashlib.sha256(os.fsencode("\n".join(parts))).hexdigest()[:32]
 
 
-def _forget(target: MysqlAddress, journal: Journal) -> None:
+def _forget(target: ServerAddress, journal: Journal) -> None:
     with target.within(None).connect() as connection:
         journal.open(connection)
         journal.end(connection)
 
 
-def finish(target: MysqlAddress, journal: Journal, report: str | None, ends: bool) -> int:
+def finish(target: ServerAddress, journal: Journal, report: str | None, ends: bool) -> int:
     """Say what was stored and what was not, forget the journal if that `ends` it; the exit code: 1 if rows were rejected."""
     with target.within(None).connect() as connection:
         marks, rejected = journal.marks(connection), journal.rejected(connection)

@@ -16,7 +16,9 @@ from backend.imports.files import Dialect, ImportedFile, RowsOfFile, table_sql
 from backend.imports.journal import Journal, Mark, Rejected
 from backend.imports.loader import Loader
 from backend.imports.progress import ImportMeter
-from backend.imports.server import MysqlAddress, error_of, quoted, rows_of
+from backend.imports.server import error_of, rows_of
+from backend.network.server_address import ServerAddress
+from controller.sql.text.lexer import quoted
 
 NO_ROW = 0
 """The code of what is no row at all."""
@@ -28,7 +30,7 @@ _ALREADY = frozenset({1007, 1008, 1050, 1051, 1060, 1061, 1091})
 class FileImport:
     """`table` is that of all files; else each file's name is that of its table."""
 
-    def __init__(self, target: MysqlAddress, journal: Journal, jobs: int, chunk_rows: int, meter: ImportMeter) -> None:
+    def __init__(self, target: ServerAddress, journal: Journal, jobs: int, chunk_rows: int, meter: ImportMeter) -> None:
         self._target = target
         self._journal = journal
         self._jobs = jobs

@@ -25,7 +25,9 @@ from backend.imports.journal import BINLOG_UNIT, DATABASE, Journal, Mark
 from backend.imports.live import LivePlan
 from backend.imports.loader import Loader
 from backend.imports.mysql_source import Binlog, LiveSource
-from backend.imports.server import CannotImport, MysqlAddress, error_of, quoted, rows_of
+from backend.imports.server import CannotImport, error_of, rows_of
+from backend.network.server_address import ServerAddress
+from controller.sql.text.lexer import quoted
 
 CHANGES_AT_ONCE = 500
 PAUSE_S = 0.2
@@ -59,7 +61,7 @@ class Following:
     """`told` is called with the number of changes that were applied."""
 
     def __init__(
-        self, source: LiveSource, target: MysqlAddress, journal: Journal, plan: LivePlan, told: Callable[[int], object]
+        self, source: LiveSource, target: ServerAddress, journal: Journal, plan: LivePlan, told: Callable[[int], object]
     ) -> None:
         if plan.binlog is None:
             raise CannotImport("the snapshot has no place in the binlog: --follow needs a source with a binlog, and the privileges RELOAD and REPLICATION CLIENT")

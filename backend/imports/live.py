@@ -16,7 +16,9 @@ from backend.imports.journal import Journal, Mark
 from backend.imports.loader import Loader
 from backend.imports.mysql_source import Binlog, KeyRangeUnit, LiveSource, place_of
 from backend.imports.progress import ImportMeter
-from backend.imports.server import CannotImport, MysqlAddress, error_of, quoted, rows_of
+from backend.imports.server import CannotImport, error_of, rows_of
+from backend.network.server_address import ServerAddress
+from controller.sql.text.lexer import quoted
 
 UNIT_PARTS = 8
 """Large tables are cut into so many ranges."""
@@ -40,7 +42,7 @@ class LivePlan:
 
 
 class LiveImport:
-    def __init__(self, source: LiveSource, target: MysqlAddress, journal: Journal, jobs: int, chunk_rows: int, meter: ImportMeter) -> None:
+    def __init__(self, source: LiveSource, target: ServerAddress, journal: Journal, jobs: int, chunk_rows: int, meter: ImportMeter) -> None:
         assert target.database is not None
         self._source = source
         self._target = target
@@ -75,14 +77,14 @@ class LiveImport:
     def _plan(self, main: Any, excluded: Sequence[str], binlog: Binlog | None) -> LivePlan:
         tables = {name: rows for name, rows in self._source.tables().items() if name not in excluded}
         if not tables:
-            raise CannotImport(f"{self._source.address.name} has no tables")
+            raise CannotImport(f"{self._source.address} has no tables")
         sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s"
         there = {name for (name,) in rows_of(main, sql, (self._database,))} & tables.keys()
         if there:
             raise CannotImport(f"database {self._database} has tables of these names: {', '.join(sorted(there))}; drop them, or --exclude them")
         units = [unit for name, rows in tables.items() for unit in self._source.units(name, rows, UNIT_PARTS if self._jobs > 1 else 1)]
         plan = LivePlan(tuple(tables), tuple(units), None if binlog is None else str(binlog), {})
-        self._journal.begin(main, self._source.address.name, asdict(plan))
+        self._journal.begin(main, str(self._source.address), asdict(plan))
         return plan
 
     def _say_moments(self, plan: LivePlan, binlog: Binlog | None) -> None:

@@ -16,7 +16,8 @@ import pymysql
 
 from backend.imports.columns import ImportedTable
 from backend.imports.journal import Journal, Mark, Rejected
-from backend.imports.server import ImportConflict, MysqlAddress, error_of, rows_of
+from backend.imports.server import ImportConflict, error_of, rows_of
+from backend.network.server_address import ServerAddress
 
 SQL_MODE = "STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
 """Values are stored as they are, or refused; what another server has stored is stored here, too."""
@@ -32,7 +33,7 @@ _AT_FAULT = frozenset(
 class Loader:
     """`told` is called with the numbers of rows that were stored and rejected."""
 
-    def __init__(self, target: MysqlAddress, journal: Journal, told: Callable[[int, int], object]) -> None:
+    def __init__(self, target: ServerAddress, journal: Journal, told: Callable[[int, int], object]) -> None:
         self._target = target
         self._journal = journal
         self._told = told

@@ -19,7 +19,9 @@ from pymysql.converters import escape_string
 from pymysql.cursors import SSCursor
 
 from backend.imports.columns import ImportedTable, describe
-from backend.imports.server import MysqlAddress, quoted, rows_of
+from backend.imports.server import rows_of
+from backend.network.server_address import ServerAddress
+from controller.sql.text.lexer import quoted
 
 _INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 _NUMBERS = _INTEGERS | {"decimal", "year", "float", "double"}
@@ -67,7 +69,7 @@ class Binlog:
 
 
 class LiveSource:
-    def __init__(self, address: MysqlAddress) -> None:
+    def __init__(self, address: ServerAddress) -> None:
         assert address.database is not None
         self.address = address
         self.database = address.database
@@ -96,7 +98,7 @@ class LiveSource:
         sql = "SELECT default_character_set_name, default_collation_name FROM information_schema.schemata WHERE schema_name = %s"
         found = rows_of(self.main, sql, (self.database,))
         if not found:
-            raise ValueError(f"{self.address.name}: there is no such database")
+            raise ValueError(f"{self.address}: there is no such database")
         return "CHARACTER SET {} COLLATE {}".format(*found[0])
 
     def left_out(self) -> list[str]:

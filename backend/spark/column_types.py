@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pyspark.sql import types as spark
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from backend.spark.address import is_set
+from backend.spark.options import is_set
 from dataflow.values.arrow_values import sql_type_of
 from dataflow.values.types import BLOBS, INTEGERS, Kind, SqlType
 

@@ -14,7 +14,7 @@ from typing import Any
 from pymysql.converters import escape_string
 from pyspark.sql import datasource as spark
 
-from backend.spark.address import quoted
+from controller.sql.text.lexer import quoted
 from dataflow.values.types import INTEGERS, TEXTS, Kind, SqlType
 
 _COMPARISONS = {

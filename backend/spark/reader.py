@@ -9,10 +9,11 @@ import pyarrow as pa
 from pyspark.sql import types as spark
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from backend.spark.address import ServerAddress, quoted
+from backend.network.server_address import ServerAddress
 from backend.spark.column_types import Mapped
 from backend.spark.filters import conditions_of
 from backend.spark.scanning import ScanPart, fields_of, parts_of, read_part
+from controller.sql.text.lexer import quoted
 from dataflow.values.arrow_values import sql_type_of
 
 PARTITIONS = 8

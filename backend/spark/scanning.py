@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pymysql
 
-from backend.spark.address import ServerAddress
+from backend.network.server_address import ServerAddress
 
 LOST = frozenset({2003, 2006, 2013, 1053, 1205})
 """Errors of a server, an adapter or a worker that went away: 1205 is a shard that does not answer."""
@@ -84,7 +84,7 @@ def _is_lost(error: Exception) -> bool:
 
 
 def _batches(address: ServerAddress, part: ScanPart, again: bool) -> Iterator[pa.RecordBatch]:
-    connection = address.connect(unbuffered=True)
+    connection = address.connect(cursorclass=pymysql.cursors.SSCursor)
     try:
         if again:
             ask(connection, "keep_epoch_again", part.lease, part.epoch, part.seconds)

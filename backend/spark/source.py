@@ -7,8 +7,8 @@ from typing import Any
 
 from pyspark.sql.datasource import DataSource
 
-from backend.spark.address import address_of, is_set, whole_number
 from backend.spark.column_types import mapping_of
+from backend.spark.options import address_of, is_set, whole_number
 from backend.spark.reader import HOLD_S, PARTITIONS, MillraceReader
 from backend.spark.scanning import fields_of
 from backend.spark.writer import BATCH_ROWS, MillraceWriter, WriteOptions

@@ -21,9 +21,10 @@ import pymysql
 from pyspark.sql import types as spark
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from backend.spark.address import ServerAddress, quoted
+from backend.network.server_address import ServerAddress
 from backend.spark.column_types import Mapped
 from backend.spark.scanning import LOST, fields_of
+from controller.sql.text.lexer import quoted
 from dataflow.values.arrow_values import sql_type_of
 from dataflow.values.types import Kind
 

@@ -16,7 +16,7 @@ from controller.catalog import CatalogView
 from controller.sql.locking import Locking
 from dataflow.expressions.expression import Expression
 from dataflow.functions.json_table import JsonTable
-from dataflow.plan.node import AggregateFunction, Node
+from dataflow.plan.node import AggregateFunction, Node, Order
 from dataflow.schema import Table
 from dataflow.values.types import Row, SqlType, Value
 
@@ -35,12 +35,6 @@ class Assignment:
     column: int
     expression: Expression
     is_default: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class OrderItem:
-    expression: Expression
-    descending: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +85,7 @@ class Update:
     table: Table
     assignments: tuple[Assignment, ...]
     where: Expression | None
-    order_by: tuple[OrderItem, ...] = ()
+    order_by: tuple[Order, ...] = ()
     limit: Expression | None = None
     ignore: bool = False
     relations: tuple[Table, ...] = ()
@@ -103,7 +97,7 @@ class Delete:
 
     table: Table
     where: Expression | None
-    order_by: tuple[OrderItem, ...] = ()
+    order_by: tuple[Order, ...] = ()
     limit: Expression | None = None
     relations: tuple[Table, ...] = ()
     ignore: bool = False
@@ -129,7 +123,7 @@ class WindowFunction:
 
     function: AggregateFunction
     partition: tuple[Expression, ...]
-    order: tuple[OrderItem, ...]
+    order: tuple[Order, ...]
     frame: Frame | None = None
 
 
@@ -152,7 +146,7 @@ class Query:
     windows: tuple[WindowFunction, ...] = ()
     outputs: tuple[Expression, ...] = ()
     columns: tuple[OutputColumn, ...] = ()
-    order_by: tuple[OrderItem, ...] = ()
+    order_by: tuple[Order, ...] = ()
     limit: Expression | None = None
     offset: Expression | None = None
     default: Row | None = None

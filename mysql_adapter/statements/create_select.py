@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 from backend.execution.outcome import Done
 from controller.catalog import Catalog
 from controller.sql.definitions.show_create import comment_clause, default_clauses, type_text
-from controller.sql.definitions.stored_expressions import quoted
 from controller.sql.definitions.temporary import stored_name
 from controller.sql.plan import OutputColumn, Query
-from controller.sql.text.lexer import TokenKind
+from controller.sql.text.lexer import TokenKind, quoted
 from dataflow.errors import MillraceError
 from dataflow.values.inference import DECIMAL_DIGITS_MAX, DECIMAL_SCALE_MAX
 from dataflow.values.types import TEXTS, Kind, SqlType, decimal

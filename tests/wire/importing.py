@@ -10,7 +10,8 @@ from click.testing import CliRunner, Result
 
 from backend.imports.columns import describe
 from backend.imports.command import import_command
-from backend.imports.server import quoted, rows_of
+from backend.imports.server import rows_of
+from controller.sql.text.lexer import quoted
 
 KINDS = (Path(__file__).parent / "imported.sql").read_text()
 

@@ -16,7 +16,8 @@ from backend.imports.journal import Journal
 from backend.imports.live import LiveImport
 from backend.imports.mysql_source import Binlog, LiveSource
 from backend.imports.progress import ImportMeter
-from backend.imports.server import CannotImport, MysqlAddress, rows_of
+from backend.imports.server import CannotImport, rows_of
+from backend.network.server_address import ServerAddress
 from tests.mariadb import MariaDB
 from tests.wire.importing import connect, contents
 from tests.wire.server import ServerThread
@@ -54,7 +55,7 @@ def logging() -> Iterator[MariaDB]:
 class Follower:
     """An import, and what follows it, as the command runs them."""
 
-    def __init__(self, source: MysqlAddress, target: MysqlAddress) -> None:
+    def __init__(self, source: ServerAddress, target: ServerAddress) -> None:
         self.source = LiveSource(source)
         self.journal = Journal(f"follow {source.database}")
         self._target = target
@@ -81,7 +82,7 @@ def following(logging: MariaDB, millrace: ServerThread) -> Iterator[tuple[Any, A
     with logging.connect(name) as source, connect(millrace.port) as target:
         for statement in TABLES:
             rows_of(source, statement)
-        yield source, target, Follower(MysqlAddress("127.0.0.1", logging.port, "root", "", name), MysqlAddress("127.0.0.1", millrace.port, "root", "", name))
+        yield source, target, Follower(ServerAddress("127.0.0.1", logging.port, "root", "", name), ServerAddress("127.0.0.1", millrace.port, "root", "", name))
         rows_of(target, f"DROP DATABASE {name}")
 
 
@@ -126,4 +127,4 @@ def test_a_change_of_the_schema_ends_it_with_the_statement(following: tuple[Any,
 
 def test_a_source_without_row_changes_is_refused(mariadb: MariaDB) -> None:
     with pytest.raises(CannotImport, match="log_bin = ON"):
-        check_binlog(LiveSource(MysqlAddress("127.0.0.1", mariadb.port, "root", "", mariadb.fresh_database())))
+        check_binlog(LiveSource(ServerAddress("127.0.0.1", mariadb.port, "root", "", mariadb.fresh_database())))

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pymysql
 import pytest
 
-from backend.spark.address import ServerAddress
+from backend.network.server_address import ServerAddress
 from backend.spark.scanning import parts_of
 from backend.spark.scanning import read_part as read_batches
 from tests.wire.worker_server import WorkerServer, worker_server

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from backend.execution.answering.sorting import sort_rows
-from controller.sql.plan import OrderItem
 from dataflow.expressions.compile import compile_scalar
 from dataflow.expressions.expression import Expression
 from dataflow.functions import is_volatile
+from dataflow.plan.node import Order
 from dataflow.values.comparison import sort_key
 from dataflow.values.types import Row, Value
 
@@ -21,7 +21,7 @@ Pair = tuple[Row, Row]
 class Sorter:
     """ORDER BY as a few stable sorts, the last item first. An output that is left to chance is sorted by as it was drawn."""
 
-    def __init__(self, items: Sequence[OrderItem], outputs: Sequence[Expression] = ()) -> None:
+    def __init__(self, items: Sequence[Order], outputs: Sequence[Expression] = ()) -> None:
         self._passes = [
             (compile_scalar(item.expression), sort_key(item.expression.type), item.descending) for item in reversed(items)
         ]

@@ -12,9 +12,9 @@ from backend.execution.execution import Execution
 from backend.execution.pace import parts
 from backend.execution.rows import Rows
 from controller.sql.locking import Locking
-from controller.sql.plan import OrderItem
 from dataflow.expressions.compile import compile_predicate
 from dataflow.expressions.expression import Column, Expression
+from dataflow.plan.node import Order
 from dataflow.schema import Table
 from dataflow.values.types import Row
 
@@ -29,7 +29,7 @@ class TableScan:
         self,
         table: Table,
         where: Expression | None,
-        order_by: Sequence[OrderItem] = (),
+        order_by: Sequence[Order] = (),
         outputs: Sequence[Expression] = (),
     ) -> None:
         self.table = table
@@ -81,7 +81,7 @@ async def _once(rows: list[FoundRow]) -> AsyncGenerator[list[FoundRow], None]:
     yield rows
 
 
-def key_order(table: Table, path: AccessPath, order_by: Sequence[OrderItem]) -> bool | None:
+def key_order(table: Table, path: AccessPath, order_by: Sequence[Order]) -> bool | None:
     """Whether reading by primary key gives the order: False if forward, True if in reverse, None if not."""
     if path.index is not table.primary_key or len(order_by) > len(path.index.parts):
         return None

@@ -19,10 +19,11 @@ from backend.execution.writes.numbers import whole
 from backend.execution.writes.references import References
 from backend.execution.writes.writing import Duplicate, RowWriter
 from controller.sql.locking import EXCLUSIVE
-from controller.sql.plan import Delete, OrderItem, Update
+from controller.sql.plan import Delete, Update
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expressions.compile import compile_scalar
 from dataflow.expressions.expression import Expression
+from dataflow.plan.node import Order
 from dataflow.schema import Table
 from dataflow.values.types import Row
 
@@ -34,7 +35,7 @@ class Victims:
     """The rows that an UPDATE or DELETE is about, in its order."""
 
     def __init__(
-        self, table: Table, where: Expression | None, order_by: Sequence[OrderItem], limit: Expression | None
+        self, table: Table, where: Expression | None, order_by: Sequence[Order], limit: Expression | None
     ) -> None:
         self._scan = TableScan(table, where, order_by)
         self._limit = None if limit is None else compile_scalar(limit)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 from controller.catalog import CatalogDatabase
-from controller.sql.definitions.stored_expressions import quoted, shown
+from controller.sql.definitions.stored_expressions import shown
+from controller.sql.text.lexer import quoted
 from dataflow.schema import (
     ForeignKey,
     Index,

@@ -14,7 +14,7 @@ from controller.sql.expressions.translate import Translator
 from controller.sql.parameters import Parameters
 from controller.sql.settings import Settings
 from controller.sql.text.cursor import identifier_name
-from controller.sql.text.lexer import TokenKind, syntax_error, tokens
+from controller.sql.text.lexer import TokenKind, quoted, syntax_error, tokens
 from controller.sql.text.parse import parse_expression
 from controller.sql.text.template import canonical_text
 from dataflow.errors import Condition, InvalidStatement, Unsupported
@@ -28,10 +28,6 @@ _SETTLED = {
     "generated column function": Condition.GENERATED_FUNCTION,
 }
 """What must have the same value each time it is computed, and the error otherwise."""
-
-
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def normalised(sql: str, settings: Settings, names: dict[str, str]) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 from sqlglot import exp
 
 from controller.catalog import Catalog, CatalogChange, CatalogView, Note
-from controller.sql.definitions.stored_expressions import quoted
 from controller.sql.definitions.temporary import PREFIX
 from controller.sql.expressions.full_text import with_matches
 from controller.sql.expressions.operators import calls_aggregate
@@ -19,7 +18,7 @@ from controller.sql.query import plan_query
 from controller.sql.query.selects import COLUMNS
 from controller.sql.settings import Settings
 from controller.sql.text.cursor import TokenReader
-from controller.sql.text.lexer import TokenKind
+from controller.sql.text.lexer import TokenKind, quoted
 from controller.sql.text.parse import parse_view
 from controller.sql.text.template import canonical_text
 from dataflow.errors import Condition, InvalidStatement

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from controller.sql.plan import Frame, OrderItem, OutputColumn
+from controller.sql.plan import Frame, OutputColumn
 from controller.sql.query.fields import Field, Relation
 from dataflow.expressions.expression import Column, Expression, columns_of
 from dataflow.expressions.rewriting import substituted
@@ -69,7 +69,7 @@ class Window:
     id: int
     function: AggregateFunction
     partition: tuple[Expression, ...]
-    order: tuple[OrderItem, ...]
+    order: tuple[Order, ...]
     frame: Frame | None = None
 
 
@@ -102,7 +102,7 @@ class Block:
     having: list[Expression] = field(default_factory=list)
     windows: list[Window] = field(default_factory=list)
     distinct: bool = False
-    order_by: list[OrderItem] = field(default_factory=list)
+    order_by: list[Order] = field(default_factory=list)
     limit: Expression | None = None
     offset: Expression | None = None
     subqueries: dict[int, Subquery] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class SetBlock:
     branches: tuple[AnyBlock, AnyBlock]
     outputs: list[tuple[Column, Expression]]
     columns: list[OutputColumn]
-    order_by: list[OrderItem] = field(default_factory=list)
+    order_by: list[Order] = field(default_factory=list)
     limit: Expression | None = None
     offset: Expression | None = None
 
@@ -246,8 +246,8 @@ def rewritten(block: AnyBlock, mapping: Mapping[int, Expression]) -> AnyBlock:
     def new(expression: Expression) -> Expression:
         return substituted(expression, mapping)
 
-    def item(found: OrderItem) -> OrderItem:
-        return OrderItem(new(found.expression), found.descending)
+    def item(found: Order) -> Order:
+        return Order(new(found.expression), found.descending)
 
     def function(found: AggregateFunction) -> AggregateFunction:
         order = tuple(Order(new(each.expression), each.descending) for each in found.order)

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from controller.sql.plan import OrderItem
 from controller.sql.query.block import (
     AnyBlock,
     Block,
@@ -41,6 +40,7 @@ from dataflow.expressions.expression import Call, Column, Expression, columns_of
 from dataflow.plan.node import (
     Base,
     LeftJoin,
+    Order,
     distinct,
 )
 
@@ -265,7 +265,7 @@ class Builder:
             windows=windows,
             outputs=[*block.outputs, *((each, each) for each in columns), *((made, each.expression) for made, each in order)],
             columns=[computed_output("", each) for each, _ in (*block.outputs, *((each, each) for each in columns), *order)],
-            order_by=[OrderItem(made, each.descending) for made, each in order],
+            order_by=[Order(made, each.descending) for made, each in order],
         )
 
     def evaluated_before(self, block: AnyBlock, carried: Sequence[int]) -> Relation:

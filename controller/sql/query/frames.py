@@ -11,15 +11,16 @@ from typing import Any
 from sqlglot import exp
 
 from controller.sql.expressions.constants import unit
-from controller.sql.plan import Bound, Frame, OrderItem
+from controller.sql.plan import Bound, Frame
 from controller.sql.query.expressions import QueryTranslator
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expressions.expression import Call, Column, Expression, Literal
 from dataflow.functions import call
+from dataflow.plan.node import Order
 from dataflow.values.types import BIGINT, DATES, INTEGERS, NUMBERS, Kind, decimal
 
 
-def read_frame(spec: Any, order: tuple[OrderItem, ...], translator: QueryTranslator, name: str) -> Frame | None:
+def read_frame(spec: Any, order: tuple[Order, ...], translator: QueryTranslator, name: str) -> Frame | None:
     if spec is None:
         return None
     if spec.args.get("exclude"):
@@ -60,7 +61,7 @@ def _rows(node: Any, towards: int, translator: QueryTranslator, name: str) -> Bo
 
 
 def _offset(
-    node: Any, towards: int, order: tuple[OrderItem, ...], translator: QueryTranslator, name: str
+    node: Any, towards: int, order: tuple[Order, ...], translator: QueryTranslator, name: str
 ) -> Expression:
     if len(order) != 1:
         raise InvalidStatement(Condition.WINDOW_RANGE_ORDER, name)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from controller.sql.plan import Key, OrderItem, Query, WindowFunction
+from controller.sql.plan import Key, Query, WindowFunction
 from controller.sql.query.block import AnyBlock, Block, SetBlock, all_used
 from controller.sql.query.building import Builder
 from controller.sql.query.fields import Numbering, Relation
@@ -29,7 +29,7 @@ from dataflow.expressions.expression import (
 )
 from dataflow.expressions.rewriting import substituted
 from dataflow.functions import is_deterministic, is_volatile
-from dataflow.plan.node import Aggregate, Join, LeftJoin, Node, SemiJoin, TopK, distinct, inputs_of
+from dataflow.plan.node import Aggregate, Join, LeftJoin, Node, Order, SemiJoin, TopK, distinct, inputs_of
 from dataflow.schema import Table
 from dataflow.values.collation.coercion import merged_collation
 from dataflow.values.types import STRINGS, TEXTS, Row
@@ -55,7 +55,7 @@ def _finish_set(builder: Builder, block: SetBlock) -> Query:
     limit, offset, block.limit, block.offset = block.limit, block.offset, None, None
     relation = builder.build(block)
     block.limit, block.offset = limit, offset
-    order = tuple(OrderItem(relation.bind(each.expression), each.descending) for each in block.order_by)
+    order = tuple(Order(relation.bind(each.expression), each.descending) for each in block.order_by)
     return Query(relation.node, (), outputs=_columns(relation, ids), order_by=order)
 
 
@@ -145,7 +145,7 @@ class _Finish:
         wanted = [*ids, *(each for each in carried if each not in ids)]
         unique = close_exactly(product, wanted)
         relation = Relation(distinct(unique.node), unique.ids)
-        order = tuple(OrderItem(relation.bind(each.expression), each.descending) for each in block.order_by)
+        order = tuple(Order(relation.bind(each.expression), each.descending) for each in block.order_by)
         keys = tuple(Key(relation.position(column.index), values) for column, values in self._keys)
         return Query(relation.node, (), keys, outputs=_columns(relation, ids), order_by=order)
 
@@ -174,7 +174,7 @@ class _Finish:
             WindowFunction(
                 bound_function(window.function, product, extended),
                 tuple(bind(product.expression(each)) for each in window.partition),
-                tuple(OrderItem(bind(product.expression(each.expression)), each.descending) for each in window.order),
+                tuple(Order(bind(product.expression(each.expression)), each.descending) for each in window.order),
                 window.frame,
             )
             for window in block.windows
@@ -188,7 +188,7 @@ class _Finish:
             found,
             tuple(bind(each) for each in reads),
             order_by=tuple(
-                OrderItem(bind(value), each.descending) for value, each in zip(orders, block.order_by)
+                Order(bind(value), each.descending) for value, each in zip(orders, block.order_by)
             ),
             default=self._default(relation) if single else None,
             distinct=unique,

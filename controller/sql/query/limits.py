@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from controller.sql.plan import OrderItem
 from controller.sql.query.block import AnyBlock, Block, Leaf, Window
 from controller.sql.query.fields import Relation, computed_output
 from controller.sql.query.product import Product, close
@@ -51,7 +50,7 @@ def _numbered(
     for item in block.order_by:
         made = builder.numbering.fresh(item.expression.type)
         product.define(made.index, item.expression)
-        order.append(OrderItem(made, item.descending))
+        order.append(Order(made, item.descending))
     relation = close(product, {*wanted, *(number for item in order for number in columns_of(item.expression))})
     columns = {number: Column(number, kind) for number, kind in zip(relation.ids, relation.node.types)}
     number = builder.numbering.fresh(BIGINT_UNSIGNED, False)

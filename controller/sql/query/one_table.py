@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from controller.sql.plan import Key, OrderItem, Query
+from controller.sql.plan import Key, Query
 from dataflow.expressions.expression import Column, Expression
 from dataflow.expressions.rewriting import mapped
 from dataflow.functions import call
 from dataflow.plan.join_shape import conjuncts
-from dataflow.plan.node import Aggregate, Base, Join, Node
+from dataflow.plan.node import Aggregate, Base, Join, Node, Order
 
 
 def over_one_table(query: Query) -> Query | None:
@@ -43,7 +43,7 @@ def over_one_table(query: Query) -> Query | None:
         keys=(),
         filter=call("and", *conditions) if len(conditions) > 1 else conditions[0] if conditions else None,
         outputs=tuple([new(each) for each in query.outputs]),
-        order_by=tuple([OrderItem(new(each.expression), each.descending) for each in query.order_by]),
+        order_by=tuple([Order(new(each.expression), each.descending) for each in query.order_by]),
         distinct=distinct,
     )
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from controller.sql.plan import OrderItem
 from controller.sql.query.block import AnyBlock, Block, Inner, Leaf
 from controller.sql.query.fields import Numbering, computed_output
 from dataflow.expressions.expression import Column, Expression
+from dataflow.plan.node import Order
 
 
 def keep_order(block: AnyBlock, numbering: Numbering) -> None:
@@ -20,7 +20,7 @@ def keep_order(block: AnyBlock, numbering: Numbering) -> None:
     derived = source.derived
     keep_order(derived, numbering)
     block.order_by = [
-        OrderItem(_output(derived, item.expression, numbering), item.descending) for item in derived.order_by
+        Order(_output(derived, item.expression, numbering), item.descending) for item in derived.order_by
     ]
 
 

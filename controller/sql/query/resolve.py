@@ -16,7 +16,7 @@ from controller.sql.expressions.operators import calls_aggregate
 from controller.sql.expressions.scope import FIELD_LIST, ORDER_CLAUSE
 from controller.sql.expressions.translate import Parameters
 from controller.sql.expressions.zone import dated, localised
-from controller.sql.plan import OrderItem, OutputColumn
+from controller.sql.plan import OutputColumn
 from controller.sql.query.block import AnyBlock, Block, Inner, SetBlock, Subquery
 from controller.sql.query.documents import Documents
 from controller.sql.query.expressions import QueryTranslator
@@ -28,6 +28,7 @@ from controller.sql.query.wrapping import numbered, wrapped
 from controller.sql.settings import Settings
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expressions.expression import Column, Expression, Literal
+from dataflow.plan.node import Order
 from dataflow.schema import Table
 from dataflow.values.inference import merged_type
 from dataflow.values.types import DATES, DATETIME, TEXTS, Kind, SqlType
@@ -133,7 +134,7 @@ class Resolver:
             if calls_aggregate(item):
                 raise InvalidStatement(Condition.AGGREGATE_OF_UNION, number)
         order_by = [
-            OrderItem(positional(item.this, outputs, ORDER_CLAUSE) or translator.translate(item.this), bool(item.args.get("desc")))
+            Order(positional(item.this, outputs, ORDER_CLAUSE) or translator.translate(item.this), bool(item.args.get("desc")))
             for item in order_items(node)
         ]
         if subqueries:

@@ -17,7 +17,6 @@ from controller.sql.expressions.scope import (
     WHERE_CLAUSE,
 )
 from controller.sql.output import default_name
-from controller.sql.plan import OrderItem
 from controller.sql.query.block import Block, Inner, Subquery, outer_ids, rewritten
 from controller.sql.query.conditions import conditions
 from controller.sql.query.expressions import QueryTranslator
@@ -30,6 +29,7 @@ from controller.sql.query.wrapping import beyond_windows, ordered_by_any
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expressions.expression import Call, Column, Expression, columns_of
 from dataflow.functions import is_volatile
+from dataflow.plan.node import Order
 
 if TYPE_CHECKING:
     from controller.sql.query.resolve import Resolver
@@ -251,7 +251,7 @@ class SelectResolver:
         for item in order_items(self._node):
             value = positional(item.this, outputs, ORDER_CLAUSE) or translator.translate(item.this)
             if columns_of(value) or is_volatile(value):
-                block.order_by.append(OrderItem(value, bool(item.args.get("desc"))))
+                block.order_by.append(Order(value, bool(item.args.get("desc"))))
 
     def _over_groups(self, block: Block, before: set[int]) -> None:
         over = self._grouped.over
@@ -267,7 +267,7 @@ class SelectResolver:
         ]
         block.having = [over(each, (1, "HAVING clause")) for each in block.having]
         block.order_by = [
-            OrderItem(over(each.expression, (number, "ORDER BY")), each.descending)
+            Order(over(each.expression, (number, "ORDER BY")), each.descending)
             for number, each in enumerate(block.order_by, 1)
         ]
         for window in block.windows:
@@ -275,7 +275,7 @@ class SelectResolver:
             arguments = tuple(over(each, place) for each in window.function.arguments)
             window.function = replace(window.function, arguments=arguments)
             window.partition = tuple(over(each, place) for each in window.partition)
-            window.order = tuple(OrderItem(over(each.expression, place), each.descending) for each in window.order)
+            window.order = tuple(Order(over(each.expression, place), each.descending) for each in window.order)
         for number, subquery in self._subqueries.items():
             if number not in before and number not in within:
                 subquery.operands = tuple(over(each, (1, "SELECT list")) for each in subquery.operands)
@@ -285,16 +285,16 @@ class SelectResolver:
             block.order_by = []  # one row needs no order
         elif block.grouping.rollup and not block.order_by and not block.distinct:
             for column, _ in block.grouping.keys:  # a sum comes after what it is the sum of
-                block.order_by += [OrderItem(self._grouped.level_of(column)), OrderItem(column)]
+                block.order_by += [Order(self._grouped.level_of(column)), Order(column)]
 
     def _order_over_outputs(self, block: Block, strict: bool) -> Block:
         """ORDER BY of a DISTINCT reads what is selected, nothing else, under ONLY_FULL_GROUP_BY."""
         known = [(value, column) for column, value in block.outputs]
         if not strict and not all(_is_over(item.expression, known) for item in block.order_by):
             return ordered_by_any(block, self._resolver.numbering)
-        items: list[OrderItem] = []
+        items: list[Order] = []
         for number, item in enumerate(block.order_by, 1):
-            items.append(OrderItem(self._over_outputs(item.expression, known, number), item.descending))
+            items.append(Order(self._over_outputs(item.expression, known, number), item.descending))
         block.order_by = items
         return block
 

@@ -8,14 +8,13 @@ from sqlglot import exp
 
 from controller.sql.expressions.aggregation import read_aggregate
 from controller.sql.expressions.operators import AGGREGATES
-from controller.sql.plan import OrderItem
 from controller.sql.query.block import Window
 from controller.sql.query.expressions import QueryTranslator
 from controller.sql.query.fields import Numbering
 from controller.sql.query.frames import read_frame
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expressions.expression import Call, Expression, Literal
-from dataflow.plan.node import AggregateFunction
+from dataflow.plan.node import AggregateFunction, Order
 from dataflow.values.inference import merged_type
 from dataflow.values.types import BIGINT, BIGINT_UNSIGNED, DOUBLE
 
@@ -50,7 +49,7 @@ class WindowClauses:
         partition, order, spec = self._specification(node)
         function = _function(node.this, translator)
         items = tuple(
-            OrderItem(translator.translate(each.this), bool(each.args.get("desc")))
+            Order(translator.translate(each.this), bool(each.args.get("desc")))
             for each in (order.expressions if order is not None else ())
         )
         column = self._numbering.fresh(function.type, function.function not in (*_RANKS, "count", "count_star"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from controller.sql.plan import OrderItem
 from controller.sql.query.block import (
     AnyBlock,
     Block,
@@ -23,7 +22,7 @@ from controller.sql.query.block import (
 from controller.sql.query.fields import Numbering, all_columns, computed_output
 from dataflow.expressions.expression import Call, Column, Expression
 from dataflow.expressions.rewriting import mapped
-from dataflow.plan.node import AggregateFunction
+from dataflow.plan.node import AggregateFunction, Order
 from dataflow.values.types import BIGINT_UNSIGNED, SqlType
 
 
@@ -64,7 +63,7 @@ def ordered_by_any(block: Block, numbering: Numbering) -> Block:
     functions = [(numbering.fresh(each.type), AggregateFunction("any_value", (each,), each.type)) for each in extra]
     keys: list[tuple[Column, Expression]] = [(column, column) for column, _ in block.outputs[:shown]]
     found.grouping = Grouping(keys, arbitrary=functions, explicit=True)
-    found.order_by = [OrderItem(column, item.descending) for (column, _), item in zip(functions, order)]
+    found.order_by = [Order(column, item.descending) for (column, _), item in zip(functions, order)]
     return found
 
 

@@ -360,3 +360,8 @@ def _introduced(text: str, backslash: bool) -> Value:
     value = literal_value(text[charset.end() :], backslash)
     assert isinstance(value, str | bytes)
     return introduced_value(value, charset[1].lower())
+
+
+def quoted(name: str) -> str:
+    """A name as it can stand anywhere in a statement."""
+    return "`" + name.replace("`", "``") + "`"

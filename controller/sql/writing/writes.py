@@ -23,7 +23,6 @@ from controller.sql.plan import (
     Directed,
     Insert,
     OnDuplicate,
-    OrderItem,
     Query,
     Update,
 )
@@ -36,6 +35,7 @@ from controller.sql.writing.updatable_views import Checks, written_through
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expressions.expression import Expression, Literal
 from dataflow.functions import call
+from dataflow.plan.node import Order
 from dataflow.schema import VIEW_CHECK, Check, Table
 from dataflow.values.types import NULL, SqlType
 
@@ -250,12 +250,12 @@ class WritePlanner:
             raise Unsupported("joins")
         return self._target(table)
 
-    def _restriction(self, node: Any, scope: Scope) -> tuple[Expression | None, tuple[OrderItem, ...], Expression | None]:
+    def _restriction(self, node: Any, scope: Scope) -> tuple[Expression | None, tuple[Order, ...], Expression | None]:
         clause = node.args.get("where")
         where = None if clause is None else self._translator(scope, WHERE_CLAUSE).translate(clause.this)
         ordering = self._translator(scope, ORDER_CLAUSE)
         order_by = tuple(
-            OrderItem(ordering.translate(item.this), bool(item.args.get("desc"))) for item in order_items(node)
+            Order(ordering.translate(item.this), bool(item.args.get("desc"))) for item in order_items(node)
         )
         limit, offset = limits(node, ordering)
         if offset is not None:

@@ -12,11 +12,12 @@ from math import prod
 from backend.execution.answering.decision.decision import Decision
 from backend.execution.answering.decision.maintained import obstacle
 from backend.execution.evaluation.access import candidates
-from controller.sql.plan import Key, OrderItem, Query
+from controller.sql.plan import Key, Query
 from controller.sql.query.keys import KEY_COMBINATIONS_MAX, key_equality
 from dataflow.expressions.expression import Column, Expression
 from dataflow.functions import call
 from dataflow.plan.join_shape import conjuncts
+from dataflow.plan.node import Order
 from dataflow.schema import Index, Table
 
 
@@ -37,7 +38,7 @@ def point(query: Query, one: Query | None) -> Decision | None:
     return None
 
 
-def keyed(one: Query, columns: set[int], order: tuple[OrderItem, ...]) -> Query:
+def keyed(one: Query, columns: set[int], order: tuple[Order, ...]) -> Query:
     """A query over one table by keys of `columns`; rows that ORDER BY leaves in any order come as `order` says."""
     keys: list[Key] = []
     rest: list[Expression] = []
@@ -51,7 +52,7 @@ def keyed(one: Query, columns: set[int], order: tuple[OrderItem, ...]) -> Query:
     return replace(one, keys=tuple(keys), filter=filter_, order_by=(*one.order_by, *order))
 
 
-def in_order(table: Table, index: Index) -> tuple[OrderItem, ...]:
+def in_order(table: Table, index: Index) -> tuple[Order, ...]:
     positions = {column.id: position for position, column in enumerate(table.columns)}
     parts = [(positions[part.column_id], part.descending) for part in index.parts if part.column_id in positions]
-    return tuple([OrderItem(Column(place, table.columns[place].type), descending) for place, descending in parts])
+    return tuple([Order(Column(place, table.columns[place].type), descending) for place, descending in parts])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from controller.sql.plan import Assignment, Delete, Insert, OrderItem, Plan, Query, Update
+from controller.sql.plan import Assignment, Delete, Insert, Plan, Query, Update
 from controller.sql.query.one_table import over_one_table
 from dataflow.expressions.expression import Call, Column, Expression, Literal, Parameter
-from dataflow.plan.node import Aggregate, AggregateFunction, Join
+from dataflow.plan.node import Aggregate, AggregateFunction, Join, Order
 
 
 def expression(value: Expression | None) -> str:
@@ -26,7 +26,7 @@ def many(values: tuple[Expression, ...] | tuple[Expression | None, ...]) -> str:
     return ", ".join(expression(each) for each in values)
 
 
-def order(items: tuple[OrderItem, ...]) -> str:
+def order(items: tuple[Order, ...]) -> str:
     return ", ".join(expression(each.expression) + (" desc" if each.descending else "") for each in items)
 
 

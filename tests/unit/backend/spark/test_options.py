@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backend.spark.address import address_of, is_set, whole_number
+from backend.spark.options import address_of, is_set, whole_number
 
 
 def test_an_address_is_what_its_url_says() -> None:
