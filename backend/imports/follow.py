@@ -113,7 +113,8 @@ class Following:
         """Whole transactions of the source after the present place, with the place behind each."""
         address, place = self._source.address, self.place
         stream = BinLogStreamReader(
-            connection_settings={"host": address.host, "port": address.port, "user": address.user, "password": address.password},
+            connection_settings={"host": address.host, "port": address.port, "user": address.user, "password": address.password}
+            | address.tls_options,
             server_id=random.randrange(1 << 30, 1 << 31),
             log_file=place.file,
             log_pos=place.position,
