@@ -15,11 +15,11 @@ TEST_PROCESSES ?= 2
 BIN := .venv/bin
 READY := .venv/ready
 TEST_READY := .venv/test-ready
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+INSTALL := $(BIN)/python deploy/install.py
 APT := DEBIAN_FRONTEND=noninteractive apt-get -qq
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve demo test fast-tests test-slow test-clients compatibility lint types check bench clean
+.PHONY: help setup serve demo site test fast-tests test-slow test-clients compatibility lint types check bench clean
 
 help: ## this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,7 +33,7 @@ test: lint ## lint, types, and every test but the slow ones
 	@$(MAKE) --no-print-directory -j2 types fast-tests  # mypy has one process, so it goes beside the tests
 
 fast-tests: $(READY) $(TEST_READY)
-	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(ARGS)
 
 test-slow: $(READY) $(TEST_READY) ## the long tests: crashes, cluster, thousands of statements
 	$(BIN)/python -m pytest -m slow --timeout 3600 $(ARGS)
@@ -46,6 +46,10 @@ compatibility: $(READY) $(TEST_READY) ## SQLAlchemy's, Django's and (--suite mar
 
 demo: $(READY) ## millrace with the site of Lobsters, visitors, and the page; options in ARGS="--scale 0.1 --rate 50"
 	@exec $(BIN)/python -m apps.lobsters.demo $(ARGS)
+
+site: $(READY) $(TEST_READY) ## the documentation as a site, in build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "open build/site/index.html"
 
 lint: $(READY) $(TEST_READY) ## ruff
 	$(BIN)/ruff check .
@@ -74,9 +78,9 @@ $(BIN)/python:
 
 $(READY): requirements.lock requirements-java.lock pyproject.toml | $(BIN)/python
 	@echo 'installing millrace and what it needs (Spark is 450 MB; once)'
-	@$(PIP) install -r requirements.lock
-	@command -v java >/dev/null || [ -x "$$JAVA_HOME/bin/java" ] || $(PIP) install -r requirements-java.lock
-	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@$(INSTALL) -r requirements.lock
+	@command -v java >/dev/null || [ -x "$$JAVA_HOME/bin/java" ] || $(INSTALL) -r requirements-java.lock
+	@$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(TEST_READY): requirements-test.lock $(READY)
@@ -91,7 +95,7 @@ $(TEST_READY): requirements-test.lock $(READY)
 	    || need python3-dev; \
 	  [ -z "$$missing" ] || $(call debian,$$missing,for the tests)
 	@echo 'installing what the tests need'
-	@$(PIP) install -r requirements-test.lock
+	@$(INSTALL) -r requirements-test.lock
 	@touch $@
 
 # Install Debian packages $(1), or say what they are for, $(2), to someone who may not.

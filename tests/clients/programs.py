@@ -93,13 +93,13 @@ TOOLS = {"node": ("node", "npm"), "java": ("java", "javac")}
 def prepare(language: str, folder: Path) -> Command:
     """The command that runs the program of `language`; `folder` is for what is built."""
     build, packages = PROGRAMS[language]
-    _install(packages)
+    install_packages(packages)
     missing = [tool for tool in TOOLS.get(language, ()) if shutil.which(tool) is None]
     assert not missing, f"{', '.join(missing)} is not installed; the {language} client is tested with it"
     return build(folder)
 
 
-def _install(packages: tuple[str, ...]) -> None:
+def install_packages(packages: tuple[str, ...]) -> None:
     missing = [each for each in packages if not _is_installed(each)]
     if not missing:
         return
