@@ -27,6 +27,7 @@ from dataflow.plan.node import AggregateFunction
 from dataflow.state.ordered_bag import OrderedBag
 from dataflow.values import documents
 from dataflow.values.comparison import order_key
+from dataflow.values.numerals import INT64_MAX
 from dataflow.values.ordering import entry_key, order_source
 from dataflow.values.types import BLOBS, INTEGERS, REALS, Kind, SqlType
 
@@ -78,11 +79,11 @@ def _rounded(value: Decimal | int, scale: int) -> Decimal:
     return _WIDE.quantize(Decimal(value), Decimal(1).scaleb(-scale))
 
 
-def _exact_sum(total: Any, count: int, scale: int) -> Decimal | None:
+def exact_sum(total: Any, count: int, scale: int) -> Decimal | None:
     return _rounded(total, scale) if count else None
 
 
-def _exact_average(total: Any, count: int, scale: int, added: int) -> Decimal | None:
+def exact_average(total: Any, count: int, scale: int, added: int) -> Decimal | None:
     if not count:
         return None
     average = divide_decimal(total, count, added)
@@ -186,7 +187,9 @@ def _sum(function: AggregateFunction) -> Accumulator:
         """The value as it is added: an integer, a Decimal, or units of a float."""
         if not exact:
             return f"{code.constant(float_units)}(float({code.constant(_number(argument))}({value})))"
-        return value if integral or argument.kind is Kind.DECIMAL else f"{code.constant(_decimal)}({value})"
+        if integral or argument.kind is Kind.DECIMAL:
+            return value
+        return f"{code.constant(_decimal)}({code.constant(_number(argument))}({value}))"
 
     def absorb(code: FunctionSource, slots: Slots, columns: Mapping[int, str], weight: str) -> None:
         added = number(code, _given(code, function, columns))
@@ -203,7 +206,7 @@ def _sum(function: AggregateFunction) -> Accumulator:
     def result(code: FunctionSource, slots: Slots) -> str:
         if exact:
             added = f", {function.type.scale - argument.scale}" if average else ""
-            finish = f"{code.constant(_exact_average if average else _exact_sum)}({{}}, {{}}, {function.type.scale}{added})"
+            finish = f"{code.constant(exact_average if average else exact_sum)}({{}}, {{}}, {function.type.scale}{added})"
         else:
             finish = f"{code.constant(_float_average if average else _float_sum)}({{}}, {{}})"
         if function.distinct:
@@ -258,10 +261,17 @@ def _first_or_last(function: AggregateFunction) -> Accumulator:
     return Accumulator(("None",), absorb, result)
 
 
+def _signed(convert: Callable[[Any], int]) -> Callable[[Any], int]:
+    """A number that is no unsigned integer is read as a signed one."""
+    return lambda value: min(convert(value), INT64_MAX)
+
+
 def _bits(function: AggregateFunction) -> Accumulator:
     from dataflow.values.conversion import Domain, conversion
 
     convert = conversion(function.arguments[0].type, Domain.INTEGER).function
+    if convert is not None and function.arguments[0].type.kind is Kind.DECIMAL:
+        convert = _signed(convert)
     name = function.function
 
     def absorb(code: FunctionSource, slots: Slots, columns: Mapping[int, str], weight: str) -> None:

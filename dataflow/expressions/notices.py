@@ -20,18 +20,19 @@ Said = tuple[Condition, tuple[object, ...]]
 
 
 class Heard(list[Said]):
-    """With `strict`, what was wrong with a value is an error."""
+    """With `strict`, what was wrong with a value is an error. With `ignores`, some errors are warnings, as IGNORE says."""
 
     strict = False
+    ignores = False
 
 
 _heard: ContextVar[Heard | None] = ContextVar("heard", default=None)
 
 
-def listen(strict: bool = False) -> Heard:
+def listen(strict: bool = False, ignores: bool = False) -> Heard:
     """From now on what this task evaluates says it here."""
     heard = Heard()
-    heard.strict = strict
+    heard.strict, heard.ignores = strict, ignores
     _heard.set(heard)
     return heard
 
@@ -54,6 +55,14 @@ def overheard() -> Iterator[Heard]:
 def is_silent() -> bool:
     """Whether nothing was said since this task listens."""
     return not _heard.get()
+
+
+def refuse(condition: Condition, *arguments: object) -> None:
+    """An error, or under IGNORE a warning: then the caller goes on."""
+    heard = _heard.get()
+    if heard is None or not heard.ignores:
+        raise InvalidStatement(condition, *arguments)
+    say(condition, *arguments)
 
 
 def say(condition: Condition, *arguments: object) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any
 
 from dataflow.errors import Condition, InvalidStatement, Unsupported
@@ -62,17 +62,14 @@ def collated(expression: Expression, name: str, connection: str) -> Expression:
 
 
 def in_one_collation(operands: list[Expression]) -> list[Expression]:
-    """The operands of IN: all are compared in the collation that one of the items names."""
+    """The operands of IN: where they are texts, all are compared in one collation, that which wins among all of them."""
     value, *items = operands
-    named = {each.type.collation for each in items if each.type.kind in TEXTS and coercion.coercibility(each) == coercion.EXPLICIT}
-    if len(named) != 1 or value.type.kind not in TEXTS or coercion.coercibility(value) == coercion.EXPLICIT:
+    if not all(each.type.kind in STRINGS | BLOBS and each.type.kind is not Kind.JSON for each in operands) or len({coercion.prevailing_collation([value, each]) for each in items}) == 1:
         return operands
-    (name,) = named
-    if name is None:
-        return operands
+    name = coercion.merged_collation(tuple(operands), "in")
+    if name == "binary":
+        return [cast(value, SqlType(Kind.VARBINARY)), *items]
     if charset_of(name) is not charset_of(value.type.collation):
-        if coercion.coercibility(value) < coercion.COERCIBLE:
-            return operands
         value = cast(value, text(None, name))
     return [collate(value, name), *items]
 
@@ -166,7 +163,7 @@ def _whole_number(source: SqlType) -> Callable[[Any], int]:
         case kind if kind in REALS:
             return lambda value: int(numerals.EXACT.create_decimal_from_float(value).to_integral_value())
         case Kind.DECIMAL:
-            return numerals.round_decimal
+            return lambda value: int(value.to_integral_value(ROUND_HALF_UP))
         case kind if kind in STRINGS and kind not in (Kind.ENUM, Kind.SET, Kind.JSON):
             return _integer_text
         case kind if kind in BLOBS and not is_digits(source):

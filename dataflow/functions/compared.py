@@ -14,7 +14,7 @@ from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING
 
-from dataflow.expressions.expression import Call, Column, Expression, Literal, Parameter
+from dataflow.expressions.expression import Call, Column, Expression, Literal, Parameter, columns_of
 from dataflow.functions.registry import Fragment, call, special
 from dataflow.values.comparison import Basis, comparand
 from dataflow.values.conversion import Domain, conversion
@@ -40,7 +40,7 @@ def as_compared(operator: str, operands: list[Expression]) -> list[Expression]:
     if target.kind is Kind.YEAR:
         moments = (Kind.DATE, Kind.DATETIME, Kind.TIMESTAMP)
         found = [_made(each, target) if _is_constant(each) else each for each in operands]
-        return [call("year", each) if each.type.kind in moments and not isinstance(each, Column) else each for each in found]
+        return [call("year", each) if each.type.kind in moments and not columns_of(each) else each for each in found]
     return [_made(each, target) if isinstance(each, Parameter) and each.type.kind in TEXTS else each for each in operands]
 
 

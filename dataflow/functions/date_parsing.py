@@ -1,8 +1,7 @@
 """STR_TO_DATE: text read by a layout.
 
-The layout decides the type of the result: a DATE, a TIME or a DATETIME. A date with a zero part is
-NULL unless the session's sql_mode has neither NO_ZERO_DATE nor NO_ZERO_IN_DATE; days are not checked against
-their month.
+The layout decides the type of the result: a DATE, a TIME or a DATETIME. Under NO_ZERO_DATE a date with a zero part is NULL,
+under NO_ZERO_IN_DATE alone if another part is not zero; days are not checked against their month.
 """
 
 from __future__ import annotations
@@ -38,6 +37,7 @@ _WORDS = {
 _CLASSES = {".": re.compile(r"[!-/:-@\[-`{-~]*"), "@": re.compile(r"[A-Za-z]*"), "#": re.compile(r"[0-9]*")}
 _PLACES = {"m": "month", "c": "month", "d": "day", "e": "day", "D": "day", "i": "minute", "s": "second", "S": "second",
            "k": "hour", "H": "hour", "h": "hour", "I": "hour", "l": "hour", "j": "year_day"}  # fmt: skip
+_LETTERS = re.compile(r"[A-Za-z]*")
 _SPACE = re.compile(r"[ \t\n\v\f\r]*")
 
 
@@ -83,11 +83,7 @@ def _read_part(value: str, at: int, letter: str, found: _Found) -> int:
     if letter in _NUMBERS:
         return _read_number(value, at, letter, found)
     if letter in _WORDS:
-        for position, name in enumerate(_WORDS[letter], 1):
-            if value[at : at + len(name)].lower() == name.lower():
-                found.parts["month" if letter in "Mb" else "week_day"] = position
-                return at + len(name)
-        raise Mismatch
+        return _read_name(value, at, letter, found)
     if letter in _CLASSES:
         return _CLASSES[letter].match(value, at).end()  # type: ignore[union-attr]
     if letter == "p" and found.twelve_hours and value[at : at + 2].upper() in ("AM", "PM"):
@@ -99,6 +95,18 @@ def _read_part(value: str, at: int, letter: str, found: _Found) -> int:
         _settle_hour(inner)
         return at
     raise Mismatch
+
+
+def _read_name(value: str, at: int, letter: str, found: _Found) -> int:
+    """The name of a month or a day, or as much of its beginning as no other name has."""
+    end = _LETTERS.match(value, at).end()  # type: ignore[union-attr]
+    word = value[at:end].lower()
+    names = [name.lower() for name in _WORDS[letter]]
+    meant = [name for name in names if name.startswith(word)] if word not in names else [word]
+    if not word or len(meant) != 1:
+        raise Mismatch
+    found.parts["month" if letter in "Mb" else "week_day"] = names.index(meant[0]) + 1
+    return end
 
 
 def _read_number(value: str, at: int, letter: str, found: _Found) -> int:
@@ -158,7 +166,8 @@ def _settle_day(found: _Found) -> None:
         parts["year"], parts["month"], parts["day"] = unpack(date)[:3]
 
 
-def parse(value: str, layout: str, kind: Kind, zeros: bool = False) -> int | None:
+def parse(value: str, layout: str, kind: Kind, zeros: bool = False, zero_dates: bool = False) -> int | None:
+    """`zeros`: a part of a date may be zero; `zero_dates`: all of them together may."""
     found = _Found()
     try:
         end = _read(value, 0, layout, found)
@@ -173,7 +182,7 @@ def parse(value: str, layout: str, kind: Kind, zeros: bool = False) -> int | Non
         say(Condition.TRUNCATED_VALUE, kind.name.lower(), value[:SHOWN_MAX])
     if kind is Kind.TIME:
         return (day * 24 + hour) * HOUR + minute * MINUTE + second * SECOND + fraction
-    if not zeros and not (year and month and day):
+    if not (zeros or (year and month and day) or (zero_dates and not (year or month or day))):
         return _refused(value)
     return pack(year, month, day) if kind is Kind.DATE else pack(year, month, day, hour, minute, second, fraction)
 
@@ -206,3 +215,9 @@ def str_to_date(arguments: Arguments) -> Callable[[str, str], int | None]:
 def str_to_date_with_zeros(arguments: Arguments) -> Callable[[str, str], int | None]:
     kind = layout_type(arguments).kind
     return lambda value, layout: parse(value, layout, kind, zeros=True)
+
+
+@function("str_to_date with zero dates", arguments=(Domain.TEXT, Domain.TEXT), result=layout_type, specialise=True)
+def str_to_date_with_zero_dates(arguments: Arguments) -> Callable[[str, str], int | None]:
+    kind = layout_type(arguments).kind
+    return lambda value, layout: parse(value, layout, kind, zero_dates=True)

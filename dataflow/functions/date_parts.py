@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expressions.expression import Call, Expression, Literal
+from dataflow.expressions.notices import say
 from dataflow.functions.registry import Domain, Fragment, function, special
+from dataflow.values.conversion import conversion
 from dataflow.values.temporal import (
     HOUR,
     MINUTE,
@@ -272,3 +274,22 @@ def extract(emitter: Emitter, node: Call) -> Fragment:
         [emitter.convert(source, Domain.DATETIME)],
         nulls=False,
     )
+
+
+@special("without zeros", least=2, most=2, result=lambda arguments: arguments[0].type)
+def without_zeros(emitter: Emitter, node: Call) -> Fragment:
+    """A date that was read: NULL if it is one that NO_ZERO_DATE or NO_ZERO_IN_DATE, whichever are named, do not allow."""
+    modes = node.arguments[1]
+    assert isinstance(modes, Literal)
+    no_zero, no_zero_in = ("NO_ZERO_DATE" in str(modes.value), "NO_ZERO_IN_DATE" in str(modes.value))
+    written = conversion(node.type, Domain.TEXT).function
+    assert written is not None
+
+    def checked(moment: int) -> int | None:
+        year, month, day = unpack(moment)[:3]
+        if (month and day) or not (no_zero_in if year or month or day else no_zero):
+            return moment
+        say(Condition.INCORRECT_MOMENT, "datetime", written(moment))
+        return None
+
+    return emitter.apply(checked, [emitter.emit(node.arguments[0])], result_nullable=True)

@@ -138,7 +138,8 @@ _CONV_NUMBER = re.compile(r"[ \t\n\v\f\r]*([-+]?)([0-9A-Za-z]*)")
 
 
 def conv(value: str, from_base: int, to_base: int) -> str | None:
-    """A negative base means that numbers are signed on that side."""
+    """A negative base means that numbers are signed on that side. Bases have 32 bits."""
+    from_base, to_base = (((base + 0x8000_0000) & 0xFFFF_FFFF) - 0x8000_0000 for base in (from_base, to_base))
     if not value or not 2 <= abs(from_base) <= 36 or not 2 <= abs(to_base) <= 36:
         return None
     match = _CONV_NUMBER.match(value)

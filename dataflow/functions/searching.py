@@ -10,15 +10,27 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, AnyStr
 
-from dataflow.expressions.expression import Call, Expression
+from dataflow.expressions.expression import Call, Column, Expression, Literal, Parameter
 from dataflow.functions.registry import Domain, Fragment, function, special
 from dataflow.functions.strings import Arguments, Infer, display_length, string_function, string_type
 from dataflow.values.collation.coercion import coercibility, collation_of, merged_collation
 from dataflow.values.collation.keys import character_key, collation_key
+from dataflow.values.collation.names import charset_of
 from dataflow.values.collation.names import collation as collation_named
 from dataflow.values.numerals import UINT64_MAX
 from dataflow.values.result_limits import total
-from dataflow.values.types import BIGINT, BLOBS, INT, INTEGERS, NUMBERS, STRINGS, Kind, SqlType, text
+from dataflow.values.types import (
+    BIGINT,
+    BLOBS,
+    INT,
+    INTEGERS,
+    NUMBERS,
+    STRINGS,
+    TEMPORALS,
+    Kind,
+    SqlType,
+    text,
+)
 
 if TYPE_CHECKING:
     from dataflow.expressions.compile import Emitter
@@ -35,8 +47,13 @@ def _key(arguments: Arguments, name: str, inside: bool = False) -> tuple[Domain,
     return Domain.TEXT, character_key(collation) if inside else collation_key(collation)
 
 
-def _finder(key: Key) -> Finder:
-    """A function like `str.find` in which texts are equal if their keys are."""
+def _is_single(arguments: Arguments) -> bool:
+    """Whether all characters have one byte in the character set in which the texts are compared."""
+    return charset_of(merged_collation(arguments, "locate")).bytes_max == 1
+
+
+def _finder(key: Key, is_single: bool) -> Finder:
+    """A function like `str.find` in which texts are equal if their keys are, and they have as many bytes."""
 
     def find(whole: str, part: str, start: int) -> int:
         wanted = key(part)
@@ -44,6 +61,9 @@ def _finder(key: Key) -> Finder:
             keys = key(whole)
             if len(keys) == len(whole) and len(wanted) == len(part):  # no character is ignored
                 return keys.find(wanted, start)
+        if is_single:
+            places = range(start, len(whole) - len(part) + 1)
+            return next((first for first in places if key(whole[first : first + len(part)]) == wanted), -1)
         size = len(part.encode("utf-8", "surrogatepass"))
         ends = list(accumulate((len(c.encode("utf-8", "surrogatepass")) for c in whole), initial=0))
         positions = {offset: position for position, offset in enumerate(ends)}
@@ -67,7 +87,7 @@ def _locate(find: Finder, part: Any, whole: Any, position: int | None = None) ->
 
 def _emit_locate(emitter: Emitter, part: Expression, whole: Expression, *position: Expression) -> Fragment:
     domain, key = _key((part, whole), "locate", inside=True)
-    find: Finder = bytes.find if domain is Domain.BYTES else _finder(key)
+    find: Finder = bytes.find if domain is Domain.BYTES else _finder(key, _is_single((part, whole)))
     fragments = [emitter.convert(part, domain), emitter.convert(whole, domain)]
     if position:
         fragments.append(emitter.convert(position[0], Domain.INTEGER))
@@ -98,6 +118,9 @@ def strcmp(emitter: Emitter, node: Call) -> Fragment:
 @special("find_in_set", least=2, most=2, result=INT)
 def find_in_set(emitter: Emitter, node: Call) -> Fragment:
     domain, key = _key(node.arguments, "find_in_set")
+    constant, column = node.arguments
+    if column.type.kind is Kind.SET and isinstance(column, Column) and isinstance(constant, Literal | Parameter):
+        return _find_member(emitter, constant, column, key)
     comma: str | bytes = b"," if domain is Domain.BYTES else ","
 
     def find(wanted: Any, members: Any) -> int:
@@ -112,12 +135,23 @@ def find_in_set(emitter: Emitter, node: Call) -> Fragment:
     return emitter.apply(find, [emitter.convert(argument, domain) for argument in node.arguments], nulls=False)
 
 
+def _find_member(emitter: Emitter, constant: Expression, column: Column, key: Key) -> Fragment:
+    """The number of a constant among all members of a SET column, where the column has it."""
+    numbers = {key(member): number for number, member in reversed(list(enumerate(column.type.members, 1)))}
+
+    def find(wanted: Any, bits: int) -> int:
+        number = numbers.get(key(wanted), 0)
+        return number if number and bits >> number - 1 & 1 else 0
+
+    return emitter.apply(find, [emitter.convert(constant, Domain.TEXT), emitter.convert(column, Domain.INTEGER)], nulls=False)
+
+
 @special("field", least=2, most=None, result=INT)
 def field(emitter: Emitter, node: Call) -> Fragment:
-    """Compares texts if all arguments are, numbers if all are, else doubles."""
+    """Compares texts if all arguments are (dates and times count as such), numbers if all are, else doubles."""
     kinds = {argument.type.kind for argument in node.arguments} - {Kind.NULL}
     key: Callable[[Any], Any]
-    if kinds <= STRINGS | BLOBS:
+    if kinds <= STRINGS | BLOBS | TEMPORALS:
         domain, key = _key(node.arguments, "field")
     elif kinds <= INTEGERS:
         domain, key = Domain.INTEGER, lambda number: number & UINT64_MAX  # -1 is 18446744073709551615 here

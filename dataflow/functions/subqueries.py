@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dataflow.errors import Condition, InvalidStatement
+from dataflow.errors import Condition
+from dataflow.expressions.notices import refuse
 from dataflow.functions.registry import function
 from dataflow.values.conversion import Domain
 
@@ -17,7 +18,8 @@ from dataflow.values.conversion import Domain
     deterministic=False,
 )
 def single_row(count: int | None, value: Any) -> Any:
-    """`value`, unless it stands for several rows."""
+    """`value`, unless it stands for several rows: then an error, or NULL under IGNORE."""
     if count is not None and count > 1:
-        raise InvalidStatement(Condition.SUBQUERY_MORE_THAN_ONE_ROW)
+        refuse(Condition.SUBQUERY_MORE_THAN_ONE_ROW)
+        return None
     return value

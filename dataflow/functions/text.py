@@ -21,6 +21,7 @@ from dataflow.functions.strings import (
     string_type,
     unbounded,
 )
+from dataflow.values.long_values import windows, windows_of
 from dataflow.values.result_limits import planned, total
 from dataflow.values.types import BIGINT, STRINGS, SqlType, text
 
@@ -89,14 +90,14 @@ def _lower_character(character: str) -> str:
 def upper(value: AnyStr) -> AnyStr:
     if isinstance(value, bytes):
         return value
-    return value.upper() if value.isascii() else "".join(map(_upper_character, value))
+    return value.upper() if value.isascii() else "".join(["".join(map(_upper_character, part)) for part in windows(value)])
 
 
 @string_function("lower", "lcase", arguments=(Domain.TEXT,), result=like_first)
 def lower(value: AnyStr) -> AnyStr:
     if isinstance(value, bytes):
         return value
-    return value.lower() if value.isascii() else "".join(map(_lower_character, value))
+    return value.lower() if value.isascii() else "".join(["".join(map(_lower_character, part)) for part in windows(value)])
 
 
 @string_function(
@@ -125,10 +126,28 @@ def substring_index(value: AnyStr, delimiter: AnyStr, count: int) -> AnyStr:
     if not delimiter or count == 0:
         return value[:0]
     if count > 0:
-        return delimiter.join(value.split(delimiter, min(count, len(value)))[:count])
+        end = _occurrence(value, delimiter, count)
+        return value if end < 0 else value[:end]
+    if isinstance(value, bytes):
+        start = len(value)
+        for _ in windows_of(-count):
+            start = value.rfind(delimiter, 0, start)
+            if start < 0:
+                return value
+        return value[start + len(delimiter) :]
     # Occurrences in text are found from the left, even when counted from the right.
-    parts = value.split(delimiter) if isinstance(value, str) else value.rsplit(delimiter, min(-count, len(value)))
-    return delimiter.join(parts[count:])
+    number = value.count(delimiter) + count + 1
+    return value if number <= 0 else value[_occurrence(value, delimiter, number) + len(delimiter) :]
+
+
+def _occurrence(value: AnyStr, part: AnyStr, number: int) -> int:
+    """Where the part begins for the so-manieth time; below 0 if it does not."""
+    place = -len(part)
+    for _ in windows_of(number):
+        place = value.find(part, place + len(part))
+        if place < 0:
+            break
+    return place
 
 
 def _padded_size(value: AnyStr, count: int, pad: AnyStr) -> int:
@@ -259,13 +278,15 @@ _SOUNDEX = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "01230120022455012623010202"))
 @function("soundex", arguments=(Domain.TEXT,), result=unbounded(0))
 def soundex(value: str) -> str:
     """The original algorithm: vowels go first, then repeated codes; not cut to four characters."""
-    letters = [c.upper() if c.isascii() else c for c in value if (c.isascii() and c.isalpha()) or c >= "\u00c0"]
-    if not letters:
-        return ""
-    result, last = letters[0], _SOUNDEX.get(letters[0], "0")
-    for letter in letters[1:]:
-        code = _SOUNDEX.get(letter, "0")
-        if code not in ("0", last):
-            result += code
-            last = code
-    return result.ljust(4, "0")
+    codes: list[str] = []
+    last = ""
+    for part in windows(value):
+        for letter in [c.upper() if c.isascii() else c for c in part if (c.isascii() and c.isalpha()) or c >= "\u00c0"]:
+            code = _SOUNDEX.get(letter, "0")
+            if not codes:
+                codes.append(letter)
+                last = code
+            elif code not in ("0", last):
+                codes.append(code)
+                last = code
+    return "".join(codes).ljust(4, "0") if codes else ""

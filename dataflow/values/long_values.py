@@ -5,10 +5,17 @@ A thousand of them may be made before anybody sees the first row: the results of
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from dataflow.breath import breathe
+
+S = TypeVar("S", str, bytes)
 
 LONG = 1 << 16
 """Values of more characters are reported."""
+WINDOW = 1 << 13
+"""So many characters are looked at one by one in a few milliseconds."""
 
 
 def _nothing(size: int) -> None: ...
@@ -26,3 +33,21 @@ def weigh(size: int) -> None:
 def weigh_by(weigh: Callable[[int], None]) -> None:
     """From now on `weigh` is called with the size of each long value."""
     _Scales.weigh = staticmethod(weigh)
+
+
+def windows(value: S) -> Iterator[S]:
+    """A value in parts, with a breath after each: for what looks at all of its characters."""
+    if len(value) <= WINDOW:
+        yield value
+        return
+    for start in range(0, len(value), WINDOW):
+        yield value[start : start + WINDOW]
+        breathe()
+
+
+def windows_of(count: int) -> Iterator[int]:
+    """The numbers up to a count, with a breath now and then."""
+    for number in range(count):
+        yield number
+        if not number % WINDOW:
+            breathe()

@@ -14,7 +14,7 @@ class Modes:
     """`strict` makes a value that does not fit an error instead of a warning.
 
     `time_zone` is the zone of the session: TIMESTAMP columns hold UTC. `now` is the moment in UTC that
-    the session has set to be now, if it has.
+    the session has set to be now, if it has. AUTO_INCREMENT values are `number_offset` and whole steps from there.
     """
 
     strict: bool = True
@@ -26,6 +26,8 @@ class Modes:
     no_auto_value_on_zero: bool = False
     time_zone: str = "UTC"
     now: int | None = None
+    number_step: int = 1
+    number_offset: int = 1
 
     @classmethod
     def parse(cls, sql_mode: str, time_zone: str = "UTC") -> Modes:

@@ -78,6 +78,7 @@ def read_real(text: str) -> float:
         cut("DOUBLE", text, found.end())
     value = float(found[1])
     if value in (math.inf, -math.inf):
+        say(Condition.TRUNCATED_VALUE, "DOUBLE", text[:SHOWN_MAX])
         return math.copysign(REAL_MAX, value)
     return value
 
@@ -127,8 +128,12 @@ def is_number(text: str) -> bool:
 
 
 def round_decimal(value: Decimal) -> int:
-    """Half away from zero, within the integers of 64 bits, signed or not."""
-    return max(INT64_MIN, min(int(value.to_integral_value(ROUND_HALF_UP)), UINT64_MAX))
+    """Half away from zero, within the integers of 64 bits, signed or not. What is beyond them is an argument that is too large: a warning."""
+    whole = int(value.to_integral_value(ROUND_HALF_UP))
+    if INT64_MIN <= whole <= UINT64_MAX:
+        return whole
+    say(Condition.TRUNCATED_VALUE, "DECIMAL", format_decimal(value)[:SHOWN_MAX])
+    return INT64_MIN if whole < 0 else UINT64_MAX
 
 
 def round_real(value: float) -> int:

@@ -46,6 +46,8 @@ class ResultSettings:
     """default_collation_for_utf8mb4."""
     locale: str = "en_US"
     """lc_time_names."""
+    encryption_mode: str = "aes-128-ecb"
+    """block_encryption_mode."""
 
 
 DEFAULT_RESULTS = ResultSettings()

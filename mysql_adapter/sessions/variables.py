@@ -16,6 +16,7 @@ from controller.sql.settings import Settings
 from controller.system_variables import VARIABLES, VERSION, Shape, Variable
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expressions.notices import say
+from dataflow.functions.ciphers import MODES as ENCRYPTION_MODES
 from dataflow.values.collation.names import canonical
 from dataflow.values.modes import Modes
 from dataflow.values.result_limits import ResultSettings
@@ -145,6 +146,8 @@ def checked(variable: Variable, value: Value) -> Value:
                 if locale is None:
                     raise InvalidStatement(Condition.UNKNOWN_LOCALE, value)
                 return locale
+            if variable.name == "block_encryption_mode" and str(value).lower() not in ENCRYPTION_MODES:
+                raise _wrong(variable, value)
             return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
@@ -207,8 +210,12 @@ def sql_mode(value: Value) -> str:
     return ",".join(name for name in SQL_MODES if name in names)
 
 
-RESULT_VARIABLES = ("max_allowed_packet", "group_concat_max_len", "div_precision_increment", "default_week_format")
-"""Those of `ResultSettings`, in its order."""
+TEXTS = ("collation_server", "default_collation_for_utf8mb4", "lc_time_names", "block_encryption_mode")
+NUMBERS = (
+    "auto_increment_increment", "auto_increment_offset",
+    "max_allowed_packet", "group_concat_max_len", "div_precision_increment", "default_week_format",
+)  # fmt: skip
+"""What `settings_of` is given of the variables; from the third on those of `ResultSettings`, in its order."""
 GLOBAL_TO_SET = frozenset({"max_allowed_packet", "net_buffer_length"})
 """A session has them as they were when it began."""
 _RANGES = {
@@ -216,6 +223,8 @@ _RANGES = {
     "group_concat_max_len": (4, (1 << 64) - 1),
     "div_precision_increment": (0, 30),
     "default_week_format": (0, 7),
+    "auto_increment_increment": (1, 65535),
+    "auto_increment_offset": (1, 65535),
     "timestamp": (0, 32_536_771_199),
 }
 
@@ -223,7 +232,7 @@ _RANGES = {
 @lru_cache(maxsize=256)
 def settings_of(
     sql_mode: str, collation: str, foreign_key_checks: bool, time_zone: str, recursion_depth_max: int, client_codec: str,
-    server_collation: str, utf8mb4_collation: str, locale: str, *results: Any
+    server_collation: str, utf8mb4_collation: str, locale: str, encryption_mode: str, number_step: int, number_offset: int, *results: Any
 ) -> tuple[Settings, Modes]:
     """What statements are planned and run with."""
     try:
@@ -235,6 +244,8 @@ def settings_of(
     settings = Settings(
         names, collation, foreign_key_checks, time_zone,
         recursion_depth_max=recursion_depth_max, client_codec=client_codec, server_collation=server_collation,
-        results=replace(ResultSettings(*results), collation=collation, utf8mb4_collation=utf8mb4_collation, locale=locale),
+        results=replace(
+            ResultSettings(*results), collation=collation, utf8mb4_collation=utf8mb4_collation, locale=locale, encryption_mode=encryption_mode.lower()
+        ),
     )  # fmt: skip
-    return settings, Modes.parse(sql_mode, time_zone)
+    return settings, replace(Modes.parse(sql_mode, time_zone), number_step=number_step, number_offset=number_offset)

@@ -15,6 +15,7 @@ from controller.sql.settings import Settings
 from controller.sql.text.lexer import leading_words
 from dataflow.errors import MillraceError
 from dataflow.values.modes import DEFAULT_SQL_MODE, Modes
+from dataflow.values.result_limits import ResultSettings
 from dataflow.values.types import REALS
 from tests.differential.comparison import Answer
 from tests.sent_values import sent_bytes
@@ -29,7 +30,8 @@ class EmbeddedPeer:
         self._loop = asyncio.new_event_loop()
         self.database = self._loop.run_until_complete(open_embedded(folder, shard_count))
         self.plans = PlanCache()
-        self.settings = Settings(collation="utf8mb4_general_ci")
+        collation = "utf8mb4_general_ci"
+        self.settings = Settings(collation=collation, results=ResultSettings(collation=collation))
         self.modes = Modes.parse(sql_mode)
         self.transaction: Transaction | None = None
         self.outcome: Outcome | None = None
@@ -58,6 +60,18 @@ class EmbeddedPeer:
         ]
         floats = frozenset(position for position, type_ in enumerate(types) if type_.kind in REALS)
         return Answer(rows, floats=floats)
+
+    def run_by_column(self, sql: str, rows_min: int | None = 0) -> Answer:
+        """As `run`, from the base tables, by column where that is possible; by rows if `rows_min` is None."""
+        store = self.database.store
+        assert isinstance(store, LocalStore) and self.transaction is None
+        before, store.column_rows_min = store.column_rows_min, rows_min
+        self.transaction = self.database.begin(repeatable=True)
+        try:
+            return self.run(sql)
+        finally:
+            self.transaction.rollback()
+            self.transaction, store.column_rows_min = None, before
 
     async def _run(self, sql: str) -> Outcome:
         if await self._ran_transaction_statement(sql.split()):

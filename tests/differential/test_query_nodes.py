@@ -25,11 +25,12 @@ from dataflow.expressions.source import Key, key_function
 from dataflow.plan.node import Base, Columns, bases_of
 from dataflow.runtime.engine import Engine
 from dataflow.values.modes import DEFAULT_MODES
+from dataflow.values.result_limits import ResultSettings
 from dataflow.values.types import Row
 from tests.differential.queries import QueryGenerator
 from tests.differential.query_tables import definitions
 
-SETTINGS = Settings(collation="utf8mb4_general_ci")
+SETTINGS = Settings(collation="utf8mb4_general_ci", results=ResultSettings(collation="utf8mb4_general_ci"))
 QUERIES = 60
 
 

@@ -87,3 +87,38 @@ def test_the_packet_limit_is_that_of_the_moment_of_the_connect(run: Any, millrac
                 assert cursor.fetchall() == ((None, 1000000),)
     finally:
         run("SET GLOBAL max_allowed_packet = DEFAULT")
+
+
+VECTOR, BLOCK = "0x000102030405060708090A0B0C0D0E0F", "0x6BC1BEE22E409F96E93D7E117393172A"
+SHORT, MIDDLE = "0x2B7E151628AED2A6ABF7158809CF4F3C", "0x8E73B0F7DA0E6452C810F32B809079E562F8EAD2522C6B7B"
+LONG = "0x603DEB1015CA71BE2B73AEF0857D77811F352C073B6108D72D9810A30914DFF4"
+
+
+@pytest.mark.parametrize(
+    ("mode", "key", "encrypted"),
+    [
+        ("aes-128-ecb", SHORT, "3AD77BB40D7A3660A89ECAF32466EF97"),
+        ("aes-256-ecb", LONG, "F3EED1BDB5D2A03C064B5A7E3DB181F8"),
+        ("aes-128-cbc", SHORT, "7649ABAC8119B246CEE98E9B12E9197D"),
+        ("aes-256-CBC", LONG, "F58C4C04D6E5F1BA779EABFB5F7BFBD6"),
+        ("aes-128-cfb128", SHORT, "3B3FD92EB72DAD20333449F8E83CFB4A"),
+        ("aes-192-ofb", MIDDLE, "CDC80D6FDDF18CAB34C25909C99A4174"),
+    ],
+)
+def test_values_are_encrypted_in_the_mode_of_the_session(run: Any, mode: str, key: str, encrypted: str) -> None:
+    """The blocks are those of NIST SP 800-38A."""
+    run(f"SET block_encryption_mode = '{mode}'")
+    try:
+        assert run(f"SELECT LEFT(HEX(AES_ENCRYPT({BLOCK}, {key}, {VECTOR})), 32)") == [(encrypted,)]
+        decrypted = f"AES_DECRYPT(AES_ENCRYPT({BLOCK}, {key}, {VECTOR}), {key}, {VECTOR})"
+        assert run(f"SELECT HEX({decrypted})") == [(BLOCK[2:],)]
+        if not mode.endswith("ecb"):
+            for statement, code in ((f"SELECT AES_ENCRYPT('a', {key})", 1582), (f"SELECT AES_ENCRYPT('a', {key}, 'short')", 1882)):
+                with pytest.raises(pymysql.err.MySQLError) as raised:
+                    run(statement)
+                assert raised.value.args[0] == code
+        with pytest.raises(pymysql.err.MySQLError) as raised:
+            run("SET block_encryption_mode = 'rot13'")
+        assert raised.value.args[0] == 1231
+    finally:
+        run("SET block_encryption_mode = DEFAULT")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from controller.catalog import Catalog, CatalogChange
-from controller.sql.definitions.alteration_clauses import accept_way, ordered_clauses
+from controller.sql.definitions.alteration_clauses import accept_way, ordered_clauses, read_order
 from controller.sql.definitions.column_values import column_of, with_default
 from controller.sql.definitions.foreign_keys import check_children, check_parents, followers, touched_parents
 from controller.sql.definitions.table_copies import copied
@@ -106,8 +106,7 @@ class _Alteration:
             case "CONVERT":
                 self._convert()
             case "ORDER":
-                cursor.expect("ORDER", "BY")
-                cursor.rest()
+                read_order(cursor, self.draft.columns)
             case "ENABLE" | "DISABLE":
                 cursor.next()
                 cursor.expect("KEYS")
@@ -378,8 +377,11 @@ class _Alteration:
         cursor = self.cursor
         cursor.expect("CONVERT", "TO")
         options = read_option(cursor, TableOptions())
-        if options is None or options.charset is None:
+        if options is None:
             raise cursor.error()
+        if options.charset is None:  # DEFAULT: that of the database
+            collation = self.catalog.database(self.old.database).collation
+            options = replace(options, collation=collation)
         if cursor.accept("COLLATE"):
             options = replace(options, collation=cursor.word_or_string())
         collation = options.apply(self.draft.table).collation

@@ -7,8 +7,11 @@ comes what is added. So `CHANGE a b INT, CHANGE b a INT` swaps two columns, and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from controller.sql.text.cursor import TokenReader
 from dataflow.errors import Condition, InvalidStatement
+from dataflow.schema import TableColumn
 
 _FIRST = frozenset({"DROP"})
 _SECOND = frozenset({"CHANGE", "MODIFY", "RENAME", "ALTER"})
@@ -34,6 +37,18 @@ def ordered_clauses(cursor: TokenReader) -> list[int]:
         begins = depth == 0 and token.text == ","
     cursor.back_to(start)
     return [mark for _, mark in sorted(found)]
+
+
+def read_order(cursor: TokenReader, columns: Sequence[TableColumn]) -> None:
+    """ORDER BY columns: rows are kept in the order of their key all the same."""
+    cursor.expect("ORDER", "BY")
+    while True:
+        _, name = cursor.qualified_name()
+        if name.lower() not in (column.name.lower() for column in columns):
+            raise InvalidStatement(Condition.UNKNOWN_COLUMN, name, "order clause")
+        cursor.accept_any("ASC", "DESC")
+        if not cursor.accept(","):
+            break
 
 
 def accept_way(cursor: TokenReader) -> bool:

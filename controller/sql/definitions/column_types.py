@@ -52,7 +52,10 @@ class TypeDeclaration:
     members: tuple[str | bytes, ...] = ()
     """Of an ENUM or SET."""
 
-    def resolve(self, column: str, default_collation: str) -> SqlType:
+    def resolve(self, column: str, default_collation: str, strict: bool = True) -> SqlType:
+        """Unless `strict`, a column that is too long becomes a TEXT or a BLOB."""
+        if self.type.kind is Kind.VARBINARY:
+            return _fitting(self.type, column, 1, strict)
         if self.type.kind not in TEXTS and self.type.kind not in (Kind.ENUM, Kind.SET):
             return self.type
         name = column_collation(self.charset, self.collation, default_collation)
@@ -64,11 +67,19 @@ class TypeDeclaration:
         if self.members:
             found = replace(found, members=_resolved_members(self.members, name, column, found.kind))
         width = CHARSETS[collation(name).charset].bytes_max
-        if found.kind is Kind.VARCHAR and (found.length or 0) * width > ROW_BYTES_MAX:
-            if not column:
-                return replace(found, kind=Kind.LONGTEXT)
-            raise InvalidStatement(Condition.COLUMN_TOO_LONG, column, ROW_BYTES_MAX // width)
+        if found.kind is Kind.VARCHAR and not column and (found.length or 0) * width > ROW_BYTES_MAX:
+            return replace(found, kind=Kind.LONGTEXT)
+        return _fitting(found, column, width, strict) if found.kind is Kind.VARCHAR else found
+
+
+def _fitting(found: SqlType, column: str, width: int, strict: bool) -> SqlType:
+    size = (found.length or 0) * width
+    if size <= ROW_BYTES_MAX:
         return found
+    if strict:
+        raise InvalidStatement(Condition.COLUMN_TOO_LONG, column, ROW_BYTES_MAX // width)
+    kind = _text_by_size(size)
+    return replace(found, kind=kind if found.kind is Kind.VARCHAR else _BLOB_OF_TEXT[kind], length=None)
 
 
 def column_collation(charset: str | None, name: str | None, default: str) -> str:
@@ -149,7 +160,7 @@ def read_type(cursor: TokenReader, column: str, settings: Settings = DEFAULT_SET
         case "BINARY":
             return TypeDeclaration(SqlType(Kind.BINARY, length=_length(cursor, column, 1, 255)))
         case "VARBINARY":
-            return TypeDeclaration(SqlType(Kind.VARBINARY, length=_length(cursor, column, None, ROW_BYTES_MAX)))
+            return TypeDeclaration(SqlType(Kind.VARBINARY, length=_length(cursor, column, None, 4294967295)))
         case "BLOB":
             size = _length(cursor, column, 65535, 4294967295)
             return TypeDeclaration(SqlType(_BLOB_OF_TEXT[_text_by_size(size)]))
@@ -178,7 +189,7 @@ def _text(cursor: TokenReader, column: str, word: str) -> TypeDeclaration:
         cursor.accept_any("VARCHAR", "VARCHARACTER")
         word = "MEDIUMTEXT"
     if word in ("VARCHAR", "VARCHARACTER"):
-        found = SqlType(Kind.VARCHAR, length=_length(cursor, column, None, ROW_BYTES_MAX))
+        found = SqlType(Kind.VARCHAR, length=_length(cursor, column, None, 4294967295))
     elif word == "CHAR":
         found = SqlType(Kind.CHAR, length=_length(cursor, column, 1, 255))
     elif word == "TEXT":

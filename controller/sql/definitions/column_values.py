@@ -30,7 +30,7 @@ _NOW = frozenset({"now", "current_timestamp", "localtime", "localtimestamp"})
 
 
 def column_of(element: ColumnElement, column_id: int, collation: str, settings: Settings) -> TableColumn:
-    found = element.declared.resolve(element.name, collation)
+    found = element.declared.resolve(element.name, collation, Modes.parse(",".join(settings.sql_mode)).strict)
     if not element.name or element.name != element.name.rstrip(" "):
         raise InvalidStatement(Condition.WRONG_COLUMN_NAME, element.name)
     column = TableColumn(
@@ -91,6 +91,8 @@ def _stored(column: TableColumn, value: Value, settings: Settings) -> Value:
     if isinstance(value, bytes):
         number = column.type.kind in NUMBERS and type(value) is Digits
         value = int.from_bytes(value, "big") if number else bytes(value)
+    if column.type.kind is Kind.SET and not isinstance(value, str | bytes) and str(value) not in column.type.members:
+        raise InvalidStatement(Condition.INVALID_DEFAULT, column.name)  # numbers of members are none here
     given = Modes.parse(",".join(settings.sql_mode), settings.time_zone)
     modes = replace(
         given,

@@ -14,8 +14,9 @@ from controller.sql.expressions.translate import Translator
 from controller.sql.parameters import Parameters
 from controller.sql.settings import Settings
 from controller.sql.text.cursor import identifier_name
-from controller.sql.text.lexer import TokenKind, quoted, syntax_error, tokens
-from controller.sql.text.parse import parse_expression
+from controller.sql.text.lexer import TokenKind, quoted, tokens
+from controller.sql.text.long_strings import syntax_error
+from controller.sql.text.parse import parse_expression, without_modes
 from controller.sql.text.template import canonical_text
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expressions.expression import Call, Expression, walk
@@ -32,7 +33,7 @@ _SETTLED = {
 
 def normalised(sql: str, settings: Settings, names: dict[str, str]) -> str:
     """`sql` with columns in backquotes; `names` has the name to write for each, by lower case."""
-    text = _unwrapped(canonical_text(sql, settings))
+    text = _unwrapped(without_modes("SELECT " + canonical_text(sql, settings), settings.sql_mode).removeprefix("SELECT "))
     found = list(tokens(text))
     pieces: list[str] = []
     position = 0

@@ -135,7 +135,7 @@ def read_constraint(cursor: TokenReader) -> KeyElement | ForeignKeyElement | Che
 
 def read_key(cursor: TokenReader, kind: str, name: str) -> KeyElement:
     """From an index's name on: USING, its parts, its options."""
-    if cursor.accept("USING") or cursor.accept("TYPE"):
+    if kind not in ("FULLTEXT", "SPATIAL") and (cursor.accept("USING") or cursor.accept("TYPE")):
         cursor.word_or_string()
     cursor.expect("(")
     parts = [_part(cursor)]

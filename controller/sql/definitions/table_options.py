@@ -63,14 +63,14 @@ def read_option(cursor: TokenReader, options: TableOptions) -> TableOptions | No
         cursor.accept("=")
         cursor.parenthesised()
         return options
-    if word not in {"COLLATE", "ENGINE", "TYPE", "AUTO_INCREMENT", "COMMENT", *_KEPT, *_FORGOTTEN}:
+    if word not in {"COLLATE", "ENGINE", "AUTO_INCREMENT", "COMMENT", *_KEPT, *_FORGOTTEN}:
         return None
     cursor.next()
     cursor.accept("=")
     match word:
         case "COLLATE":
             return replace(options, collation=_or_none(cursor.word_or_string()))
-        case "ENGINE" | "TYPE":
+        case "ENGINE":
             return replace(options, engine=_engine(cursor))
         case "AUTO_INCREMENT":
             return replace(options, auto_increment=cursor.integer())

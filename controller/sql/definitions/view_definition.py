@@ -19,7 +19,7 @@ from controller.sql.query.selects import COLUMNS
 from controller.sql.settings import Settings
 from controller.sql.text.cursor import TokenReader
 from controller.sql.text.lexer import TokenKind, quoted
-from controller.sql.text.parse import parse_view
+from controller.sql.text.parse import parse_view, without_modes
 from controller.sql.text.template import canonical_text
 from dataflow.errors import Condition, InvalidStatement
 
@@ -62,7 +62,8 @@ def define_view(cursor: TokenReader, catalog: Catalog, database: str | None, set
             columns.append(cursor.identifier())
         cursor.expect(")")
     cursor.expect("AS")
-    select, check = _without_check_option(canonical_text(cursor.rest(), settings))
+    text, check = _without_check_option(canonical_text(cursor.rest(), settings))
+    select = without_modes(text, settings.sql_mode)
     stored = catalog.stored or catalog  # a temporary table of that name does not matter
     known = stored.views.get((owner, name))
     if stored.find_table(owner, name) is not None:

@@ -8,6 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from controller.sql.expressions.constants import as_number
+from controller.sql.expressions.scope import ORDER_CLAUSE
 from controller.sql.expressions.translate import Translator
 from controller.sql.text.operands import json_truth
 from dataflow.errors import Condition, InvalidStatement, Unsupported
@@ -31,7 +32,11 @@ from dataflow.values.types import (
 )
 
 _SYNONYMS = {"std": "stddev_pop", "stddev": "stddev_pop", "variance": "var_pop"}
-_INTEGER_DIGITS = {Kind.TINYINT: 3, Kind.SMALLINT: 5, Kind.MEDIUMINT: 8, Kind.INT: 10, Kind.BIGINT: 19, Kind.YEAR: 4}
+_INTEGER_DIGITS = {
+    Kind.TINYINT: 3, Kind.SMALLINT: 5, Kind.MEDIUMINT: 8, Kind.INT: 10, Kind.BIGINT: 19, Kind.YEAR: 4,
+    Kind.DATE: 8, Kind.TIME: 7, Kind.DATETIME: 14, Kind.TIMESTAMP: 14,
+}  # fmt: skip
+"""Also of moments, which are added as the numbers that they look like."""
 
 
 def read_aggregate(name: str, node: Any, translator: Translator) -> AggregateFunction:
@@ -70,6 +75,15 @@ def _aggregate(name: str, node: Any, translator: Translator) -> AggregateFunctio
     return AggregateFunction(function, (argument, *rest), type_, is_distinct, bytes_max=bytes_max)
 
 
+def _positional(node: Any, arguments: list[Expression]) -> Expression | None:
+    """ORDER BY 2 is the second argument."""
+    if not isinstance(node, exp.Literal) or node.is_string or not node.this.isdigit():
+        return None
+    if not 1 <= int(node.this) <= len(arguments):
+        raise InvalidStatement(Condition.UNKNOWN_COLUMN, node.this, ORDER_CLAUSE)
+    return arguments[int(node.this) - 1]
+
+
 def _group_concat(node: Any, translator: Translator) -> AggregateFunction:
     inner, distinct = node.this, False
     order: list[Any] = []
@@ -90,7 +104,7 @@ def _group_concat(node: Any, translator: Translator) -> AggregateFunction:
     type_ = aggregate_type("group_concat", argument.type)
     if argument.type.kind not in STRINGS | BLOBS:
         argument = call("concat", argument)
-    items = tuple(Order(translator.translate(each.this), bool(each.args.get("desc"))) for each in order)
+    items = tuple(Order(_positional(each.this, arguments) or translator.translate(each.this), bool(each.args.get("desc"))) for each in order)
     separator = node.args.get("separator")
     return AggregateFunction(
         "group_concat",
@@ -116,6 +130,8 @@ def aggregate_type(function: str, argument: SqlType) -> SqlType:
             return BIGINT
         case "sum" | "avg":
             digits = argument.length or 10 if argument.kind is Kind.DECIMAL else _INTEGER_DIGITS.get(argument.kind)
+            if argument.kind in (Kind.TIME, Kind.DATETIME, Kind.TIMESTAMP) and digits is not None:
+                digits += argument.scale
             if digits is None:
                 if argument.kind not in REALS or argument.scale < 0:
                     return DOUBLE
@@ -130,7 +146,7 @@ def aggregate_type(function: str, argument: SqlType) -> SqlType:
         case "group_concat":
             if argument.kind in BLOBS:
                 return SqlType(Kind.LONGBLOB)
-            return text(collation=argument.collation) if argument.collation else text()
+            return text(collation=argument.collation or planned().collation)
         case "json_arrayagg" | "json_objectagg":
             return JSON
         case "min" | "max":

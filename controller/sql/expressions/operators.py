@@ -48,11 +48,11 @@ CHOICES = frozenset({"coalesce", "ifnull", "if", "greatest", "least"})
 """Functions that give one of their arguments."""
 OF_DATES = frozenset(
     """date day dayofmonth dayofweek dayofyear dayname month monthname quarter year week weekday weekofyear yearweek last_day
-    to_days to_seconds unix_timestamp timestamp date_format convert_tz""".split()  # noqa: SIM905
+    to_days to_seconds unix_timestamp timestamp date_format convert_tz datediff""".split()  # noqa: SIM905
 )
 """Functions of a date, for which a TIME is that time of the current day."""
 OF_STRINGS = dict.fromkeys(
-    """coalesce ifnull greatest least nullif concat concat_ws replace insert lpad rpad field find_in_set locate instr position
+    """coalesce ifnull greatest least nullif concat concat_ws replace insert lpad rpad find_in_set locate instr position
     strcmp substring_index""".split(), 0  # noqa: SIM905
 ) | {"if": 1, "elt": 1, "make_set": 1, "export_set": 1}  # fmt: skip
 """Functions that join or compare strings, and which of their arguments is the first of those."""

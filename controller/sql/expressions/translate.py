@@ -19,7 +19,7 @@ from controller.sql.expressions.constants import check_moment, digits, introduce
 from controller.sql.expressions.operators import BINARY, COMPARISONS, NO_PARENTHESES, UNARY
 from controller.sql.expressions.scope import Scope, read
 from controller.sql.expressions.waiting import waiting
-from controller.sql.expressions.zone import aligned, called, dated, localised
+from controller.sql.expressions.zone import aligned, called, dated, localised, without_zeros
 from controller.sql.parameters import Parameters
 from controller.sql.settings import Settings
 from controller.sql.text import operands
@@ -33,7 +33,7 @@ from dataflow.functions.date_parts import fraction_digits
 from dataflow.functions.registry import check_single
 from dataflow.functions.waiting import WAITING_FUNCTIONS
 from dataflow.values.collation import canonical
-from dataflow.values.types import BIGINT, DATETIME, NULL, SqlType, text
+from dataflow.values.types import BIGINT, DATES, DATETIME, NULL, SqlType, text
 from dataflow.values.types import Kind as TypeKind
 
 __all__ = ["Parameters", "Translator"]
@@ -225,7 +225,7 @@ class Translator:
         return call(operator, *as_texts(self._alike([pattern.this, pattern.expression])), self.translate(node.expression))
 
     def visit_between(self, node: Any, hint: SqlType | None) -> Expression:
-        found = as_texts(self._alike([node.this, node.args["low"], node.args["high"]]))
+        found = operands.as_texts_alone(self._alike([node.this, node.args["low"], node.args["high"]]))
         return call("between", *aligned(operands.as_list(self.dated(found)), self.settings.time_zone))
 
     def visit_in(self, node: Any, hint: SqlType | None) -> Expression:
@@ -233,7 +233,7 @@ class Translator:
             raise Unsupported("subqueries")
         if not node.expressions:
             raise syntax_error(")", 0)
-        found = in_one_collation(as_texts(self._alike([node.this, *operands.each_alone(node.expressions)])))
+        found = in_one_collation(operands.as_texts_alone(self._alike([node.this, *operands.each_alone(node.expressions)])))
         if self.dated(found) != found:  # each compares in its own way
             first, *others = found
             return call("or", *(call("=", *self.dated([first, each])) for each in others), Literal(0, BIGINT))
@@ -289,17 +289,17 @@ class Translator:
 
     def visit_cast(self, node: Any, hint: SqlType | None) -> Expression:
         """DATE '…', TIMESTAMP '…' and BINARY x: the casts that sqlglot makes by itself."""
-        names = {"TIMESTAMPTZ": "DATETIME", "TIMESTAMP": "DATETIME"}
         value, to = self.translate(node.this), node.args["to"].this.name
-        to = names.get(to, to)
+        to = {"TIMESTAMPTZ": "DATETIME", "TIMESTAMP": "DATETIME"}.get(to, to)
         if isinstance(node.this, exp.Literal) and to in ("DATE", "DATETIME", "TIME"):
             check_moment(to, node.this.this, self.settings.sql_mode)
-        return self.cast(value, f"{to}({fraction_digits(value)})" if to in ("DATETIME", "TIME") else to)
+        return self.cast(value, f"{to}({fraction_digits(value)})" if to in ("DATETIME", "TIME") else to, literal=True)
 
-    def cast(self, value: Expression, type_text: str) -> Expression:
-        declared = type_of_text(type_text)
-        found = declared.resolve("", self.settings.collation)
-        return cast(self.dated([value, Literal(None, found)])[0], found)
+    def cast(self, value: Expression, type_text: str, literal: bool = False) -> Expression:
+        """`literal`: of DATE '…' and the like, which is checked elsewhere."""
+        found = type_of_text(type_text).resolve("", self.settings.collation)
+        given = cast(self.dated([value, Literal(None, found)])[0], found)
+        return given if literal or found.kind not in DATES else without_zeros(given, value, self.settings)
 
     def dated(self, among: list[Expression]) -> list[Expression]:
         """The operands, each TIME among dates as that time of the current day."""

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from controller.sql.settings import Settings
-from dataflow.expressions.expression import Call, Column, Expression, Literal, columns_of
-from dataflow.functions import call
+from dataflow.expressions.compile import compile_scalar
+from dataflow.expressions.expression import Call, Column, Expression, Literal, columns_of, walk
+from dataflow.functions import call, is_volatile
+from dataflow.functions.ciphers import in_mode
 from dataflow.values.result_limits import planned
 from dataflow.values.temporal.locales import ENGLISH
 from dataflow.values.types import DATES, INT, STRINGS, TEMPORALS, Kind, text
@@ -60,6 +62,15 @@ def dated(operands: Sequence[Expression], today: Callable[[], Expression]) -> li
     return [call("on date", each, today()) if each.type.kind is Kind.TIME else each for each in operands]
 
 
+def without_zeros(moment: Expression, source: Expression, settings: Settings) -> Expression:
+    """A date read from a text or a number, as the modes about zeros in dates allow it. Columns of dates have been checked when they were stored."""
+    modes = settings.sql_mode & {"NO_ZERO_DATE", "NO_ZERO_IN_DATE"}
+    if not modes or source.type.kind in DATES or source.type.kind in (Kind.TIME, Kind.NULL):
+        return moment
+    names = ",".join(sorted(modes))
+    return call("without zeros", moment, Literal(names, text(len(names))))
+
+
 NAMING = frozenset({"date_format", "dayname", "monthname"})
 """Functions that give names of months and days in the language of lc_time_names."""
 
@@ -67,18 +78,34 @@ NAMING = frozenset({"date_format", "dayname", "monthname"})
 def called(name: str, arguments: Sequence[Expression], settings: Settings) -> Expression:
     """A call of a function as the session means it: the two that count seconds since 1970 are UTC's."""
     zone = settings.time_zone
-    if name == "str_to_date" and not settings.sql_mode & {"NO_ZERO_DATE", "NO_ZERO_IN_DATE"}:
-        return call("str_to_date with zeros", *arguments)
+    if name == "str_to_date":
+        arguments = [arguments[0], _constant(arguments[1])]
+        zeros = "" if "NO_ZERO_DATE" in settings.sql_mode else "zero dates" if "NO_ZERO_IN_DATE" in settings.sql_mode else "zeros"
+        return call(f"{name} with {zeros}" if zeros else name, *arguments)
+    if name in ("date", "timestamp") and len(arguments) == 1:
+        return without_zeros(call(name, *arguments), arguments[0], settings)
     if name == "unix_timestamp" and arguments:
         return call(name, in_utc(arguments[0], zone))
     if name in NAMING and planned().locale != ENGLISH:
         return call(f"{name} in", *arguments, Literal(planned().locale, text(len(planned().locale))))
+    if name in ("aes_encrypt", "aes_decrypt") and 2 <= len(arguments) <= 3:
+        return in_mode(name, arguments, planned().encryption_mode)
     if name == "week" and len(arguments) == 1 and planned().week_format:
         return call(name, arguments[0], Literal(planned().week_format, INT))
     if name == "from_unixtime" and not is_utc(zone):
         moment = call("from_utc", call(name, arguments[0]), _name(zone))
         return called("date_format", [moment, arguments[1]], settings) if len(arguments) > 1 else moment
     return call(name, *arguments)
+
+
+def _constant(expression: Expression) -> Expression:
+    """A text that is computed of literals alone, as a literal."""
+    if isinstance(expression, Literal) or is_volatile(expression):
+        return expression
+    if not all(isinstance(each, Call | Literal) for each in walk(expression)):
+        return expression
+    value = compile_scalar(expression)((), ())
+    return Literal(value, expression.type) if isinstance(value, str) else expression
 
 
 def _is_column(expression: Call) -> bool:

@@ -6,7 +6,7 @@ several tables, queries around, and queries inside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Set
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -54,9 +54,10 @@ class QueryTranslator(Translator):
         ambiguous: Collection[str] = (),
         windows: WindowCollector | None = None,
         levels: Callable[[Any, QueryTranslator], Expression] | None = None,
+        readable: Set[int] | None = None,
     ) -> None:
         """`aliases` are names that stand for expressions; they come before columns where `aliases_first`. `ambiguous` are those of
-        several columns, none of which is meant."""
+        several columns, none of which is meant. `readable` are the only columns of the query's own that may be named outside of aggregates."""
         super().__init__(Scope(), clause, resolver.parameters, resolver.settings)
         self._collect = collect
         self._aliases = aliases or {}
@@ -67,6 +68,7 @@ class QueryTranslator(Translator):
         self.subqueries = subqueries
         self._windows = windows
         self._levels = levels
+        self._readable = readable
 
     @property
     def _numbering(self) -> Numbering:
@@ -85,6 +87,10 @@ class QueryTranslator(Translator):
         alias = None if table else self._aliases.get(name.lower())
         if alias is not None and (self._aliases_first or len(self.names.own(name)) != 1):
             return alias
+        if self._readable is not None and (own := self.names.own(name, table, database)) and not {each.field.id for each in own} & self._readable:
+            if self.names.parent is None:
+                raise InvalidStatement(Condition.UNKNOWN_COLUMN, ".".join(filter(None, (database, table, name))), self.clause)
+            return self.names.parent.resolve(name, table, database, self.clause).value
         return self.names.resolve(name, table, database, self.clause).value
 
     def visit_identifier(self, node: Any, hint: SqlType | None) -> Expression:
@@ -198,6 +204,8 @@ class QueryTranslator(Translator):
                     if used & {each.id for each in names.fields()}:
                         if names.aggregates is not None:
                             return names.aggregates(function)
+                        if "ANSI" in self.settings.sql_mode:  # else it is of this query
+                            raise InvalidStatement(Condition.INVALID_GROUP_FUNCTION)
                         break
             elif not used and self._collect is None:  # COUNT(*) in a WHERE counts for the query around
                 for names in self.names.around():

@@ -225,4 +225,4 @@ def _union_type(left: tuple[Column, Expression], right: tuple[Column, Expression
     kinds = {left[0].type.kind, right[0].type.kind}
     if Kind.NULL in kinds:
         return right[0].type if left[0].type.kind is Kind.NULL else left[0].type
-    return merged_type((left[1], right[1]) if kinds <= TEXTS else (left[0], right[0]), "UNION")
+    return merged_type((left[1], right[1]) if kinds <= TEXTS | {Kind.ENUM, Kind.SET} else (left[0], right[0]), "UNION")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from controller.sql.query.names import Names, Visible
 from controller.sql.query.sources import FromClause
 from controller.sql.query.windows import WindowClauses
 from controller.sql.query.wrapping import beyond_windows, ordered_by_any
+from controller.sql.text.long_strings import syntax_error
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expressions.expression import Call, Column, Expression, columns_of
 from dataflow.functions import is_volatile
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 _UNSUPPORTED = {
     "laterals": "LATERAL",
-    "into": "SELECT … INTO",
     "qualify": "QUALIFY",
     "connect": "CONNECT BY",
     "sample": "TABLESAMPLE",
@@ -68,6 +68,8 @@ class SelectResolver:
         for name, feature in _UNSUPPORTED.items():
             if node.args.get(name):
                 raise Unsupported(feature)
+        if node.args.get("into"):  # of a query inside another
+            raise syntax_error("INTO", 0)
         self._resolver = resolver
         self._node = node
         self._names = names
@@ -170,6 +172,8 @@ class SelectResolver:
     def _selected(self, name: str) -> Expression | None:
         """What the name of an item means in subqueries that follow it."""
         value = self._aliases.get(name)
+        if value is None and any(isinstance(item, exp.Alias) and item.alias.lower() == name for item in self._node.expressions):
+            raise InvalidStatement(Condition.ILLEGAL_REFERENCE, name, "forward reference in item list")
         if value is None or columns_of(value) & self._subqueries.keys():
             return None
         if self._grouped.is_aggregate(value):
@@ -238,9 +242,14 @@ class SelectResolver:
         }
         translator = self._translator(
             HAVING_CLAUSE, collect=self._grouped.collect, aliases={**self._aliases, **grouped}, aliases_first=True,
-            ambiguous=self._ambiguous, levels=self._level,
+            ambiguous=self._ambiguous, levels=self._level, readable=self._named_columns(),
         )  # fmt: skip
         block.having = conditions(translator.translate(clause.this))
+
+    def _named_columns(self) -> Set[int]:
+        """The columns that HAVING may name: those of the SELECT list and of GROUP BY."""
+        values = [value for _, value in self._block_outputs] + [known for _, known in self._grouped.found.keys]
+        return {value.index for value in values if isinstance(value, Column)}
 
     def _order_by(self, block: Block) -> None:
         translator = self._translator(

@@ -15,13 +15,23 @@ from enum import Enum
 from functools import cache
 from math import isinf
 
+from controller.sql.text.long_strings import (
+    LONG,
+    MARKED,
+    Places,
+    bytes_of_digits,
+    has_surrogates,
+    restored,
+    several_strings,
+    shortened,
+    syntax_error,
+    windows,
+)
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.values.collation import CHARSETS
 from dataflow.values.numerals import written_decimal
 from dataflow.values.types import Value
 
-NEAR_LENGTH_MAX = 80
-"""As much of the statement as MySQL quotes in a syntax error."""
 LITERALS_AT_ONCE = 5_000
 """They are found in a few milliseconds."""
 SERVER_VERSION = 80036
@@ -48,10 +58,11 @@ class Token:
     upper: str = ""
 
 
-_NUMBER = r"(?:0[xX][0-9a-fA-F]+|0b[01]+|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)(?![\w$])"
+_HEX = rf"(?:[0-9a-fA-F]+|{MARKED})"
+_NUMBER = rf"(?:0[xX]{_HEX}|0b[01]+|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)(?![\w$])"
 _INTRODUCER = r"(?:_[a-zA-Z][a-zA-Z0-9]*\s*|[nN])?"
-_DIGITS = r"[xX]'[0-9a-fA-F]*'|[bB]'[01]*'"
-_WRITTEN_BYTES = r"0[xX][0-9a-fA-F]+(?![\w$])|0b[01]+(?![\w$])"
+_DIGITS = rf"[xX]'{_HEX}?'|[bB]'(?:[01]*|{MARKED})'"
+_WRITTEN_BYTES = rf"0[xX]{_HEX}(?![\w$])|0b[01]+(?![\w$])"
 
 
 def _quoted(quote: str, backslash: bool) -> str:
@@ -85,7 +96,7 @@ def literal_splitter(ansi_quotes: bool, backslash: bool, introducers: bool, sign
         strings += rf"|(?<=\")(?:{_quoted(chr(34), backslash)[1:]})(?:\s+{one})*"
         first += '"'
     found = (
-        r"(?<=[0-9])(?:(?<=0)[xX][0-9a-fA-F]+|(?<=0)b[01]+|[0-9]*(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)(?![\w$])"
+        rf"(?<=[0-9])(?:(?<=0)[xX]{_HEX}|(?<=0)b[01]+|[0-9]*(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)(?![\w$])"
         r"|(?<=\.)[0-9]+(?:[eE][-+]?[0-9]+)?(?![\w$])" + strings
     )
     if signs:
@@ -95,13 +106,16 @@ def literal_splitter(ansi_quotes: bool, backslash: bool, introducers: bool, sign
         first += r"+\-nN"
     if introducers:
         found += rf"|(?<=_)[a-zA-Z][a-zA-Z0-9]*\s*(?:{one}|{_DIGITS}|{_WRITTEN_BYTES})"
-        found += rf"|(?<=[nN]){one}|(?<=[xX])'[0-9a-fA-F]*'|(?<=[bB])'[01]*'"
+        found += rf"|(?<=[nN]){one}|(?<=[xX])'{_HEX}?'|(?<=[bB])'(?:[01]*|{MARKED})'"
         first += "_nNxXbB"
     return re.compile(rf"([{first}](?<![\w$@.].)(?:{found}))", re.DOTALL)
 
 
-def split_literals(splitter: re.Pattern[str], sql: str) -> list[str]:
+def split_literals(splitter: re.Pattern[str], sql: str, backslash: bool = True) -> list[str]:
     """As `splitter.split(sql)`, some literals at a time: within one call of `re` no other thread has a turn."""
+    sql, taken = shortened(sql, backslash)
+    if taken:
+        return [restored(piece, taken) for piece in split_literals(splitter, sql, backslash)]
     pieces: list[str] = []
     rest = sql
     while True:
@@ -135,12 +149,6 @@ def _scanner(ansi_quotes: bool, backslash: bool) -> re.Pattern[str]:
     )
 
 
-def syntax_error(sql: str, offset: int) -> InvalidStatement:
-    """Error 1064 that quotes `sql` from `offset` on."""
-    line = sql.count("\n", 0, offset) + 1
-    return InvalidStatement(Condition.PARSE_ERROR, sql[offset : offset + NEAR_LENGTH_MAX], line)
-
-
 def _check_closed(sql: str, comment: str, offset: int) -> None:
     if comment.startswith("/*") and comment[2:3] != "!" and (len(comment) < 4 or not comment.endswith("*/")):
         raise syntax_error(sql, offset)
@@ -151,6 +159,17 @@ _KINDS = {kind.value: kind for kind in TokenKind}
 
 def tokens(sql: str, ansi_quotes: bool = False, backslash: bool = True) -> Iterator[Token]:
     """The tokens of `sql`; a quote that is never closed comes out as an operator of its own."""
+    short, taken = shortened(sql, backslash)
+    if taken:
+        places = Places(short, taken)
+        for token in tokens(short, ansi_quotes, backslash):
+            yield Token(token.kind, restored(token.text, taken), places[token.start], places[token.end], token.upper)
+    else:
+        yield from first_tokens(sql, ansi_quotes, backslash)
+
+
+def first_tokens(sql: str, ansi_quotes: bool = False, backslash: bool = True) -> Iterator[Token]:
+    """As `tokens`, for who stops early: what comes later is not looked at."""
     scanner = _scanner(ansi_quotes, backslash)
     end = len(sql)
     position = 0
@@ -184,6 +203,9 @@ _UNCOMMENT_PLAIN = re.compile(
 
 def without_comments(sql: str, backslash: bool = True) -> str:
     """`sql` with comments turned into a blank and versioned comments opened up."""
+    sql, taken = shortened(sql, backslash)
+    if taken:
+        return restored(without_comments(sql, backslash), taken)
     pieces: list[str] = []
     pattern = _UNCOMMENT if backslash else _UNCOMMENT_PLAIN
     position = start = 0
@@ -214,6 +236,7 @@ def split_statements(sql: str, backslash: bool = True) -> list[str]:
     """The statements of a `;`-separated text, blank ones left out."""
     if ";" not in sql:
         return [sql] if sql.strip() else []
+    sql, taken = shortened(sql, backslash)
     found: list[str] = []
     start = 0
     for match in _SPLIT[backslash].finditer(sql):
@@ -221,13 +244,13 @@ def split_statements(sql: str, backslash: bool = True) -> list[str]:
             found.append(sql[start : match.start()])
             start = match.end()
     found.append(sql[start:])
-    return [each.strip() for each in found if next(tokens(each), None) is not None]
+    return [restored(each.strip(), taken) for each in found if next(first_tokens(each), None) is not None]
 
 
 def leading_words(sql: str, count: int = 1) -> tuple[str, ...]:
     """The first words in upper case, past comments and opening parentheses: what kind it is."""
     found: list[str] = []
-    for token in tokens(sql):
+    for token in first_tokens(sql):
         if token.kind is TokenKind.WORD:
             found.append(token.upper)
             if len(found) == count:
@@ -254,6 +277,12 @@ def _unescape(match: re.Match[str]) -> str:
 
 def string_value(text: str, backslash: bool = True) -> str:
     """The value of a quoted string, or of several side by side."""
+    if len(text) >= LONG:
+        return "".join([
+            string_value(f"{one[0]}{part}{one[0]}", backslash)
+            for one in several_strings(text, backslash)
+            for part in windows(one[1:-1], one[0], backslash)
+        ])  # fmt: skip
     quote = text[0]
     body = text[1:-1]
     if quote not in body:
@@ -296,13 +325,7 @@ def literal_value(text: str, backslash: bool = True) -> Value:
     first = text[0]
     if first == "'" or first == '"':
         value = string_value(text, backslash)
-        if value.isascii():
-            return value
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return value.encode("utf-8", "surrogateescape")
-        return value
+        return value if value.isascii() or not has_surrogates(value) else value.encode("utf-8", "surrogateescape")
     if text.isdigit():
         if len(text) < 20 or (len(text) == 20 and text <= "18446744073709551615"):
             return int(text)
@@ -312,10 +335,10 @@ def literal_value(text: str, backslash: bool = True) -> Value:
     lowered = text[:2].lower()
     if lowered == "0x" or lowered == "x'":
         digits = text[2:] if lowered == "0x" else text[2:-1]
-        return Digits(bytes.fromhex(digits if len(digits) % 2 == 0 else "0" + digits))
+        return Digits(bytes_of_digits(digits, 4))
     if lowered == "0b" or lowered == "b'":
         bits = text[2:] if lowered == "0b" else text[2:-1]
-        return Digits(int(bits or "0", 2).to_bytes((len(bits) + 7) // 8, "big"))
+        return Digits(bytes_of_digits(bits, 1))
     if lowered == "n'":
         return string_value(text[1:], backslash)
     if text.upper() == "NULL":

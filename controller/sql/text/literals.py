@@ -114,6 +114,8 @@ def _stays(tokens: Sequence[Token], position: int, level: _Level) -> bool:
     after = _word(tokens, position + 1)
     if before in _STAYS_AFTER or after in _STAYS_BEFORE or after == "COLLATE":
         return True
+    if before in ("D", "T", "TS") and _word(tokens, position - 2) == "{":
+        return True
     if has_own_collation(token.text):
         return True
     if before == "-" and token.kind is TokenKind.NUMBER and len(token.text) >= 19:

@@ -41,16 +41,24 @@ def fitting_arguments(
         return [json_truth(node, value) for node, value in zip(nodes, values)]
     if name in CHOICES:
         values = dated(values)
+    if name == "field":
+        return as_numbers_beside(as_texts_alone(values))
     if (first := OF_STRINGS.get(name)) is not None:
         return [*values[:first], *as_texts(values[first:])]
     if name in OF_DATES and values:
-        return [dated([values[0], Literal(None, DATETIME)])[0], *values[1:]]
+        moments = 2 if name == "datediff" else 1
+        return [*(dated([each, Literal(None, DATETIME)])[0] for each in values[:moments]), *values[moments:]]
     return values
 
 
 def as_list(operands: list[Expression]) -> list[Expression]:
     """What IN and BETWEEN compare: a value, and those in its list or its bounds."""
     return as_compared("in", as_numbers_beside(operands))
+
+
+def as_texts_alone(operands: list[Expression]) -> list[Expression]:
+    """As `as_texts`, where no number is among the operands: beside one, bytes that are written as digits are numbers."""
+    return operands if any(each.type.kind in NUMBERS for each in operands) else as_texts(operands)
 
 
 def as_numbers_beside(operands: list[Expression]) -> list[Expression]:

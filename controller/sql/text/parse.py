@@ -14,10 +14,12 @@ from sqlglot.errors import ParseError, TokenError
 
 from controller.sql.text.depth import deeply
 from controller.sql.text.grammar import MillraceDialect
-from controller.sql.text.lexer import TokenKind, syntax_error, tokens
+from controller.sql.text.lexer import TokenKind, tokens
+from controller.sql.text.long_strings import syntax_error
+from controller.sql.text.precedence import EDITS
 from dataflow.errors import Condition, InvalidStatement
 
-__all__ = ["GRAMMAR_MODES", "is_comma", "parameter_count", "parse", "parse_expression", "parse_view", "several", "syntax_error"]
+__all__ = ["GRAMMAR_MODES", "is_comma", "parameter_count", "parse", "parse_expression", "parse_view", "several", "syntax_error", "without_modes"]
 
 _LONG_LIST = re.compile(
     r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`|\bIN\s*\(\s*(\?(?>(?:\s*,\s*\?){31,}))\s*\)""",
@@ -71,11 +73,13 @@ def _parsed(sql: str, dialect: MillraceDialect) -> Any:
 
 
 def _check_order(sql: str) -> None:
-    """A query that UNION follows has ORDER BY and LIMIT in parentheses only, and ORDER BY comes before LIMIT."""
+    """A query that UNION follows has ORDER BY, LIMIT and FOR UPDATE in parentheses only, and ORDER BY comes before LIMIT."""
     clauses = [""]
     before = ""
     for token in tokens(sql):
         word = token.upper if token.kind is TokenKind.WORD and before != "." else token.text
+        if word in ("UPDATE", "SHARE") and before.upper() == "FOR":
+            clauses[-1] = "FOR"
         before = token.text
         if word == "(":
             clauses.append("")
@@ -114,6 +118,16 @@ def parse(sql: str, modes: frozenset[str] = frozenset()) -> Any:
     if isinstance(found[0], exp.Command):
         raise syntax_error(sql, 0)
     return found[0]
+
+
+def without_modes(sql: str, modes: frozenset[str]) -> str:
+    """A query as it is written for a reader whose sql_mode has none of the modes of the grammar: CONCAT for `||`, `!` for NOT."""
+    if not modes & GRAMMAR_MODES:
+        return sql
+    edits = (edit for node in parse(sql, modes).walk() for edit in node.meta.get(EDITS, ()))
+    for start, end, text in sorted(edits, reverse=True):
+        sql = sql[:start] + text + sql[end:]
+    return sql
 
 
 @lru_cache(maxsize=VIEWS_KEPT_MAX)

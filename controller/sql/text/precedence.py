@@ -13,6 +13,12 @@ from sqlglot import exp
 from sqlglot.parsers.mysql import MySQLParser
 from sqlglot.tokens import TokenType
 
+EDITS = "edits"
+"""Where a node has how its text is to be changed for a reader without the modes: start, end, what is to be there instead."""
+
+
+_NAMES = frozenset({TokenType.VAR, TokenType.STRING, TokenType.IDENTIFIER})
+
 
 def called(name: str, *arguments: Any) -> exp.Anonymous:
     return exp.Anonymous(this=name, expressions=list(arguments))
@@ -43,7 +49,11 @@ class PrecedenceParser(MySQLParser):  # type: ignore[misc]
     def parse_tight_not(self) -> Any:
         if not self._is_tight(self._prev):
             self.raise_error("NOT is no operand here", self._prev)
-        return exp.Not(this=self._operand(self._parse_unary()))
+        token = self._prev
+        found = exp.Not(this=self._operand(self._parse_unary()))
+        if token.text != "!":
+            found.meta[EDITS] = ((token.start, token.end + 1, "! "),)
+        return found
 
     def _is_tight(self, token: Any) -> bool:
         return token.text == "!" or bool(self.dialect.high_not_precedence)
@@ -60,10 +70,24 @@ class PrecedenceParser(MySQLParser):  # type: ignore[misc]
         return this
 
     def _concatenation(self) -> Any:
+        start = self._curr.start if self._curr else 0
         this = self._parse_unary()
         while this is not None and self.dialect.pipes_as_concat and self._match(TokenType.DPIPE):
+            pipes = self._prev
             this = called("CONCAT", this, self._operand(self._parse_unary()))
+            end = self._prev.end + 1
+            this.meta[EDITS] = (start, start, "CONCAT("), (pipes.start, pipes.end + 1, ", "), (end, end, ")")
         return this
+
+    def _parse_lambda(self, alias: bool = False) -> Any:
+        """An argument of a call. One that has a name, with or without AS, is of a loadable function; others refuse it."""
+        this = super()._parse_lambda(alias=alias)
+        if this is None or self._curr is None or self._curr.token_type not in _NAMES or self._next is None:
+            return this
+        if self._next.token_type not in (TokenType.COMMA, TokenType.R_PAREN):
+            return this
+        self._advance()
+        return exp.Alias(this=this, alias=exp.to_identifier(self._prev.text, quoted=True))
 
     def _parse_type(self, *arguments: Any, **options: Any) -> Any:
         this = super()._parse_type(*arguments, **options)

@@ -139,7 +139,7 @@ class TemplateReader:
 
     def _read(self, sql: str, inserting: bool, fold: bool) -> Reading:
         introduced = any(each in sql for each in INTRODUCERS)
-        pieces = split_literals(self._splitters[inserting + 2 * introduced], sql)
+        pieces = split_literals(self._splitters[inserting + 2 * introduced], sql, self._backslash)
         literals = pieces[1::2]
         if MARK in sql:
             self._refuse_mark(pieces)

@@ -21,15 +21,19 @@ _MODIFIERS = frozenset(
     }
 )  # fmt: skip
 _NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
+_DELETE_OPTIONS = frozenset({"IGNORE", "QUICK", "LOW_PRIORITY"})
 _TARGETS = frozenset({TokenType.VAR, TokenType.IDENTIFIER, TokenType.DOT, TokenType.STAR, TokenType.COMMA})
 
 
+_SIGNS = frozenset({TokenType.PARAMETER, TokenType.SESSION_PARAMETER})
 _LITERALS = {"d": ("DATE", TokenType.DATE), "t": ("TIME", TokenType.TIME), "ts": ("TIMESTAMP", TokenType.TIMESTAMP)}
 _NUMBERS = re.compile(r"(\d+(?:\.\d*)?[eE][-+]?\d+)([-+])(\d.*)")
 
 
 def in_order(given: list[Any]) -> list[Any]:
     given = _plain([part for token in given for part in _numbers(token)])
+    if given and given[0].token_type == TokenType.UPDATE:
+        given = _with_equals(given)
     found: list[Any] = []
     place = 0
     while place < len(given):
@@ -42,6 +46,15 @@ def in_order(given: list[Any]) -> list[Any]:
         elif token.token_type == TokenType.DELETE:
             targets, place = _targets(given, place)
             found += targets
+    return found
+
+
+def _with_equals(given: list[Any]) -> list[Any]:
+    """SET a := 1 of an UPDATE as SET a = 1; variables that are assigned stay."""
+    found: list[Any] = []
+    for place, token in enumerate(given):
+        is_assigned = token.token_type == TokenType.COLON_EQ and given[place - 2].token_type not in _SIGNS
+        found.append(_token(TokenType.EQ, "=", token.start, token.end) if is_assigned else token)
     return found
 
 
@@ -113,6 +126,9 @@ def _targets(given: list[Any], place: int) -> tuple[list[Any], int]:
     """The tables of a DELETE without the `.*` that may follow a name."""
     found: list[Any] = []
     if place < len(given) and given[place].token_type == TokenType.FROM:
+        found.append(given[place])
+        place += 1
+    while place < len(given) and given[place].token_type not in _NAMES and given[place].text.upper() in _DELETE_OPTIONS:
         found.append(given[place])
         place += 1
     while place < len(given) and given[place].token_type in _TARGETS:

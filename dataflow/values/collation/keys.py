@@ -21,7 +21,7 @@ from functools import cache
 from dataflow.values.collation.character_sets import byte_weights
 from dataflow.values.collation.names import BY_NAME, UNICODE, canonical, charset_of
 from dataflow.values.collation.weights import Tailored, Weights, weights
-from dataflow.values.long_values import LONG, weigh
+from dataflow.values.long_values import LONG, weigh, windows
 from dataflow.values.short_cache import kept_if_short
 
 Key = Callable[[str], bytes]
@@ -96,6 +96,12 @@ def _weighed(text: str) -> str:
     return text
 
 
+def _joined(characters: _Characters, text: str) -> bytes:
+    if len(text) <= LONG:
+        return b"".join([characters[character] for character in text])
+    return b"".join([b"".join([characters[character] for character in part]) for part in windows(text)])
+
+
 def _plain(encode: Callable[[str], bytes], units: tuple[str, ...]) -> Key:
     """The keys of a text's characters, side by side."""
     characters = _Characters(encode)
@@ -104,7 +110,7 @@ def _plain(encode: Callable[[str], bytes], units: tuple[str, ...]) -> Key:
         split = re.compile("|".join(map(re.escape, units)) + "|.", re.DOTALL).findall
         return lambda text: b"".join([characters[unit] for unit in split(_weighed(text))])
     if table is None:
-        return lambda text: b"".join([characters[character] for character in _weighed(text)])
+        return lambda text: _joined(characters, _weighed(text))
     translation, ignored = table
 
     def plain(text: str) -> bytes:
@@ -112,7 +118,7 @@ def _plain(encode: Callable[[str], bytes], units: tuple[str, ...]) -> Key:
             weigh(len(text))
         if text.isascii():
             return text.encode().translate(translation, ignored)
-        return b"".join([characters[character] for character in text])
+        return _joined(characters, text)
 
     return plain
 
@@ -159,8 +165,7 @@ def _multi_level(levels: int) -> Collating:
     @kept_if_short(1024)
     def key(text: str) -> bytes:
         return b"\0\0".join(
-            [b"".join([first[character] for character in _weighed(text)])]
-            + [b"".join([part[character] for character in text]) for part in parts]
+            [_joined(first, _weighed(text))] + [_joined(part, text) for part in parts]
         )
 
     return Collating(key, key, lambda text: b"".join([first[character] for character in text]))

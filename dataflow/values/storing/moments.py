@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -13,6 +14,8 @@ from dataflow.values.modes import Modes
 from dataflow.values.storing.report import Report, Target, shown
 from dataflow.values.temporal import Flaw
 from dataflow.values.types import DATES, Kind, SqlType
+
+_MOMENT = re.compile(r"\s*(?:\d+[^\w\s:]+\d+[^\w\s]+\d+[\sT]+\d|\d{12})")
 
 Store = Callable[[Any, Report], Any]
 TIMESTAMP_MIN = temporal.pack(1970, 1, 1, 0, 0, 1)
@@ -98,6 +101,11 @@ def _read_time(value: Any) -> tuple[int | None, Flaw]:
     raise AssertionError(f"no time in {type(value)}")
 
 
+def _has_date(value: Any) -> bool:
+    """Whether what is stored as a TIME is written as a moment, whose date is lost."""
+    return _MOMENT.match(value) is not None if isinstance(value, str) else isinstance(value, int | float | Decimal) and not -(10**10) < value < 10**10
+
+
 def time_storer(column: SqlType, source: SqlType, target: Target) -> Store:
     digits = column.scale
     show = conversion(source, Domain.TEXT).function
@@ -115,6 +123,8 @@ def time_storer(column: SqlType, source: SqlType, target: Target) -> Store:
             relaxed = Condition.OUT_OF_RANGE if flaw & Flaw.OUT_OF_RANGE else Condition.DATA_TRUNCATED
             text = value if show is None else show(value)
             target.object(report, Condition.TRUNCATED_WRONG_VALUE, "time", shown(text), relaxed=relaxed)
+        elif _has_date(value):
+            target.note(report)
         return temporal.round_time(found or 0, digits)
 
     return store

@@ -43,7 +43,9 @@ def text_storer(column: SqlType, source: SqlType, target: Target) -> Store:
             if is_char:
                 text = text.rstrip(" ")
             if type(value) is float and len(text) > characters_max:
-                text = _shortened(value, text, characters_max)
+                text, is_cut = _shortened(value, characters_max)
+                if is_cut:
+                    target.object(report, Condition.DATA_TOO_LONG, relaxed=Condition.DATA_TRUNCATED)
             if len(text) <= characters_max:
                 return text
             kept = text[:characters_max]
@@ -64,14 +66,25 @@ def text_storer(column: SqlType, source: SqlType, target: Target) -> Store:
     return store
 
 
-def _shortened(value: float, text: str, characters_max: int) -> str:
-    """An approximate number in few characters, if that can be done: 2000000 in three is 2e6."""
-    for digits in range(16, -1, -1):
-        mantissa, _, exponent = f"{value:.{digits}e}".partition("e")
-        short = f"{mantissa.rstrip('0').rstrip('.') if digits else mantissa}e{int(exponent)}"
-        if len(short) <= characters_max:
-            return short
-    return text
+def _shortened(value: float, characters_max: int) -> tuple[str, bool]:
+    """An approximate number in few characters, and whether not even that many are enough.
+
+    Of 12.2 and 1e1 the form with more digits is taken; if both have as many, the one without an exponent."""
+    sign = "-" if value < 0 else ""
+    room = characters_max - len(sign)
+    mantissa, _, exponent = f"{abs(value):.{min(max(characters_max, 1), 17) - 1}e}".partition("e")
+    digits, power = len(mantissa.replace(".", "").rstrip("0")), int(exponent)
+    whole = max(power + 1, 1)
+    plain_digits = room - 1 + power if power < 0 else whole if room - whole < 2 else room - 1
+    exponent_room = room - 1 - len(str(power))
+    exponent_digits = max(0, min(exponent_room, 1 if exponent_room < 3 or digits == 1 else exponent_room - 1))
+    if whole <= room and (0 < plain_digits >= min(digits, exponent_digits) or (exponent_digits == 0 and power >= -3)):
+        plain = f"{abs(value):.{max(0, room - whole - 1)}f}"
+        short = plain.rstrip("0").rstrip(".") if "." in plain else plain
+        return "0" if short == "0" else sign + short, False
+    mantissa, _, exponent = f"{abs(value):.{max(exponent_digits - 1, 0)}e}".partition("e")
+    short = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+    return f"{sign}{short}e{int(exponent)}"[:characters_max], exponent_room - (digits > 1) < 1
 
 
 def _representable(text: str, charset: Charset, target: Target, report: Report) -> str:

@@ -4,6 +4,9 @@ A rule holds when all that it says does: `statement`, `message` (millrace's, or 
 rows of a table, as they are shown) are regular expressions that are searched for, `kinds` are names of `Kind`, `codes` are MariaDB's and millrace's error
 (0 is none), `places` are lines of files (`file:line`) for what is about a single statement. With
 `both_warn`, both servers have warnings.
+
+`class` says what becomes of the statement: "apart" (the default) is one product's own way; "limit" is a limit of millrace's, and counts as
+a difference; "absent" is about something that millrace does not have at all.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ class Rule:
     codes: frozenset[tuple[int, int]]
     places: frozenset[str]
     both_warn: bool
+    kind: Kind
 
     def holds(self, place: str, statement: str, kind: Kind, expected: Answer, found: Answer, shown: tuple[str, str]) -> bool:
         return (
@@ -65,13 +69,14 @@ class Rules:
                 frozenset((first, second) for first, second in each.get("codes", ())),
                 frozenset(each.get("places", "").split()),
                 each.get("both_warn", False),
+                Kind(each.get("class", Kind.APART)),
             )
             for each in content["rules"]
         ]
 
-    def reason(
+    def rule(
         self, place: str, statement: str, kind: Kind, expected: Answer, found: Answer, shown: tuple[str, str] | None = None
-    ) -> str:
-        """`shown`: what differs, if it is not the answers: the rows of a table."""
+    ) -> Rule | None:
+        """The first that holds. `shown`: what differs, if it is not the answers: the rows of a table."""
         texts = shown or (str(expected), str(found))
-        return next((rule.reason for rule in self._rules if rule.holds(place, statement, kind, expected, found, texts)), "")
+        return next((rule for rule in self._rules if rule.holds(place, statement, kind, expected, found, texts)), None)

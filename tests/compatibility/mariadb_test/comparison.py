@@ -35,6 +35,10 @@ class Kind(StrEnum):
     REFUSED_HERE = "refused by millrace"
     REFUSED_THERE = "refused by MariaDB"
     TIME_OUT = "no answer"
+    LIMIT = "limit"
+    """Differs because of a limit of millrace's that is written down."""
+    ABSENT = "absent"
+    """About something that millrace does not have at all: stored programs, spatial types."""
     APART = "apart"
     FOLLOWED = "followed"
 

@@ -149,8 +149,11 @@ def line_of(report: FileReport) -> str:
     return f"{report.name:<36} {figures}  {report.seconds:.0f} s{note}"
 
 
-def share_same(counts: Counter[Kind]) -> float:
-    comparable = counts.total() - counts[Kind.APART] - counts[Kind.FOLLOWED]
+INCOMPARABLE = (Kind.APART, Kind.ABSENT, Kind.FOLLOWED)
+
+
+def share_same(counts: Counter[Kind], left_out: Sequence[Kind] = INCOMPARABLE) -> float:
+    comparable = counts.total() - sum(counts[kind] for kind in left_out)
     return 100 * counts[Kind.SAME] / max(1, comparable)
 
 

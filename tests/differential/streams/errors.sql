@@ -142,3 +142,39 @@ REVOKE SELECT ON *.* FROM nobody_at_all;
 -- accept: MySQL 42000
 SET PASSWORD FOR nobody_at_all = 'x';
 ;
+-- accept: the place of the error
+SELECT * FROM (SELECT 1 a UNION (SELECT 1 a INTO @a)) t1a;
+SELECT (SELECT a) AS a;
+SELECT 1 = ALL (SELECT 1 FROM (SELECT 1) AS b WHERE 1 = xx), 1 AS xx;
+SELECT 1 AS xx, (SELECT 2 FROM (SELECT 1 AS a) AS b WHERE a = xx) AS y;
+SELECT ABS(3 three);
+SELECT INSTR(@foobar "p1", "bar");
+SELECT CONV(255, 10 AS p2, 16);
+-- HAVING names what the SELECT list and GROUP BY have, and columns of queries around.
+CREATE TABLE grouped (a INT DEFAULT 5, b INT, c TEXT);
+INSERT INTO grouped VALUES (6, 3, 'x'), (8, 4, 'y'), (8, NULL, 'z');
+-- accept: the name of the clause
+SELECT COUNT(*) FROM grouped GROUP BY b HAVING a = 8;
+-- accept: the name of the clause
+SELECT a + 1 FROM grouped HAVING a > 1;
+SELECT MAX(b) AS m FROM grouped GROUP BY a HAVING SUM(b) > 3 AND MAX(a) > 1;
+SELECT a FROM grouped x WHERE EXISTS (SELECT 1 FROM grouped GROUP BY b HAVING a = 8);
+-- accept: the name of the clause
+SELECT a, GROUP_CONCAT(b ORDER BY 2) FROM grouped GROUP BY a;
+SELECT a, GROUP_CONCAT(b, c ORDER BY 2 DESC) AS g FROM grouped GROUP BY a;
+-- accept: the place of the error
+ALTER TABLE grouped ORDER BY 12;
+-- accept: the name of the clause
+ALTER TABLE grouped ORDER BY nosuch;
+ALTER TABLE grouped ORDER BY a DESC, grouped.b;
+-- accept: the place of the error
+ALTER TABLE grouped ADD FULLTEXT INDEX USING BTREE (c);
+-- accept: the place of the error
+COMMIT AND CHAIN RELEASE;
+-- accept: the place of the error
+SET SESSION @honk = 99;
+-- accept: the place of the error
+SELECT 1 FOR UPDATE UNION SELECT 2;
+(SELECT 1 FOR UPDATE) UNION SELECT 2;
+CREATE TABLE sets (x SET('A', 'B') DEFAULT 0);
+DROP TABLE grouped;

@@ -71,3 +71,44 @@ SET sql_mode = 'NO_UNSIGNED_SUBTRACTION';
 SELECT CAST(0 AS UNSIGNED) - 1, 2 - CAST(3 AS UNSIGNED), CAST(1 AS UNSIGNED) - CAST(2 AS UNSIGNED), CAST(5 AS UNSIGNED) - 2;
 SELECT CAST(18446744073709551615 AS UNSIGNED) - 1;
 SET sql_mode = DEFAULT;
+-- What is stored does not depend on the modes that were in force when it was written.
+SET sql_mode = 'PIPES_AS_CONCAT,HIGH_NOT_PRECEDENCE';
+CREATE VIEW joined AS SELECT 2 OR 3 || 3 AS a, 2 OR (3 || 3) AS b, (2 OR 3) || 3 AS c, 'a'||'b'||'c' || 1 AS d, NOT 1 BETWEEN -5 AND 5 AS e, NOT 2||3 AS f;
+CREATE TABLE kept (a VARCHAR(10), b VARCHAR(30) AS (a || 'x' || a), c VARCHAR(10) DEFAULT (1||2));
+INSERT INTO kept (a) VALUES ('y');
+CREATE TABLE selected AS SELECT a || b AS x FROM kept;
+SET sql_mode = '';
+SELECT * FROM joined;
+SELECT * FROM kept;
+SELECT * FROM selected;
+INSERT INTO kept (a) VALUES ('z');
+SELECT * FROM kept ORDER BY a;
+DROP VIEW joined;
+DROP TABLE kept, selected;
+-- Zero dates, and dates with zeros in them, that are read from texts and numbers.
+CREATE TABLE zeros (d DATE, m DATETIME);
+SET sql_mode = 'NO_ZERO_DATE';
+SELECT CAST('0000-00-00' AS DATE) AS a, CAST('2001-00-01' AS DATE) AS b, CAST(0 AS DATE) AS c, DATE('0000-00-00') AS d, TIMESTAMP('0000-00-00') AS e, CAST('2001-00-00 10:00:00' AS DATETIME) AS f;
+SET sql_mode = 'NO_ZERO_IN_DATE';
+SELECT CAST('0000-00-00' AS DATE) AS a, CAST('2001-00-01' AS DATE) AS b, CAST(0 AS DATE) AS c, DATE('2001-00-00') AS d, TIMESTAMP('0000-00-00') AS e, CAST(20010000 AS DATETIME) AS f;
+SELECT STR_TO_DATE('2001', '%Y') AS a, STR_TO_DATE('0000', '%Y') AS b, STR_TO_DATE('00-01-00', '%Y-%m-%d') AS c;
+SET sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE';
+-- accept: the message of MySQL names the column
+INSERT INTO zeros VALUES (CAST('0000-00-00' AS DATE), NULL);
+INSERT IGNORE INTO zeros VALUES (CAST('0000-00-00' AS DATE), CAST('2001-00-01' AS DATETIME));
+SELECT * FROM zeros;
+DROP TABLE zeros;
+-- A column that is too long for its type is an error or a larger type.
+CREATE TABLE long_columns (a VARCHAR(70000) CHARACTER SET latin1, b VARCHAR(30000), c VARBINARY(70000));
+SET sql_mode = '';
+-- accept: no notes about it
+CREATE TABLE long_columns (a VARCHAR(70000) CHARACTER SET latin1, b VARCHAR(30000), c VARBINARY(70000));
+SELECT column_name AS n, data_type AS t FROM information_schema.columns WHERE table_name = 'long_columns' AND table_schema = DATABASE() ORDER BY 1;
+DROP TABLE long_columns;
+-- A column without a default is warned of once for all rows.
+CREATE TABLE without_default (a INT NOT NULL, b INT NOT NULL, c INT);
+INSERT INTO without_default (c) VALUES (1), (2);
+SHOW WARNINGS;
+INSERT INTO without_default VALUES (DEFAULT, 1, 1), (DEFAULT, 2, 2);
+SHOW WARNINGS;
+DROP TABLE without_default;

@@ -27,3 +27,16 @@ SELECT (SELECT 1, 2) IN (SELECT 1, 2), (SELECT 1, 2) = (SELECT 1, 2), (SELECT 1)
 SELECT BENCHMARK(3, 1 + 1);
 DELETE t.* FROM t JOIN p ON p.id = t.a;
 SELECT * FROM t;
+-- What MySQL takes besides.
+CREATE TABLE odd (a INT, d DATE);
+INSERT INTO odd VALUES (0, '2001-01-01'), (1, NULL);
+UPDATE odd SET d = {d '1789-07-14'} WHERE a = 0;
+UPDATE odd SET a := 5, d := {d '2003-04-05'} WHERE a = 1;
+SELECT * FROM odd ORDER BY a;
+CREATE TABLE odder ((SELECT * FROM odd));
+CREATE TABLE oddest (a DECIMAL(10, 2)) AS ((SELECT a FROM odd) ORDER BY 1 DESC) LIMIT 1;
+SELECT * FROM oddest;
+DELETE IGNORE odd.*, odder.* FROM odd, odder WHERE odd.a = odder.a AND odd.a = 5;
+SELECT * FROM odder;
+ALTER TABLE odd CONVERT TO CHARACTER SET DEFAULT;
+DROP TABLE odd, odder, oddest;

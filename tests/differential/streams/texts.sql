@@ -220,3 +220,8 @@ SELECT n FROM few WHERE 'a' IN (n, m COLLATE latin1_bin);
 SELECT HEX(CAST(_koi8r 0xC6 AS NCHAR)), TIMESTAMPDIFF(SECOND, TIME'00:00:00', TIME'00:00:10'), CHARSET(CHARSET('a'));
 SELECT n FROM few WHERE n = UNHEX('41');
 DROP TABLE few;
+CREATE TABLE joined_numbers (id INT, c VARCHAR(10) COLLATE utf8mb4_unicode_ci);
+INSERT INTO joined_numbers VALUES (1, '1'), (2, '2');
+SET NAMES utf8mb4 COLLATE utf8mb4_unicode_ci;
+SELECT x.id FROM joined_numbers x JOIN (SELECT GROUP_CONCAT(id) AS g, id FROM joined_numbers GROUP BY id) q ON x.c = q.g ORDER BY x.id;
+DROP TABLE joined_numbers;

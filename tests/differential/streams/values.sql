@@ -105,3 +105,29 @@ SELECT HEX(CONCAT(b)), CHARSET(CONCAT(b, 'a')), HEX(s), s + 0, HEX(v), QUOTE(v) 
 DROP TABLE bits;
 SELECT LEAST(_latin1'a', _latin2'b', _latin5'c' COLLATE latin5_turkish_ci), CONCAT(_latin1'a', _latin2'b', _latin5'c' COLLATE latin5_turkish_ci);
 SELECT CAST('00000002006-000008-0000010 000010:0000011:00000012.012345' AS DATETIME(6));
+-- An approximate number in a column that has too few characters for it.
+SET sql_mode = '';
+CREATE TABLE narrow (i INT AUTO_INCREMENT PRIMARY KEY, z CHAR(0), y CHAR(1), a CHAR(3), b CHAR(4), c CHAR(7));
+INSERT INTO narrow (a, b, c) VALUES (9.999999e0, 9.999999e0, 9.999999e0), (1.225e-5, 1.225e-5, 1.225e-5), (0.1225877e0, 0.1225877e0, 0.1225877e0), (12.25e0, 12.25e0, 12.25e0), (-5e3, -5e3, -5e3), (1.87e-3, 1.87e-3, 1.87e-3), (-1.87e-2, -1.87e-2, -1.87e-2), (1.25e203, 1.25e203, 1.25e203), (1.225e10, 1.225e10, 1.225e10), (3e-4, 3e-4, 3e-4), (999999.9e0, 999999.9e0, 999999.9e0);
+INSERT INTO narrow (z, y) VALUES (-PI(), -PI()), (1e0, 10.5e0);
+SELECT * FROM narrow ORDER BY i;
+DROP TABLE narrow;
+SET sql_mode = DEFAULT;
+-- Names of months and days may be cut as long as they are clear; a layout that is computed of constants is one.
+SELECT STR_TO_DATE('15 SEPTEMB 2001', '%d %M %Y') AS a, STR_TO_DATE('15 September 2001', '%d %b %Y') AS b, STR_TO_DATE('15 Ju 2001', '%d %M %Y') AS c, STR_TO_DATE('2001-01-01', CONCAT('%Y-', '%m-%d')) AS d;
+SELECT CONV(-29223372036854775809, -10, 18446744073709551614) AS a, CONV(1 << 63, 10, -2) AS b;
+-- A YEAR is compared with the year of a constant date, and with all of another date.
+CREATE TABLE years (a DATE, b YEAR);
+INSERT INTO years VALUES ('2011-01-01', 2011);
+SELECT b = a AS a, b = CONVERT(a, DATE) AS b, b = DATE'2011-01-01' AS c, b = (SELECT CONVERT(a, DATE) FROM years) AS d FROM years;
+DROP TABLE years;
+-- Numbers beyond what their place can hold.
+SELECT BIT_XOR(999999999999999999999999999999999999999999) AS a, BIT_OR(18446744073709551614.0) AS b, BIT_AND(-1.0) AS c, BIT_XOR(5.4) AS d;
+SET sql_mode = '';
+CREATE TABLE digits AS SELECT 100000000000000000000000000000000000000000000000000000000000000000000000000000001.1 AS c1;
+SELECT CONCAT(c1) AS c FROM digits;
+DROP TABLE digits;
+CREATE TABLE digits AS SELECT 12345678901234567890123456789012345678901234567890123456789012345.1 AS c1;
+SELECT CONCAT(c1) AS c FROM digits;
+DROP TABLE digits;
+SET sql_mode = DEFAULT;

@@ -46,3 +46,22 @@ CREATE TABLE divided (a INT, b INT);
 INSERT IGNORE INTO divided VALUES (1 / 0, 1 / 0);
 SELECT @@warning_count;
 DROP TABLE divided;
+-- More rows than one where a value is wanted: an error, and a warning under IGNORE.
+CREATE TABLE several (a INT, b INT);
+INSERT INTO several VALUES (1, 1), (2, 2);
+UPDATE several SET b = (SELECT a FROM several x);
+-- accept: how often
+UPDATE IGNORE several SET b = (SELECT a FROM several x);
+SELECT * FROM several ORDER BY a;
+-- accept: how often
+UPDATE IGNORE several SET b = 5 WHERE a <> (SELECT a FROM several x);
+INSERT IGNORE INTO several VALUES (9, (SELECT a FROM several x));
+SHOW WARNINGS;
+SELECT * FROM several ORDER BY a;
+DROP TABLE several;
+-- A moment as a TIME loses its date; a number that no DOUBLE can be.
+CREATE TABLE times (t TIME);
+INSERT INTO times VALUES ('2010-12-11 00:20:03.1234'), ('10:11:12'), (101112), ('1 10:11:12'), (20101211010203);
+SHOW WARNINGS;
+SELECT * FROM times ORDER BY t;
+DROP TABLE times;

@@ -98,3 +98,17 @@ def test_many_keys_with_many_rows_are_measured_by_few_of_them(monkeypatch: pytes
     monkeypatch.setattr(memory, "_share", lambda value, held: looked_at.append(1) or share(value, held + 1))
     assert memory.Meter().mean(arrangement) * 1000 == pytest.approx(exact, rel=0.15)
     assert len(looked_at) < 20_000, "it would hold a worker's loop"
+
+
+def test_far_from_the_limit_one_sample_is_taken_anew_for_a_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, _ = filled()
+    taken = engine.enforce(1 << 40).total_bytes
+    measured: list[Arrangement] = []
+    measure = memory.Meter._measure
+    monkeypatch.setattr(memory.Meter, "_measure", lambda self, each, count: measured.append(each) or measure(self, each, count))
+    engine.enforce(1 << 40)
+    assert len(measured) == 1
+    engine.enforce(taken)
+    measured.clear()
+    engine.enforce(taken)
+    assert len(measured) == sum(len(each.arrangements()) for each in engine.graph.operators.values()) == 3, "near it, more of them are"

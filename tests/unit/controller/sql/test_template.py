@@ -180,7 +180,7 @@ def test_an_insert_of_many_rows_is_read_as_one_of_few(comma: str, tail: str) -> 
     assert long.values[16_000:] == short.values[32:]
 
 
-@pytest.mark.parametrize("tail", [",", ", (1)", ", (1, '2"])
+@pytest.mark.parametrize("tail", [",", ", (1)", ", (1, `2"])
 def test_an_insert_of_many_rows_that_is_none_is_read_as_it_is(tail: str) -> None:
     """Not as the rows without what makes no sense."""
     rows = ", ".join(f"({number}, {number})" for number in range(8_000))

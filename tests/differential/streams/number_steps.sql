@@ -1,0 +1,28 @@
+-- auto_increment_increment and auto_increment_offset
+CREATE TABLE n (id INT AUTO_INCREMENT PRIMARY KEY, a INT);
+SET auto_increment_increment = 10;
+INSERT INTO n (a) VALUES (1), (2), (3);
+SELECT LAST_INSERT_ID();
+INSERT INTO n (a) VALUES (4);
+SELECT * FROM n ORDER BY id;
+SET auto_increment_offset = 5;
+INSERT INTO n (a) VALUES (5), (6);
+SELECT LAST_INSERT_ID();
+INSERT INTO n VALUES (100, 7), (NULL, 8), (NULL, 9);
+SELECT * FROM n ORDER BY id;
+INSERT INTO n (a) SELECT a FROM n WHERE id = 100;
+SET auto_increment_increment = DEFAULT, auto_increment_offset = DEFAULT;
+INSERT INTO n (a) VALUES (10), (11);
+SELECT a FROM n ORDER BY id;
+SELECT @@auto_increment_increment, @@auto_increment_offset;
+SET auto_increment_increment = 0;
+SELECT @@auto_increment_increment;
+SET auto_increment_increment = 70000;
+SELECT @@auto_increment_increment;
+SET auto_increment_increment = 2, auto_increment_offset = 2;
+CREATE TABLE small (id TINYINT AUTO_INCREMENT PRIMARY KEY);
+INSERT INTO small VALUES (120);
+INSERT INTO small VALUES (NULL), (NULL), (NULL);
+INSERT INTO small VALUES (NULL);
+SELECT * FROM small;
+DROP TABLE n, small;
