@@ -18,12 +18,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import get_completion_class
 from rich.console import Console
-from rich.table import Table
 
+from backend.commands import manual
 from backend.commands.job_commands import export, verify
+from backend.commands.status_tables import show_status
 from backend.imports.command import import_command
-from backend.processes.process_log import configure_logging
+from backend.processes.process_log import FORMATS, configure_logging
 from backend.processes.settings import SECRET_VARIABLE, ClusterSettings, parse_bytes
 from controller.passwords import DEFAULT_PLUGIN, PLUGINS
 
@@ -52,17 +54,19 @@ def _read_file(context: click.Context, parameter: click.Parameter, path: str | N
 def _option(name: str, **attributes: Any) -> Callable[[Command], Command]:
     """An option that can also be given as MILLRACE_<NAME>."""
     variable = "MILLRACE_" + name.removeprefix("--").replace("-", "_").upper()
-    return click.option(name, envvar=variable, show_default=True, **attributes)
+    return click.option(name, envvar=variable, show_envvar=True, show_default=True, **attributes)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=manual.MILLRACE)
+@click.version_option(package_name="millrace", message="%(version)s")
 def main() -> None:
     """A MySQL-speaking database that keeps the answer of every query up to date."""
 
 
-@main.command()
+@main.command(epilog=manual.SERVE, short_help="Start a cluster and serve it.")
 @click.option(
     "--config",
+    show_envvar=True,
     envvar="MILLRACE_CONFIG",
     type=click.Path(dir_okay=False),
     callback=_read_file,
@@ -122,12 +126,22 @@ def main() -> None:
     help="How users log in that are made without IDENTIFIED WITH; mysql_native_password for clients that know no other.",
 )
 @_option(
+    "--log-format",
+    type=click.Choice(FORMATS),
+    default="text",
+    help="Logs as lines of text, or of JSON with the statement that each belongs to.",
+)
+@_option(
     "--internal-host",
     default="127.0.0.1",
     help="Where the cluster's processes listen for each other; 'auto' (the address of each machine) when Spark has several.",
 )
 def serve(memory: str, statement_memory: str, **options: Any) -> None:
-    """Start a cluster and serve it until Ctrl-C."""
+    """Start a cluster and serve it until Ctrl-C.
+
+    All its processes run on this machine, except for workers with another Spark master than local. It is ready when the line
+    "millrace ready" is printed, with the addresses for MySQL clients and for browsers.
+    """
     settings = ClusterSettings(
         memory_bytes=_size("--memory", memory),
         statement_memory_bytes=_size("--statement-memory", statement_memory),
@@ -179,7 +193,7 @@ async def _serve(settings: ClusterSettings) -> int:
             await asyncio.wait([starting])
         else:
             starting.result()
-            configure_logging(settings.data_path / "logs" / "supervisor.log")
+            configure_logging(settings.data_path / "logs" / "supervisor.log", settings.log_format)
             deployment = supervisor.deployment
             assert deployment is not None
             for line in await supervisor.account_warnings():
@@ -200,7 +214,7 @@ async def _serve(settings: ClusterSettings) -> int:
     return code
 
 
-@main.command()
+@main.command(epilog=manual.STATUS, short_help="Show processes and shards.")
 @_option("--http", default="http://127.0.0.1:6033", help="Where the cluster shows its status.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def status(http: str, as_json: bool) -> None:
@@ -218,38 +232,10 @@ def status(http: str, as_json: bool) -> None:
     if "mysql" not in found:
         console.print(f"{'ready' if found['ready'] else 'not ready'}; more is shown to who runs it, or has its secret in {SECRET_VARIABLE}")
         return
-    console.print(
-        f"{'ready' if found['ready'] else 'not ready'}  {found['mysql']}  data {found['data']}  Spark {found['master']}"
-    )
-    for problem in found["problems"]:
-        console.print(problem)
-    processes = Table("process", "pid", "restarts")
-    for each in found["processes"]:
-        processes.add_row(each["name"], str(each["process"] or "-"), str(each["restarts"]))
-    console.print(processes)
-    shards = Table("shard", "pid", "epoch", "transactions", "reads", "views", "view memory", "on disk", "memory")
-    for each in found["shards"]:
-        if "error" in each:
-            shards.add_row(str(each["shard"]), "-", each["error"])
-        else:
-            shards.add_row(
-                str(each["shard"]),
-                str(each["process"]),
-                f"{each['epoch']:,}",
-                f"{each['transactions']:,}",
-                f"{each['reads']:,}",
-                f"{each['views']:,}",
-                f"{each['view_bytes'] / 1e6:,.1f} MB",
-                f"{each['stored_bytes'] / 1e6:,.1f} MB",
-                f"{each['resident_bytes'] / 1e6:,.0f} MB",
-            )
-    console.print(shards)
-    for each in found["shards"]:
-        if each.get("only_full_views_left"):
-            console.print(f"shard {each['shard']}: views that must be kept whole take more memory than --memory allows")
+    show_status(found, console)
 
 
-@main.command()
+@main.command(short_help="Watch rates, shards and queries.")
 @_option("--http", default="http://127.0.0.1:6033", help="Where the cluster shows its status.")
 @click.option("--every", default=2.0, show_default=True, type=click.FloatRange(min=0.2), help="Seconds from one look to the next.")
 @click.option("--once", is_flag=True, help="Look once, and end.")
@@ -263,7 +249,7 @@ def top(http: str, every: float, once: bool) -> None:
         raise click.ClickException(f"no cluster answers at {http}: {error}") from None
 
 
-@main.command()
+@main.command(short_help="Collect a support bundle, without rows and secrets.")
 @_option("--http", default="http://127.0.0.1:6033", help="Where the cluster shows its status.")
 @click.option("--output", default="millrace-report.zip", show_default=True, type=click.Path(dir_okay=False), help="The file to write.")
 @click.option("--data", default=None, type=click.Path(exists=True, file_okay=False), help="The data directory, for a cluster that does not run.")
@@ -278,10 +264,10 @@ def report(http: str, output: str, data: str | None) -> None:
         click.echo(line)
 
 
-@main.command()
-@_option("--host", default="127.0.0.1")
-@_option("--mysql-port", type=int, default=3307)
-@click.option("--user", default="root", show_default=True)
+@main.command(epilog=manual.SQL, short_help="Open a SQL shell.")
+@_option("--host", default="127.0.0.1", help="Where the cluster listens.")
+@_option("--mysql-port", type=int, default=3307, help="Its port for MySQL clients.")
+@click.option("--user", default="root", show_default=True, help="The account to log in with.")
 @click.argument("arguments", nargs=-1)
 def sql(host: str, mysql_port: int, user: str, arguments: tuple[str, ...]) -> None:
     """Open a SQL shell: the mysql or mariadb client if there is one, a simple prompt otherwise.
@@ -296,7 +282,7 @@ def sql(host: str, mysql_port: int, user: str, arguments: tuple[str, ...]) -> No
     run_prompt(host, mysql_port, user)
 
 
-@main.command(context_settings={"ignore_unknown_options": True})
+@main.command(context_settings={"ignore_unknown_options": True}, short_help="Run benchmarks.")
 @click.argument("name", default="all")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
@@ -310,7 +296,7 @@ def bench(name: str, as_json: bool, options: tuple[str, ...]) -> None:
     sys.exit(run_benchmarks(name, as_json, options))
 
 
-@main.command()
+@main.command(short_help="Go on with what is left of damaged shards.")
 @click.argument("data", type=click.Path(exists=True, file_okay=False))
 def repair(data: str) -> None:
     """Go on with what is left of damaged shards in the data directory DATA, and say what is lost.
@@ -335,7 +321,7 @@ def repair(data: str) -> None:
         click.echo("nothing is damaged")
 
 
-@main.command()
+@main.command(short_help="Print settings for a standalone Spark cluster.")
 @_option("--data", default="./millrace-data", help="The data directory; made if it is not there.")
 def spark_secret(data: str) -> None:
     """Print what the configuration of a standalone Spark cluster needs, for `millrace serve --master spark://…`."""
@@ -356,6 +342,15 @@ def version() -> None:
 
     click.echo(package_version("millrace"))
     click.echo(interpreter.description())
+
+
+@main.command(epilog=manual.COMPLETION)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the script that completes commands and options."""
+    found = get_completion_class(shell)
+    assert found is not None
+    click.echo(found(main, {}, "millrace", "_MILLRACE_COMPLETE").source())
 
 
 main.add_command(import_command)

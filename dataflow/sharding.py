@@ -1,4 +1,4 @@
-"""Which shard a key lives on: the same in every process and on every day.
+"""The shard of a key: the same in every process, whenever it is computed.
 
 Keys that are equal must be on one shard, also an integer and the DECIMAL it equals.
 """

@@ -12,12 +12,15 @@ import uvloop
 from backend.clustering.node import Node
 from backend.network.tls import Certificate, own_certificate, private_key
 from backend.processes.heartbeat import Heartbeat
-from backend.processes.process_log import configure_logging
+from backend.processes.records import begin_records
 from backend.processes.settings import Deployment
 from backend.worker.session_services import ClusterServices, LocalServices
 from controller.registry import Address
 from controller.sql.text.depth import make_room
 from mysql_adapter.server import Limits, Server, run_adapter
+
+GARBAGE_THRESHOLDS = (50_000, 10, 10)
+"""Statements make many objects and hardly any circles; what the caches keep would be looked at again and again."""
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +40,7 @@ async def main(number: int, deployment: Deployment) -> None:
 
     joined = ClusterServices(node.cluster)
     gc.freeze()
+    gc.set_threshold(*GARBAGE_THRESHOLDS)
     server = Server(
         node.database,
         tls=certificate,
@@ -55,6 +59,6 @@ async def main(number: int, deployment: Deployment) -> None:
 
 if __name__ == "__main__":
     deployment = Deployment.load(sys.argv[2])
-    configure_logging(deployment.data_path / "logs" / f"adapter-{sys.argv[1]}.log")
+    begin_records(deployment, f"adapter-{sys.argv[1]}")
     make_room()
     uvloop.run(main(int(sys.argv[1]), deployment))

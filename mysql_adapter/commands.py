@@ -17,12 +17,14 @@ from mysql_mimic.types import ComStmtExecuteFlags
 
 from backend.execution.outcome import Answer, Done, ResultSet, RowStream
 from backend.execution.pace import aside
+from backend.network.origin import observers
 from backend.processes.process_log import without_secrets
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from mysql_adapter.neighbours import kill
 from mysql_adapter.sessions.dispatch import statements_of
 from mysql_adapter.sessions.prepared import Prepared
 from mysql_adapter.sessions.session import Session
+from mysql_adapter.sessions.statement_origin import begin_statement, end_statement
 from mysql_adapter.statements.describe import field_list
 from mysql_adapter.wire import answers, packets
 from mysql_adapter.wire.columns import column_definition
@@ -68,6 +70,7 @@ class Commands:
         started = time.monotonic()
         session.command_count += 1
         session.counted, failed = None, True
+        span = begin_statement(session) if observers.is_told else None
         try:
             if handler is None:
                 raise InvalidStatement(Condition.UNKNOWN_COMMAND)
@@ -85,6 +88,8 @@ class Commands:
             log.exception("command %d of connection %d failed: %s", command, self._connection.id, self._text_of(payload))
             self.report(MillraceError(Condition.UNKNOWN_ERROR, f"internal error: {type(error).__name__}"))
         seconds = time.monotonic() - started
+        if span is not None:
+            end_statement(session, span, failed)
         if session.counted is not None:
             session.counted.run(seconds, failed)
         elif command == COM.COM_QUERY:

@@ -7,19 +7,22 @@ what only `RowCodec` knows how to read, are decoded row by row: the result is th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dataflow.columns.vector import GaveUp, NumberVector, Vector, is_number, vector_of
 from dataflow.schema import Table
 from dataflow.values.arrow_values import array_of_numbers, arrow_array, arrow_type
-from dataflow.values.types import BLOBS, INTEGERS, REALS, STRINGS, Kind, Row, SqlType
+from dataflow.values.types import BLOBS, INTEGERS, REALS, STRINGS, Kind, Row, SqlType, Value
 from persistence.row_encoding import FORMAT_BYTES, RowCodec
 
 Array = np.ndarray[Any, Any]
+_Read = Callable[[SqlType, bytes, Array, Array, Array, Array, Array], Any]
+_Convert = Callable[[Sequence[Value], SqlType], Any]
 
 PADDING = bytes(16)
 """Behind the last row, so that no read of a few bytes leaves the buffer."""
@@ -63,26 +66,32 @@ class ColumnDecoder:
 
     def decode(self, values: Sequence[bytes], prefix_bytes: int) -> list[pa.Array]:
         """The columns of stored rows; so many bytes before each row are passed over."""
+        return self._decode(values, prefix_bytes, _column, arrow_array)
+
+    def vectors(self, values: Sequence[bytes], prefix_bytes: int) -> list[Vector]:
+        """The same to be computed with."""
+        return self._decode(values, prefix_bytes, _vector, vector_of)
+
+    def _decode(self, values: Sequence[bytes], prefix_bytes: int, read: _Read, convert: _Convert) -> list[Any]:
         start, end = prefix_bytes, prefix_bytes + FORMAT_BYTES
         formats = {value[start:end] for value in values}
         if len(formats) == 1:
             number = int.from_bytes(formats.pop(), "big")
             if number < len(self._places):
                 try:
-                    return self._decode_alike(values, end, self._places[number])
+                    return self._decode_alike(values, end, self._places[number], read, convert)
                 except _Unreadable:
                     pass
-        return self._decode_rows(values, prefix_bytes)
+        rows = self.rows(values, prefix_bytes)
+        return [convert([row[position] for row in rows], kind) for position, kind in zip(self._positions, self.types)]
 
     def rows(self, values: Sequence[bytes], prefix_bytes: int) -> list[Row]:
         """The same rows whole, one by one."""
         return self._codec.decode_rows([value[prefix_bytes:] for value in values])
 
-    def _decode_rows(self, values: Sequence[bytes], prefix_bytes: int) -> list[pa.Array]:
-        rows = self.rows(values, prefix_bytes)
-        return [arrow_array([row[position] for row in rows], kind) for position, kind in zip(self._positions, self.types)]
-
-    def _decode_alike(self, values: Sequence[bytes], skipped: int, places: dict[int, int]) -> list[pa.Array]:
+    def _decode_alike(
+        self, values: Sequence[bytes], skipped: int, places: dict[int, int], read: _Read, convert: _Convert
+    ) -> list[Any]:
         count = len(values)
         data = b"".join((*values, PADDING))
         octets = np.frombuffer(data, np.uint8)
@@ -92,19 +101,19 @@ class ColumnDecoder:
         if not (octets[at] == mark).all():
             raise _Unreadable
         at += 1 if mark & 0xF0 == 0x90 else 3 if mark == 0xDC else 5
-        found: dict[int, pa.Array] = {}
+        found: dict[int, Any] = {}
         for place in range(max(places.values(), default=-1) + 1):
             wanted = [output for output, each in places.items() if each == place]
             marks = octets[at]
             heads, bodies = _extents(octets, at, marks)
             for output in wanted:
-                found[output] = _column(self.types[output], data, octets, at, marks, heads, bodies)
+                found[output] = read(self.types[output], data, octets, at, marks, heads, bodies)
             at = at + heads + bodies
-        return [found[output] if output in found else self._missing(output, count) for output in range(len(self.types))]
+        return [found[each] if each in found else convert(self._missing(each, count), self.types[each]) for each in range(len(self.types))]
 
-    def _missing(self, output: int, count: int) -> pa.Array:
+    def _missing(self, output: int, count: int) -> list[Value]:
         """The column came after the rows were stored."""
-        return arrow_array([self._table.columns[self._positions[output]].missing] * count, self.types[output])
+        return [self._table.columns[self._positions[output]].missing] * count
 
 
 def _places(table: Table, column_ids: Sequence[int], positions: Sequence[int]) -> dict[int, int]:
@@ -148,6 +157,23 @@ def _column(kind: SqlType, data: bytes, octets: Array, at: Array, marks: Array, 
     if kind.kind in STRINGS or kind.kind in BLOBS or kind.kind is Kind.DECIMAL:
         return _bytes_column(kind, data, at + heads, bodies, missing)
     return array_of_numbers(*_numbers(octets, at, marks, missing, kind), kind)
+
+
+def _vector(kind: SqlType, data: bytes, octets: Array, at: Array, marks: Array, heads: Array, bodies: Array) -> Vector:
+    if not is_number(kind):
+        return _column(kind, data, octets, at, marks, heads, bodies)
+    if kind.kind is Kind.DECIMAL:
+        decimals = _column(kind, data, octets, at, marks, heads, bodies)
+        numbers = np.frombuffer(decimals.buffers()[1], np.int64, 2 * len(decimals))[::2].copy()
+        missing = marks == _NULL
+    else:
+        numbers, missing = _numbers(octets, at, marks, marks == _NULL, kind)
+        if kind.unsigned and kind.kind is Kind.BIGINT and (numbers < 0).any():
+            raise GaveUp("a number of more than 63 bits")
+    if not missing.any():
+        return NumberVector(numbers)
+    numbers[missing] = 0
+    return NumberVector(numbers, missing)
 
 
 def _bytes_column(kind: SqlType, data: bytes, starts: Array, lengths: Array, missing: Array) -> pa.Array:

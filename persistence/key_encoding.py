@@ -28,6 +28,8 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Context
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -137,7 +139,13 @@ class KeyEncoding:
 
 
 def _compile(source: str, names: dict[str, Any]) -> Any:
-    return eval(source, names)
+    return eval(_code(source), names)
+
+
+@lru_cache(maxsize=4096)
+def _code(source: str) -> CodeType:
+    """Keys of the same kinds of columns have the same text; only what its names are bound to differs."""
+    return compile(source, "<key encoding>", "eval")
 
 
 def _part_source(part: EncodedPart, number: int, value: str, names: dict[str, Any]) -> str:

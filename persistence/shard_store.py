@@ -1,7 +1,7 @@
 """One shard's LevelDB database: base rows, index entries, counters and the epoch log.
 
 Invariants
-- An epoch's writes, its transactions' outcomes, the decision made with it and the removal of
+- An epoch's writes, what change feeds keep of them, its transactions' outcomes, the decision made with it and the removal of
   its prepared record are one LevelDB write batch: after a crash all of it is there or nothing.
 - `epoch` is the last applied epoch, stored in that same batch. What a large transaction of it writes is in the
   store before, and shows with that batch (`persistence.large_transactions`).
@@ -12,8 +12,8 @@ Invariants
 Keys that begin with a zero byte are the store's own (below); all others are the caller's,
 made by `persistence.layout`, and their values carry versions.
 
-The store knows no SQL, and has no thread or clock. What it does takes as long as the disk
-does, so its owner may want to call the durable methods from a thread; one call at a time.
+The store knows no SQL, and has no thread. What it does takes as long as the disk does, so its
+owner may want to call the durable methods from a thread; one call at a time.
 """
 
 from __future__ import annotations
@@ -30,13 +30,17 @@ from dataflow.commit.epoch_effects import PersistEpoch, PreparedEpoch
 from dataflow.commit.epoch_messages import ABSENT, Stage, StagePart, TransactionId
 from dataflow.commit.large_writes import LargeWrites
 from dataflow.errors import CorruptState
+from persistence.change_feeds import ChangeFeeds
 from persistence.counters import EPOCH_COUNTER, Counters
+from persistence.emptied_ranges import EmptiedRanges
 from persistence.files.free_space import OPENING_BYTES, RESERVE_BYTES, FreeSpace, disk_full
 from persistence.files.shadow import open_database
+from persistence.key_gaps import KeyGaps
 from persistence.large_transactions import LargeTransactions
 from persistence.layout import KINDS, fence
 from persistence.outcomes import Outcomes, outcome_name, outcome_record
 from persistence.overlay import OverlaidView
+from persistence.row_changes import RowChanges
 from persistence.view import VERSION_BYTES, History, StateView, Stored, split
 
 Durability = Literal["fsync", "os"]
@@ -45,12 +49,12 @@ FORMAT = b"2"
 """Of all that is stored; 2 has other keys for texts that are padded with spaces."""
 _FORMAT_KEY = b"\0format"
 _PREPARED_KEY = b"\0prepared"
-_DECISION = b"\0d"
-_TRANSACTION = b"\0t"
-_COUNTER = b"\0c"
-_META = b"\0m"
+_DECISION, _TRANSACTION = b"\0d", b"\0t"
+_COUNTER, _META = b"\0c", b"\0m"
 
 HISTORY_EPOCHS = 1024
+BEGINNING = 1
+"""As which a store is read before its first epoch: 0 stands for now, to whoever reads."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_prepared = msgspec.msgpack.Decoder(PreparedEpoch).decode
@@ -66,18 +70,22 @@ class ShardStore:
         self._database, self.shadow = open_database(path, self._fsync)
         self._space = FreeSpace(path)
         self._get = self._database.now.get
+        self.are_absent = KeyGaps(self.first_key, lambda: bool(self._large.overlays)).have
         self._history = History(HISTORY_EPOCHS)
         self.epoch = self._database.stamp[0]
+        self._emptied, self._rows = EmptiedRanges(self.epoch), RowChanges(self.epoch)
+        self.rows_changed = self._rows.last
         try:
             self._check_format()
             self._put_fences()
             self._outcomes = Outcomes(self._stored(_TRANSACTION))
-            self._counters = Counters(self._load_counters(), self._persist_counter)
+            self._counters = Counters({name: int.from_bytes(value, "big") for name, value in self._stored(_COUNTER)}, self._persist_counter)
             prepared = self.prepared()
             self._large = LargeTransactions(self._database, None if prepared is None else prepared.large)
             if self.shadow is None:
                 self._large.discard_others()
             self._overlays_changed()
+            self.feeds = ChangeFeeds(self._database, self.epoch)
         except BaseException:
             self.abort()
             raise
@@ -89,7 +97,7 @@ class ShardStore:
 
     @property
     def damage(self) -> str:
-        """What was found to be damaged since the store was opened, in words."""
+        """What was found to be damaged since the store was opened."""
         return self._database.damage
 
     @property
@@ -137,6 +145,10 @@ class ShardStore:
 
     # --- reading ---------------------------------------------------------------------------
 
+    @property
+    def readable_epoch(self) -> int:
+        return max(BEGINNING, self.epoch)
+
     def version_of(self, key: bytes) -> int:
         """The epoch that wrote the key, or ABSENT."""
         value = self._get(key)
@@ -150,18 +162,14 @@ class ShardStore:
         """The state as of now, for as long as the view is kept."""
         epoch, overlays = self.epoch, self._large.overlays  # in this order: another thread may write meanwhile
         snapshot = self._database.snapshot()
-        return OverlaidView(snapshot, overlays, epoch) if overlays else StateView(snapshot, epoch)
+        return OverlaidView(snapshot, overlays, epoch) if overlays else StateView(snapshot, epoch, self._emptied)
 
     def view_at(self, epoch: int) -> StateView | None:
-        """The state as of `epoch`, or None if it is no longer kept.
-
-        For an epoch that is not yet applied here this is the state as of now.
-        """
+        """The state as of `epoch`, or of now if that is not yet applied here; None if it is no longer kept."""
         if epoch < self.epoch:
             return self._history.at(epoch)
         view = self.view()
-        # If the next epoch is being written meanwhile, `view` may contain it; the history then
-        # has what was there before, because it is told first.
+        # If the next epoch is being written meanwhile, `view` may contain it; the history is told first what was there before.
         return self._history.at(epoch) or view
 
     def _overlays_changed(self) -> None:
@@ -191,8 +199,7 @@ class ShardStore:
 
     def discard_prepared(self, epoch: int) -> None:
         """The prepared epoch was not committed."""
-        record = self.prepared()
-        if record is not None and record.epoch == epoch:
+        if (record := self.prepared()) is not None and record.epoch == epoch:
             self._delete([_PREPARED_KEY])
 
     def persist_epoch(self, epoch: PersistEpoch) -> None:
@@ -221,10 +228,14 @@ class ShardStore:
             batch.delete(_transaction_key(transaction))
         if epoch.decision is not None:
             put(_DECISION + version, _encode(epoch.decision))
+        record = self.feeds.begin_epoch(batch, epoch, view)
+        for notes in (self._emptied, self._rows):
+            notes.begin_epoch(number, (epoch.writes, *(puts.keys for puts in epoch.new)) if epoch.large is None else None)
         before, after = self._large.begin_epoch(batch, number, epoch.writes, epoch.large)
         self._history.add(view, number - 1)
 
         def finish() -> None:
+            record()
             before()
             self._database.write_stamped(batch, number, epoch.durable)
             after()
@@ -242,7 +253,6 @@ class ShardStore:
         self._large.persist_part(part)
 
     def parts_of(self, transaction: TransactionId) -> LargeWrites:
-        """What the stored parts of a large transaction write."""
         return self._large.parts_of(transaction)
 
     def discard_parts(self, transaction: TransactionId) -> None:
@@ -304,13 +314,11 @@ class ShardStore:
         """See `Counters.allocate`, and with `expected` `Counters.lower`. Durable when it returns."""
         if self.shadow is not None and counter != EPOCH_COUNTER:  # as long as it is a shadow, no epoch is begun
             raise disk_full(self.path, self.shadow.needed_bytes)
-        if expected:
-            return self._counters.lower(counter, expected, floor)
-        return self._counters.allocate(counter, count, floor)
+        return self._counters.lower(counter, expected, floor) if expected else self._counters.allocate(counter, count, floor)
 
     def next_epoch(self) -> int:
         """The number of an epoch that comes after all others, for who coordinates them."""
-        return self.allocate(EPOCH_COUNTER, 1, self.epoch + 1)
+        return self.allocate(EPOCH_COUNTER, 1, self.readable_epoch + 1)
 
     def counter_next(self, counter: bytes) -> int:
         """The number that would be handed out next."""
@@ -334,8 +342,7 @@ class ShardStore:
 
     def first_key(self, start: bytes, stop: bytes) -> bytes | None:
         """The least stored key in the range."""
-        now = self._database.now
-        with now.reading:
+        with (now := self._database.now).reading:
             return next(now.iterator(start=start, stop=stop, include_value=False), None)
 
     def delete_range(self, start: bytes, stop: bytes, keys_max: int = 1_000) -> bytes | None:
@@ -343,8 +350,7 @@ class ShardStore:
 
         Not part of any epoch, and not durable by itself: deleting again does no harm.
         """
-        now = self._database.now
-        with now.reading:
+        with (now := self._database.now).reading:
             keys = list(islice(now.iterator(start=start, stop=stop, include_value=False), keys_max))
         self._delete(keys)
         return keys[-1] if len(keys) == keys_max else None  # not from `start`: LevelDB would step over all that is deleted
@@ -364,15 +370,13 @@ class ShardStore:
 
     def _stored(self, prefix: bytes) -> list[tuple[bytes, bytes]]:
         """What is stored under the prefix, without it."""
-        now = self._database.now
-        with now.reading:
+        with (now := self._database.now).reading:
             return [(key[len(prefix) :], value) for key, value in now.iterator(prefix=prefix)]
 
     # --- opening -----------------------------------------------------------------------------------
 
     def _check_format(self) -> None:
-        found = self._get(_FORMAT_KEY)
-        if found is None:
+        if (found := self._get(_FORMAT_KEY)) is None:
             self._put(_FORMAT_KEY, FORMAT)
         elif found != FORMAT:
             raise CorruptState(f"{self.path} was written in format {found!r}, this version reads {FORMAT!r}")
@@ -383,9 +387,6 @@ class ShardStore:
             for kind in KINDS:
                 batch.put(fence(kind), bytes(VERSION_BYTES))
             self._database.write(batch)
-
-    def _load_counters(self) -> dict[bytes, int]:
-        return {name: int.from_bytes(value, "big") for name, value in self._stored(_COUNTER)}
 
 
 def _transaction_key(transaction: TransactionId) -> bytes:

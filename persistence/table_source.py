@@ -94,7 +94,7 @@ class TableSource:
         """These tables as they are now, whatever becomes of this source."""
         copied = TableSource(self.state, self._is_all)
         for table in tables:
-            copied.learn(self._tables[table])
+            copied._tables[table], copied._writers[table] = self._tables[table], self._writers[table]
         return copied
 
     def advance(self, view: StateView | Callable[[], StateView]) -> None:

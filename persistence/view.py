@@ -12,12 +12,15 @@ values while a snapshot still sees them.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, takewhile
 from threading import Lock
+from time import perf_counter
 from typing import Any, Protocol
 
 from dataflow.errors import CorruptState
+from persistence.emptied_ranges import EmptiedRanges
 from persistence.files.database import DamageNoticed
 
 VERSION_BYTES = 8
@@ -26,6 +29,11 @@ CHUNK_ROWS_MAX = 1024
 CHUNK_BYTES_TARGET = 256 << 10
 VALUES_MAX = 8192
 VALUE_BYTES_TARGET = 2 << 20
+SLOW_S = 300e-6
+"""A step that takes longer has passed many deletions, or waited for the disk: then a gap is noted that is no use."""
+SLOW_ROW_S = 10e-6
+
+Clock = Callable[[], float]
 
 Stored = tuple[int, bytes]
 """(version, payload)"""
@@ -55,13 +63,15 @@ class Readable(Protocol):
 class StateView:
     """The stored state as of `epoch`, which is the last one applied in it."""
 
-    __slots__ = ("_get", "_iterator", "_reading", "epoch")
+    __slots__ = ("_clock", "_gaps", "_get", "_iterator", "_reading", "epoch")
 
-    def __init__(self, source: Readable, epoch: int) -> None:
+    def __init__(self, source: Readable, epoch: int, gaps: EmptiedRanges | None = None, clock: Clock = perf_counter) -> None:
         self.epoch = epoch
         self._get = source.get
         self._iterator = source.iterator
         self._reading = source.reading
+        self._gaps = gaps
+        self._clock = clock
 
     def get(self, key: bytes) -> Stored | None:
         value = self._get(key)
@@ -82,17 +92,85 @@ class StateView:
         if start >= stop:
             return
         # plyvel 1.5.1, going backwards, misses a first key that equals `start`: so that is checked here
-        iterator = self._iterator(start=None if reverse else start, stop=stop, reverse=reverse)
+        iterator: Any = self._backwards(start, stop) if reverse else self._pairs(start, stop)
         pairs = takewhile(lambda pair: pair[0] >= start, iterator) if reverse else iterator
         rows_max = FIRST_CHUNK_ROWS
+        began = self._clock()
         try:
             while chunk := _piece(pairs, rows_max, self._reading):
+                if began and not reverse:
+                    self._learn(start, stop, began, len(chunk))
+                began = 0.0
                 if resolve is not None:
                     chunk = self._resolved(chunk, resolve)
                 yield chunk
                 rows_max = _next_chunk(rows_max, [payload for _, _, payload in chunk])
+            if began and not reverse:
+                self._learn(start, stop, began, 0)
         finally:
             iterator.close()
+
+    # --- over what was deleted, see `persistence.emptied_ranges`
+
+    def _pairs(self, start: bytes, stop: bytes) -> Any:
+        """The entries of the range, found without stepping through what is known to be a gap."""
+        if self._gaps and self._gaps.first(start, stop, self.epoch) is not None:
+            return self._over_gaps(start, stop)
+        return self._iterator(start=start, stop=stop)
+
+    def _backwards(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """The entries before `stop`, the last first, those before `start`, too."""
+        if self._gaps:
+            stop = self._gaps.last_start(start, stop, self.epoch)
+        began = self._clock()
+        iterator = self._iterator(stop=stop, reverse=True)
+        try:
+            first = next(iterator, None)
+            if self._gaps is not None and self._clock() - began > SLOW_S:
+                self._gaps.note(start if first is None or first[0] < start else first[0] + b"\0", stop, self.epoch)
+            if first is not None:
+                yield first
+                yield from iterator
+        finally:
+            iterator.close()
+
+    def _over_gaps(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Also notes the gaps that are found. They are looked for between the first entries only: the rest is worth a long step."""
+        gaps, clock, place, left = self._gaps, self._clock, start, FIRST_CHUNK_ROWS
+        assert gaps is not None
+        while left and place < stop:
+            gap = gaps.first(place, place + b"\0", self.epoch)
+            if gap is not None:
+                place = gap[1]
+                continue
+            iterator = self._iterator(start=place)  # without an end: a gap may go on behind `stop`
+            try:
+                while left and gap is None:
+                    began = clock()
+                    pair = next(iterator, None)
+                    end = stop if pair is None else pair[0]
+                    if clock() - began > SLOW_S:
+                        gaps.note(place, end, self.epoch)
+                    if pair is None or end >= stop:
+                        return
+                    left -= 1
+                    yield pair
+                    place = end + b"\0"
+                    gap = gaps.first(place, place + b"\0", self.epoch)
+            finally:
+                iterator.close()
+        if place < stop:
+            rest = self._iterator(start=place, stop=stop)
+            try:
+                yield from rest
+            finally:
+                rest.close()
+
+    def _learn(self, start: bytes, stop: bytes, began: float, found: int) -> None:
+        """A read that began then has found so many entries at first: if it took long, look for what it stepped through."""
+        if self._gaps is not None and self._clock() - began > SLOW_S + SLOW_ROW_S * found:
+            with self._reading:
+                deque(islice(self._over_gaps(start, stop), found + 1), 0)
 
     def payload(self, key: bytes) -> bytes | None:
         value = self._get(key)
@@ -100,12 +178,16 @@ class StateView:
 
     def payloads(self, start: bytes, stop: bytes, resolve: bytes | None = None) -> Iterator[list[bytes]]:
         """As `scan`, for who wants neither keys nor versions: costs half as much."""
-        iterator, get = self._iterator(start=start, stop=stop, include_key=False), self._get
+        iterator, get = self._values(start, stop), self._get
         rows_max = FIRST_CHUNK_ROWS
+        began = self._clock()
         try:
             while True:
                 with self._reading:
                     values = list(islice(iterator, rows_max))
+                if began:
+                    self._learn(start, stop, began, len(values))
+                    began = 0.0
                 if not values:
                     return
                 ended = len(values) < rows_max
@@ -121,23 +203,35 @@ class StateView:
         finally:
             iterator.close()
 
+    def _values(self, start: bytes, stop: bytes) -> Any:
+        """As `_pairs`, without keys."""
+        if self._gaps and self._gaps.first(start, stop, self.epoch) is not None:
+            return (value for _, value in self._over_gaps(start, stop))
+        return self._iterator(start=start, stop=stop, include_key=False)
+
     def values(self, start: bytes, stop: bytes) -> Iterator[list[bytes]]:
         """As `payloads`, many at once and with their versions: for who reads outside of an event loop."""
-        iterator = self._iterator(start=start, stop=stop, include_key=False)
+        return self._many(self._iterator(start=start, stop=stop, include_key=False), len)
+
+    def pairs(self, start: bytes, stop: bytes) -> Iterator[list[tuple[bytes, bytes]]]:
+        """As `values`, each with its key."""
+        return self._many(self._iterator(start=start, stop=stop), lambda pair: len(pair[1]))
+
+    def _many(self, iterator: Any, bytes_of: Callable[[Any], int]) -> Iterator[list[Any]]:
         try:
             while True:
-                values: list[bytes] = []
+                found: list[Any] = []
                 size = 0
-                while len(values) < VALUES_MAX and size < VALUE_BYTES_TARGET:
+                while len(found) < VALUES_MAX and size < VALUE_BYTES_TARGET:
                     with self._reading:
                         piece = list(islice(iterator, CHUNK_ROWS_MAX if size < VALUE_BYTES_TARGET // 8 else FIRST_CHUNK_ROWS))
                     if not piece:
                         break
-                    values += piece
-                    size += sum(map(len, piece))
-                if not values:
+                    found += piece
+                    size += sum(map(bytes_of, piece))
+                if not found:
                     return
-                yield values
+                yield found
         finally:
             iterator.close()
 

@@ -34,12 +34,13 @@ class MillraceServer:
         environment: dict[str, str] | None = None,
         folder: Path | None = None,
         within: tuple[str, ...] = (),
+        python: str = sys.executable,
     ) -> None:
-        """`within` is a command that executes the one that follows it, in its own process."""
+        """`within` is a command that executes the one that follows it, in its own process; `python` has millrace installed."""
         self.data = data
         self.output: list[str] = []
         # As the command `millrace`, which does not look for modules in the current folder.
-        command = [*within, sys.executable, "-P", "-m", "backend.cli", "serve", f"--data={data}", "--mysql-port=0", "--http-port=0"]
+        command = [*within, python, "-P", "-m", "backend.cli", "serve", f"--data={data}", "--mysql-port=0", "--http-port=0"]
         command += ["--controllers=1", *options]  # a second one takes a second to start
         self.process = subprocess.Popen(
             command,

@@ -1,5 +1,5 @@
 """The site's database on a server: `python -m apps.lobsters.site PORT DATABASE VARIANT SCALE RIBBONS mariadb|millrace`
-creates and fills it, and says on a line what it is at.
+creates and fills the database, and prints each step on a line.
 """
 
 from __future__ import annotations

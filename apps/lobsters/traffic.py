@@ -1,4 +1,4 @@
-"""Visitors of the site: `python -m apps.lobsters.traffic PORT DATABASE SCALE RATE`, so many pages a second until it is ended."""
+"""Visitors of the site: `python -m apps.lobsters.traffic PORT DATABASE SCALE RATE`, RATE pages a second until the process is ended."""
 
 from __future__ import annotations
 

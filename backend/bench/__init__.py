@@ -21,7 +21,7 @@ from rich.table import Table
 
 from backend.bench.options import parse_options
 
-BENCHMARKS = ("insert", "import", "dataflow", "sharing", "reads", "wire", "vote", "migration", "eviction", "stalls", "scan", "lobsters", "scale")
+BENCHMARKS = ("insert", "import", "dataflow", "sharing", "reads", "wire", "vote", "migration", "eviction", "stalls", "scan", "oneoff", "lobsters", "scale")
 
 Advance = Callable[[str, float], None]
 """advance(what is being measured, fraction done)"""

@@ -1,4 +1,4 @@
-"""Caches of so many keys on a trace of lookups: the fraction of lookups that find their key."""
+"""Simulated caches of a fixed number of keys: the fraction of a trace's lookups that find their key."""
 
 from __future__ import annotations
 

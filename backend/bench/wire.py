@@ -79,7 +79,7 @@ def run(advance: Advance, options: Options) -> Iterator[Measurement]:
         point = f"{protocol}_point" + ("_list" if name.endswith("_list") else "")
         others = (name,) if name in wire_statements.KINDS else dict.fromkeys((point, name))
         peers = {f"MariaDB, {each}": theirs[each] for each in others if each in theirs}
-        each_of = " a row" if name.endswith("_list") else ""
+        each_of = " a row" if name.endswith(("_list", "_rows")) else ""
         for measure, unit in (("cpu", f"µs of server CPU{each_of}"), ("rate", "rows/s" if each_of else "requests/s")):
             yield Measurement(
                 "wire", f"{name}_{measure}", figures[measure], unit, {peer: each[measure] for peer, each in peers.items()}

@@ -3,6 +3,7 @@
 Part of `millrace bench wire`. Each statement is prepared; a process of its own keeps one outstanding on each of
 a few connections, sends packets that are ready and reads no more of the answers than where they end. No key is read
 twice. Writes are durable. Those `_below_view` are to a table of which a vote count is kept, for keys that are filled.
+`insert_rows` is INSERT of 1,000 rows as text by one connection; its figures, and those of the same with AUTO_INCREMENT, are for a row.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ EOF = b"\xfe\0\0\2\0"
 TABLES = (
     "CREATE TABLE stories (id INT NOT NULL PRIMARY KEY, title VARCHAR(100) NOT NULL, score INT NOT NULL)",
     "CREATE TABLE small (id INT NOT NULL PRIMARY KEY, title VARCHAR(100) NOT NULL, score INT NOT NULL)",
+    "CREATE TABLE imported (id INT NOT NULL PRIMARY KEY, title VARCHAR(100) NOT NULL, score INT NOT NULL)",
     *(
         f"CREATE TABLE {name} (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, story_id INT NOT NULL, user_id INT NOT NULL, KEY (story_id))"
         for name in ("votes", "plain_votes")
@@ -51,6 +53,11 @@ class Kind:
     sql: str
     first: int = WARM_ROWS
     """The first key that is measured; those before it come before."""
+    row: str = ""
+    """What each of `BATCH_ROWS` rows is where `sql` goes on with them, as text."""
+
+    def text(self, key: int) -> bytes:
+        return (self.sql + ", ".join([self.row.format(each) for each in range(key * BATCH_ROWS, (key + 1) * BATCH_ROWS)])).encode()
 
 
 KINDS = {
@@ -61,6 +68,8 @@ KINDS = {
     "update": Kind("UPDATE plain_votes SET user_id = user_id + 1 WHERE id = ?"),
     "insert_below_view": Kind("INSERT INTO votes (story_id, user_id) VALUES (?, 1)"),
     "update_below_view": Kind("UPDATE votes SET user_id = user_id + 1 WHERE id = ?"),
+    "insert_rows": Kind("INSERT INTO imported VALUES ", 1, "({0}, 'row number {0}', {0})"),
+    "insert_numbered_rows": Kind("INSERT INTO plain_votes (story_id, user_id) VALUES ", 1, "({0}, 1)"),
 }
 """In the order in which they are measured: the keys of the view are filled by then."""
 
@@ -79,7 +88,8 @@ def measured(server: Server, seconds: float, advance: Advance) -> dict[str, dict
             before = server.cpu_s()
             print(file=load.stdin, flush=True)
             count, taken = json.loads(load.stdout.readline())
-            figures[kind] = {"cpu": (server.cpu_s() - before) / count * 1e6, "rate": count / taken}
+            rows = count * (BATCH_ROWS if KINDS[kind].row else 1)
+            figures[kind] = {"cpu": (server.cpu_s() - before) / rows * 1e6, "rate": rows / taken}
     return figures
 
 
@@ -105,19 +115,23 @@ def _load(port: int) -> None:
 class Client:
     """A connection on which packets are sent as they are; PyMySQL only logs in."""
 
-    def __init__(self, port: int, sql: str) -> None:
+    def __init__(self, port: int, kind: Kind) -> None:
         self._connection: Any = connect(port, DATABASE)
         self.socket: socket.socket = self._connection._sock
-        self._is_read = sql.startswith("SELECT")
-        self.socket.sendall(_packet(b"\x16" + sql.encode()))
+        self._text = kind.text if kind.row else None
+        self._is_read = kind.sql.startswith("SELECT")
+        self._answer = b""
+        if kind.row:
+            return
+        self.socket.sendall(_packet(b"\x16" + kind.sql.encode()))
         data = b""
         while data.count(EOF) < 1 + self._is_read:  # the ends of parameters and columns
             data += self.socket.recv(1 << 16)
         self._head = b"\x17" + data[5:9] + b"\0\1\0\0\0" + b"\0\1" + bytes((LONG, 0))
-        self._answer = b""
 
     def send(self, key: int) -> None:
-        self.socket.sendall(_packet(self._head + key.to_bytes(4, "little")))
+        asked = self._head + key.to_bytes(4, "little") if self._text is None else b"\x03" + self._text(key)
+        self.socket.sendall(_packet(asked))
 
     def is_answered(self) -> bool:
         """Take what has come."""
@@ -158,8 +172,8 @@ def ask(clients: list[Client], keys: Iterator[int], seconds: float) -> tuple[int
 
 def load(port: int, name: str, seconds: float) -> None:
     kind = KINDS[name]
-    clients = [Client(port, kind.sql) for _ in range(CONNECTIONS)]
-    ask(clients, iter(range(kind.first - WARM_ROWS + 1, kind.first)), 1e9)
+    clients = [Client(port, kind) for _ in range(1 if kind.row else CONNECTIONS)]
+    ask(clients, iter(range(0 if kind.row else kind.first - WARM_ROWS + 1, kind.first)), 1e9)
     print("ready", flush=True)
     sys.stdin.readline()
     last = 1 << 31 if name == "point_absent" else ROWS

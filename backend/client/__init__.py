@@ -3,6 +3,7 @@
 from backend.client.async_database import AsyncDatabase, AsyncTransaction, connect_async
 from backend.client.async_view import AsyncView
 from backend.client.batch import Batch
+from backend.client.changes import ChangeSet
 from backend.client.database import Database, Table, Transaction, View, connect
 from backend.client.statements import Result
 
@@ -11,6 +12,7 @@ __all__ = [
     "AsyncTransaction",
     "AsyncView",
     "Batch",
+    "ChangeSet",
     "Database",
     "Result",
     "Table",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from backend.client import table_sql
 from backend.client.async_view import AsyncView
+from backend.client.changes import ChangeReader, ChangeSet
 from backend.client.key_values import key_converter
 from backend.client.keyed_query import KeyedQuery
 from backend.client.statements import Result, Statements
@@ -19,6 +20,8 @@ from backend.execution import database as execution
 from backend.execution.memory_account import LIMIT_BYTES
 from backend.execution.transaction import State, Transaction
 from backend.execution.writes.column_values import Array
+from backend.feeds.feed_reading import BYTES_MAX, SECONDS
+from backend.feeds.feed_source import FeedSource
 from backend.views.shared_view import SharedViews
 from controller.catalog import Catalog
 from controller.privileges import Asker
@@ -100,13 +103,13 @@ class AsyncDatabase:
 
     async def named_view(self, name: str, key: Sequence[str] | None = None) -> AsyncView:
         """As `view` of a name, whatever is in it."""
-        return await self._view(lambda catalog: table_sql.select(catalog, self._statements.schema, name, key))
+        return await self._view(lambda catalog: table_sql.select(catalog, self._statements.schema, name, key), name)
 
-    async def _view(self, select: Callable[[Catalog], str]) -> AsyncView:
+    async def _view(self, select: Callable[[Catalog], str], name: str = "") -> AsyncView:
         async def plan(catalog: Catalog) -> KeyedQuery:
             return KeyedQuery(select(catalog), catalog, self._statements.schema)
 
-        return AsyncView(self._statements, self._shared, await self._statements.with_catalog(plan))
+        return AsyncView(self._statements, self._shared, await self._statements.with_catalog(plan), name)
 
     async def check_select(self, sql: str, parameter_count: int) -> None:
         """Raises what `execute` would raise before it reads anything."""
@@ -118,6 +121,10 @@ class AsyncDatabase:
 
     def table(self, name: str) -> AsyncTable:
         return AsyncTable(self._statements, name)
+
+    def change_reader(self, name: str, check: Callable[[FeedSource], None] = lambda source: None) -> ChangeReader:
+        """The changes of a table or SQL view; see `ChangeReader`."""
+        return ChangeReader(self._statements, name, check)
 
     def begin(self) -> AsyncTransaction:
         """As `transaction`, for who ends it himself."""
@@ -142,6 +149,14 @@ class AsyncTable:
         self._statements = statements
         self._name = name
         self._transaction = transaction
+
+    async def keep_changes(self, seconds: int = SECONDS, bytes_max: int = BYTES_MAX) -> int:
+        """Keep changes from now on, so long and so many bytes on each shard; the epoch after which they can be read."""
+        return await ChangeReader(self._statements, self._name).keep(seconds, bytes_max)
+
+    def changes(self, since: int | None = None, follow: bool = True) -> AsyncGenerator[ChangeSet, None]:
+        """What has changed after epoch `since`, or from now on; and what will, if `follow`."""
+        return ChangeReader(self._statements, self._name).read(since, follow)
 
     async def insert(self, values: Mapping[str, Any] | None = None, **columns: Any) -> Result:
         """Insert a row; `last_insert_id` of the result is its AUTO_INCREMENT number."""

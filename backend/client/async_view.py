@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import Any, Literal, overload
 
 import msgspec
 import numpy as np
 
 from backend.client.batch import Array, Batch, batch_of_cells, batch_of_rows
+from backend.client.changes import ChangeReader, ChangeSet, subscription
 from backend.client.keyed_query import Finish, KeyedQuery
 from backend.client.ordered_query import Inclusive
 from backend.client.statements import Statements
 from backend.client.values import Rows
+from backend.feeds.feed_reading import BYTES_MAX, SECONDS
 from backend.shared_memory.columns import ColumnReader
 from backend.shared_memory.parts import PartsColumns, ViewReader, columns_of, settled
 from backend.views.shared_view import SharedViews
@@ -34,8 +36,10 @@ class AsyncView:
     the worker has to be asked.
     """
 
-    def __init__(self, statements: Statements, shared: SharedViews | None, query: KeyedQuery) -> None:
+    def __init__(self, statements: Statements, shared: SharedViews | None, query: KeyedQuery, name: str = "") -> None:
+        """`name` is that of a table or SQL view, if it is one."""
         self._statements = statements
+        self._name = name
         self._shared = shared
         self._use(query)
 
@@ -55,6 +59,25 @@ class AsyncView:
     @property
     def columns(self) -> tuple[str, ...]:
         return self.query.columns
+
+    # --- what changes
+
+    async def keep_changes(self, seconds: int = SECONDS, bytes_max: int = BYTES_MAX) -> int:
+        """Keep changes from now on, so long and so many bytes on each shard; the epoch after which they can be read."""
+        return await self._change_reader().keep(seconds, bytes_max)
+
+    def changes(self, since: int | None = None, follow: bool = True) -> AsyncGenerator[ChangeSet, None]:
+        """What has changed after epoch `since`, or from now on, in rows of any key; and what will, if `follow`."""
+        return self._change_reader().read(since, follow)
+
+    def subscribe(self, key: Any) -> AsyncGenerator[Rows, None]:
+        """The key's rows as they are, and again each time they are others."""
+        return subscription(lambda: self.lookup(key))
+
+    def _change_reader(self) -> ChangeReader:
+        if not self._name:
+            raise ValueError("changes are kept of tables and of views with a name")
+        return ChangeReader(self._statements, self._name)
 
     # --- asking
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeVar, overload
@@ -19,9 +19,11 @@ import uvloop
 from backend.client.async_database import AsyncDatabase, AsyncTable, AsyncTransaction, connect_async
 from backend.client.async_view import AsyncView
 from backend.client.batch import Array, Batch
+from backend.client.changes import ChangeSet
 from backend.client.ordered_query import Inclusive
 from backend.client.statements import Result
 from backend.client.values import Rows
+from backend.feeds.feed_reading import BYTES_MAX, SECONDS
 
 T = TypeVar("T")
 
@@ -77,6 +79,21 @@ class _Loop:
         if tasks[0].cancelled():
             raise RuntimeError("the database is closed")
         return tasks[0].result()
+
+    def iterate(self, items: AsyncGenerator[T, None]) -> Iterator[T]:
+        """The items one after the other; who stops early ends them."""
+
+        async def following() -> tuple[T] | None:
+            async for item in items:
+                return (item,)
+            return None
+
+        try:
+            while (found := self.run(following())) is not None:
+                yield found[0]
+        finally:
+            if not self.is_stopped:
+                self.run(items.aclose())
 
     def stop(self, last: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
         """Give up what is under way, do the `last` work and end; once."""
@@ -166,6 +183,18 @@ class View:
         """The names of the columns of a row."""
         return self._inner.columns
 
+    def keep_changes(self, seconds: int = SECONDS, bytes_max: int = BYTES_MAX) -> int:
+        """Keep changes from now on, so long and so many bytes on each shard; the epoch after which they can be read."""
+        return self._loop.run(self._inner.keep_changes(seconds, bytes_max))
+
+    def changes(self, since: int | None = None, follow: bool = True) -> Iterator[ChangeSet]:
+        """What has changed after epoch `since`, or from now on, in rows of any key; and what will, if `follow`."""
+        return self._loop.iterate(self._inner.changes(since, follow))
+
+    def subscribe(self, key: Any) -> Iterator[Rows]:
+        """The key's rows as they are, and again each time they are others."""
+        return self._loop.iterate(self._inner.subscribe(key))
+
     @overload
     def lookup(self, key: Any, block: Literal[True] = True) -> Rows: ...
     @overload
@@ -236,6 +265,14 @@ class Table:
     def __init__(self, loop: _Loop, inner: AsyncTable) -> None:
         self._loop = loop
         self._inner = inner
+
+    def keep_changes(self, seconds: int = SECONDS, bytes_max: int = BYTES_MAX) -> int:
+        """Keep changes from now on, so long and so many bytes on each shard; the epoch after which they can be read."""
+        return self._loop.run(self._inner.keep_changes(seconds, bytes_max))
+
+    def changes(self, since: int | None = None, follow: bool = True) -> Iterator[ChangeSet]:
+        """What has changed after epoch `since`, or from now on; and what will, if `follow`."""
+        return self._loop.iterate(self._inner.changes(since, follow))
 
     def insert(self, values: Mapping[str, Any] | None = None, **columns: Any) -> Result:
         """Insert a row; `last_insert_id` of the result is its AUTO_INCREMENT number."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from backend.client.natural_key import natural_key
 from controller.catalog import Catalog
+from controller.sql.natural_key import natural_key
 from controller.sql.text.lexer import quoted, split_statements
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.schema import Table, TableColumn

@@ -13,10 +13,19 @@ import os
 import random
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence, Set
 
+from backend.clustering.column_reads import scan_columns
 from backend.clustering.misses import Misses
 from backend.clustering.point_writes import PointWrites
 from backend.clustering.staged_parts import is_large, send_parts
-from backend.clustering.store import CommitPart, CommitResult, Conflict, Locked, Owner, Stored
+from backend.clustering.store import (
+    COLUMN_ROWS_MIN,
+    CommitPart,
+    CommitResult,
+    Conflict,
+    Locked,
+    Owner,
+    Stored,
+)
 from backend.network.connections import PATIENCE_S, ShardConnections
 from backend.network.lock_messages import EndLocks, LockRows, RowLocked
 from backend.network.messages import (
@@ -60,6 +69,9 @@ EPOCH_TRIES_MAX = 5
 class Cluster(ShardConnections):
     """The store over all shards."""
 
+    column_rows_min: int | None = COLUMN_ROWS_MIN
+    scan_columns = scan_columns
+
     def __init__(self, shard_count: int, secret: bytes) -> None:
         super().__init__(secret)
         self._shard_count = shard_count
@@ -69,10 +81,10 @@ class Cluster(ShardConnections):
         self._outstanding: set[int] = set()
         self.recorded = RecordedViews()
         self.shared = SharedViews(shard_count)
-        self.shared.missed_keys = Misses(shard_count, self._peers.get, self.shared.learn, lambda: self.shared.seen.epoch)
+        self.shared.missed_keys = Misses(shard_count, self._peers.get, self.shared.learn, self.shared.lookup, lambda: self.shared.seen.epoch)
         # Without one of several shards a query can be evaluated; without the only one nothing can.
         self._asking = ViewAsking(shard_count, self.ask if shard_count == 1 else self.ask_now, self.shared, self.recorded)
-        self.point_writes = PointWrites(self._writable_peer, self) if shard_count == 1 else None
+        self.point_writes = PointWrites(self._writable_peer, self)
 
     def _shard_lost(self, shard: int) -> None:
         self.shared.shard_lost(shard)
@@ -120,15 +132,20 @@ class Cluster(ShardConnections):
         """As `hold_epoch`, of one that is kept or was a moment ago."""
         requests = [self.ask(shard, HoldEpoch(epoch)) for shard in range(self._shard_count)]
         answers = await asyncio.gather(*requests, return_exceptions=True)
-        for error in answers:
-            if isinstance(error, BaseException):
-                self.release_epoch(epoch)
-                raise error
+        errors = [each for each in answers if isinstance(each, BaseException)]
+        if errors:
+            # Other statements may hold the same epoch: a shard that has not held it for this one releases nothing.
+            self._release_epoch(epoch, [shard for shard, each in enumerate(answers) if not isinstance(each, BaseException)])
+            raise errors[0]
         return epoch
 
     def release_epoch(self, epoch: int) -> None:
-        for peer in self._peers.values():
-            peer.send(ReleaseEpoch(epoch))
+        self._release_epoch(epoch, self._peers)
+
+    def _release_epoch(self, epoch: int, shards: Iterable[int]) -> None:
+        for shard in shards:
+            if (peer := self._peers.get(shard)) is not None:
+                peer.send(ReleaseEpoch(epoch))
 
     async def get(self, keys: Sequence[tuple[int, bytes]], epoch: int = 0) -> list[Stored | None]:
         by_shard: dict[int, list[int]] = {}
@@ -269,10 +286,10 @@ class Cluster(ShardConnections):
                 raise Retryable(Condition.SHARD_UNREACHABLE, "/".join(map(str, parts)))
             await asyncio.sleep(random.random() * 0.02)
 
-    def _writable_peer(self) -> Peer | None:
-        """The connection to the only shard, if it is there and takes commits."""
-        address = self._addresses.get(0)
-        return None if address is None or address.damage or address.needed_bytes else self._peers.get(0)
+    def _writable_peer(self, shard: int) -> Peer | None:
+        """The connection to the shard, if it is there and takes commits."""
+        address = self._addresses.get(shard)
+        return None if address is None or address.damage or address.needed_bytes else self._peers.get(shard)
 
     def begin_transaction(self) -> tuple[TransactionId, int]:
         sequence, self._sequence = self._sequence, self._sequence + 1

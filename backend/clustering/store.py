@@ -10,11 +10,12 @@ index entry lives on the shard of its own key, which makes uniqueness a check on
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence, Set
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from backend.clustering.point_writes import PointWrites
+from backend.network.scan_messages import ScanColumns
 from backend.network.view_messages import HostedViews
 from backend.views.shared_view import SharedViews
 from backend.views.view_definition import ViewDefinition
@@ -36,6 +37,7 @@ from dataflow.commit.epoch_messages import (
 __all__ = [
     "ABSENT",
     "ANY",
+    "COLUMN_ROWS_MIN",
     "NEW",
     "PRESENT",
     "Address",
@@ -56,6 +58,7 @@ __all__ = [
 
 Address = tuple[int, bytes]
 """(shard, key)"""
+COLUMN_ROWS_MIN = 2_000
 
 
 @dataclass(slots=True)
@@ -134,6 +137,15 @@ class Store(Protocol):
         With `resolve`, each entry found is an index entry whose value is a primary key: what
         comes back is (resolve + primary key, version, value) of the row, in index order.
         """
+        ...
+
+    @property
+    def column_rows_min(self) -> int | None:
+        """A table of which more rows than these are read is read by column, where that gives the same; None: never."""
+        ...
+
+    def scan_columns(self, shard: int, scan: ScanColumns) -> AsyncGenerator[bytes, None]:
+        """The record batches of a scan by column; may be `GaveUp`."""
         ...
 
     async def lookup_view(

@@ -10,14 +10,16 @@ from pathlib import Path
 
 import click
 
+from backend.commands import manual
+
 _url = click.option(
     "--url", envvar="MILLRACE_URL", default="mysql://root@127.0.0.1:3307", show_default=True, help="mysql://user:password@host:port/database"
 )
 
 
-@click.command()
+@click.command(epilog=manual.EXPORT, short_help="Write tables and views to files, as of one moment.")
 @_url
-@click.option("--format", "kind", type=click.Choice(["parquet", "csv", "sql"]), default="parquet", show_default=True)
+@click.option("--format", "kind", type=click.Choice(["parquet", "csv", "sql"]), default="parquet", show_default=True, help="Of the files.")
 @click.option("--to", "folder", default=".", show_default=True, help="The folder for the files.")
 @click.argument("tables", nargs=-1)
 def export(url: str, kind: str, folder: str, tables: tuple[str, ...]) -> None:
@@ -37,7 +39,7 @@ def export(url: str, kind: str, folder: str, tables: tuple[str, ...]) -> None:
     click.echo(f"as of epoch {epoch}")
 
 
-@click.command()
+@click.command(epilog=manual.VERIFY, short_help="Compare maintained views with the tables.")
 @_url
 @click.option("--sample", type=click.IntRange(min=0), default=0, help="Compare so many keys of each view, chosen by chance; 0: all.")
 @click.argument("views", nargs=-1)

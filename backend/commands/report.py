@@ -1,6 +1,6 @@
-"""`millrace report`: one file for who helps. It holds no rows and no secrets.
+"""`millrace report`: a support bundle in one file. It holds no rows and no secrets.
 
-Of the settings only those are written that are named here; logs are searched for the cluster's secret, and for passwords in statements.
+Only the settings named here are written. The cluster's secret, and passwords in statements, are removed from logs.
 """
 
 from __future__ import annotations

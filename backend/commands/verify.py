@@ -1,4 +1,4 @@
-"""`millrace verify`: each maintained view compared with the base tables, at one epoch each, and what differs said."""
+"""`millrace verify`: compares each maintained view with its base tables, at one epoch a view, and reports every difference."""
 
 from __future__ import annotations
 

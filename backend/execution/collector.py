@@ -1,7 +1,7 @@
-"""Cyclic garbage is not looked for among all objects while statements hold many of them.
+"""Full cyclic garbage collections are off while statements hold many rows.
 
-Rows make no circles, and looking at a million of them takes longer than many slices. Young objects are looked
-at as ever, which is where the circles of planning end.
+Rows form no reference cycles, and visiting a million of them takes longer than many slices. Collections of young objects go on;
+they free the cycles that planning leaves.
 """
 
 from __future__ import annotations

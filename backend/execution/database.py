@@ -119,7 +119,7 @@ class Database:
         """What `execute` would do."""
         compiled = self._compile(plan)
         known = compiled if isinstance(compiled, CompiledQuery) else None
-        return explain(plan, parameters, self.store.shard_count, known)
+        return explain(plan, parameters, known)
 
     def view_names(self, plan: Plan) -> list[bytes]:
         """The views that have been asked for, for such a plan."""
@@ -134,8 +134,8 @@ class Database:
     def point_write(self, plan: Plan, modes: Modes) -> PointWrite | None:
         """The statement as one that the worker runs by itself, if it is such a one."""
         writes = self.store.point_writes
-        definition = None if writes is None else point_definition(plan, modes)
-        return None if writes is None or definition is None else PointWrite(writes, definition, len(plan.parameter_types))
+        found = None if writes is None else point_definition(plan, modes, self.store.shard_count)
+        return None if writes is None or found is None else PointWrite(writes, *found, len(plan.parameter_types))
 
     async def view_status(self) -> list[tuple[int, HostedViews]]:
         """What each shard keeps in views."""

@@ -57,6 +57,12 @@ class Execution:
     def warn(self, condition: Condition, *arguments: object) -> None:
         self.report.notices.append(Notice(WARNING, condition, arguments))
 
+    def warn_once(self, condition: Condition, *arguments: object) -> None:
+        """Of the statement, where others are of a row."""
+        notice = Notice(WARNING, condition, arguments)
+        if notice not in self.report.notices:
+            self.report.notices.append(notice)
+
     @property
     def warning_count(self) -> int:
         return len(self.report.notices)

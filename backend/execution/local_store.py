@@ -8,11 +8,12 @@ dies in between; a cluster commits through its epochs instead.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence, Set
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence, Set
 from pathlib import Path
 
 from backend.clustering.store import (
     ANY,
+    COLUMN_ROWS_MIN,
     NEW,
     CommitPart,
     CommitResult,
@@ -24,7 +25,10 @@ from backend.clustering.store import (
     Stored,
 )
 from backend.network.messages import Found
+from backend.network.scan_messages import ScanColumns
 from backend.network.view_messages import HostedViews
+from backend.scans.column_cache import ColumnCache
+from backend.scans.column_scans import batches_of
 from backend.shared_memory.segment import SegmentNames
 from backend.views.shared_view import SharedViews
 from backend.views.table_use import TableChanges
@@ -53,11 +57,13 @@ class LocalStore:
     ) -> None:
         self.shards = [ShardStore(folder / f"shard-{number}", durability) for number in range(shard_count)]
         self.table_versions: Mapping[int, int] = {}
-        self._epoch = max(shard.epoch for shard in self.shards)
+        self._epoch = max(shard.readable_epoch for shard in self.shards)
         self._held: dict[int, tuple[list[StateView], int]] = {}
         self._views = ViewHost(self.shards[0], VIEW_BYTES_MAX, names)
         self.inherited: set[bytes] = set()
         self.point_writes = None
+        self.column_rows_min: int | None = COLUMN_ROWS_MIN
+        self._column_caches = [ColumnCache(shard.rows_changed) for shard in self.shards]
         self.shared_views = None if names is None else SharedViews()
         self._locks = RowLocks(self._waits)
         self._graph = WaitGraph()
@@ -110,6 +116,13 @@ class LocalStore:
         view = self._view(shard, epoch) if epoch else self.shards[shard].view()
         for chunk in view.scan(start, stop, resolve=resolve, reverse=reverse):
             yield chunk
+            await asyncio.sleep(0)
+
+    async def scan_columns(self, shard: int, scan: ScanColumns) -> AsyncGenerator[bytes, None]:
+        view = self._view(shard, scan.epoch) if scan.epoch else self.shards[shard].view()
+        for batch in batches_of(view, scan, self._column_caches[shard]):
+            if batch:
+                yield batch
             await asyncio.sleep(0)
 
     def _view(self, shard: int, epoch: int) -> StateView:

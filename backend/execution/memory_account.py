@@ -1,10 +1,10 @@
-"""How much memory a statement's rows take, and its end when that is too much.
+"""The memory of a statement's rows, estimated; beyond its limit the statement ends with error 3170.
 
 Sizes are estimated from samples: what counts is whether a statement holds a megabyte or a gigabyte. What rows
 share, such as the values of the two rows that a joined one is made of, counts once, where it was made.
 
-Long values are noted when they are made (`note_made`): they may be kept for a while, as sort keys are, before anybody
-counts them, or be gone at once. When they would be too much together, the size of the process tells which.
+Long values are noted when they are made (`note_made`): they may be kept uncounted for a while, as sort keys are,
+or be freed at once. When their sum passes the limit, the size of the process tells which of the two happened.
 """
 
 from __future__ import annotations

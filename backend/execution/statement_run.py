@@ -79,6 +79,12 @@ class StatementRun:
     def may_assume_absent(self) -> bool:
         return isinstance(self._compiled, CompiledInsert) and self._compiled.may_assume_absent
 
+    def _numbered(self, row_count: int) -> AutoIncrement:
+        """The AUTO_INCREMENT values of an INSERT of so many rows, however often it has to be run."""
+        assert isinstance(self._compiled, CompiledInsert)
+        self._numbering = AutoIncrement(self._numbers, self._compiled.table, row_count, self._modes.number_step, self._modes.number_offset)
+        return self._numbering
+
     def _execution(self, transaction: Transaction, parameters: tuple[Value, ...], assume_absent: bool) -> Execution:
         return Execution(
             transaction,
@@ -93,7 +99,7 @@ class StatementRun:
     async def __call__(self, transaction: Transaction, assume_absent: bool = False) -> Answer:
         if assume_absent and isinstance(self._compiled, CompiledInsert) and self._compiled.bulk is not None:
             execution = self._execution(transaction, (), True)
-            done = await self._compiled.bulk.run(execution, self._plan, self._parameters)
+            done = await self._compiled.bulk.run(execution, self._plan, self._parameters, self._numbered)
             if done is not None:
                 return done
         execution = self._execution(transaction, self._vectors[0], assume_absent)
@@ -114,8 +120,8 @@ class StatementRun:
     async def _once(self, execution: Execution) -> Answer:
         if isinstance(self._compiled, CompiledQuery):
             return await self._answer(execution)
-        ignores = not isinstance(self._compiled, CompiledDirected) and self._compiled.ignore
-        heard = listen(self._modes.strict and not ignores)
+        ignores = self._compiled.ignore
+        heard = listen(self._modes.strict and not ignores, ignores)
         try:
             done = await self._answer(execution)
         finally:
@@ -127,9 +133,8 @@ class StatementRun:
 
     async def _answer(self, execution: Execution) -> Answer:
         if isinstance(self._compiled, CompiledInsert):
-            if self._numbering is None:
-                self._numbering = self._compiled.numbering(self._numbers, self._vectors)
-            return await self._compiled.run(execution, self._vectors, self._numbering)
+            numbering = self._numbering or self._numbered(self._compiled.row_count(self._vectors))
+            return await self._compiled.run(execution, self._vectors, numbering)
         if self._streams and isinstance(self._compiled, CompiledQuery):
             return await self._compiled.stream(execution)
         return await self._compiled.run(execution)

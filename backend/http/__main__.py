@@ -13,7 +13,7 @@ from backend.http.server import HttpServer
 from backend.network.tls import Certificate
 from backend.processes.health import Health
 from backend.processes.heartbeat import Heartbeat
-from backend.processes.process_log import configure_logging
+from backend.processes.records import begin_records
 from backend.processes.settings import Deployment
 
 
@@ -37,5 +37,5 @@ async def main(deployment: Deployment) -> None:
 
 if __name__ == "__main__":
     deployment = Deployment.load(sys.argv[1])
-    configure_logging(deployment.data_path / "logs" / "http.log")
+    begin_records(deployment, "http")
     uvloop.run(main(deployment))

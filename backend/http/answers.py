@@ -26,6 +26,8 @@ _STATUS = {
     Condition.UNKNOWN_TABLE: 404,
     Condition.UNKNOWN_TABLE_DROP: 404,
     Condition.RECORD_NOT_FOUND: 404,
+    Condition.CHANGES_NOT_KEPT: 404,
+    Condition.CHANGES_GONE: 410,
     Condition.DUPLICATE_ENTRY: 409,
     Condition.ROW_IS_REFERENCED: 409,
     Condition.NO_REFERENCED_ROW: 409,

@@ -56,6 +56,28 @@ class Rows(msgspec.Struct):
     rows: list[list[Value]]
 
 
+class ChangedRows(msgspec.Struct):
+    """What one epoch has changed: rows, and for each how many times it came, or went if that is negative."""
+
+    columns: list[str]
+    epoch: int
+    rows: list[list[Value]]
+    weights: list[int]
+
+
+class KeepChanges(msgspec.Struct, forbid_unknown_fields=True):
+    """How long, and how many bytes on each shard, changes are to be kept."""
+
+    seconds: Annotated[int, Meta(ge=1)] = 86_400
+    bytes: Annotated[int, Meta(ge=1)] = 64 << 20
+
+
+class Position(msgspec.Struct):
+    """The epoch after which changes can be read."""
+
+    epoch: int
+
+
 class NewRows(msgspec.Struct, forbid_unknown_fields=True):
     """Rows to insert in one transaction, all with values for the same columns."""
 

@@ -15,6 +15,7 @@ _REFERENCE = "#/components/schemas/{name}"
 _BODIES = (
     bodies.Lookup, bodies.Found, bodies.Range, bodies.Rows, bodies.NewRows, bodies.Changes, bodies.Row, bodies.Transaction, bodies.Results,
     bodies.Result, bodies.Program, bodies.Views, bodies.MaintainedViews, bodies.Failure, bodies.Done,
+    bodies.ChangedRows, bodies.KeepChanges, bodies.Position,
     shown.Overview, shown.ShownGraph, shown.Queries, shown.Transitions, shown.SlowQueries, shown.Sessions, shown.Databases, shown.Explain,
     shown.ShownExplanation,
 )  # fmt: skip
@@ -22,8 +23,9 @@ _FAILURES = {
     "400": "the request or its SQL is wrong, and will be wrong again",
     "401": "no account has this name and password from there (1045)",
     "403": "the account may not do this (1044, 1142, 1227, 3118)",
-    "404": "no such database, table, view (1049, 1146, 1051) or row (1032)",
+    "404": "no such database, table, view (1049, 1146, 1051) or row (1032), or its changes are not kept (1381)",
     "409": "what is there stands against it: a key (1062, 1451, 1452), a name (1007, 1050), another writer (1213)",
+    "410": "changes after that epoch are not all kept any more (1236)",
     "413": "the request or its answer is too large (1153)",
     "415": "the body is not application/json",
     "500": "it may or may not have happened (1180), or something is broken: the log of the server says what",
@@ -77,6 +79,13 @@ def _content(meaning: str, body: type) -> dict[str, Any]:
     return {"description": meaning, "content": {"application/json": {"schema": schema}}}
 
 
+def _events(name: str, summary: str, given: type | None, gives: type, parameters: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    """A stream of server-sent events, each with such data."""
+    found = _operation(name, summary, given, gives, parameters)
+    found["responses"]["200"]["content"] = {"text/event-stream": found["responses"]["200"]["content"]["application/json"]}
+    return found
+
+
 def _open(name: str, summary: str, content_type: str = "application/json") -> dict[str, Any]:
     """A request that anybody may make."""
     shown = {"description": summary, "content": {content_type: {"schema": {}}}}
@@ -117,6 +126,17 @@ def _paths() -> dict[str, Any]:
         f"{DATABASE}/views/{{view}}": {
             "get": _operation("lookupNamed", "the rows of some keys of a view or table", None, bodies.Found, _KEYS),
             "delete": _operation("removeView", "drop a view", None, bodies.Done),
+        },
+        f"{DATABASE}/views/{{view}}/changes": {
+            "get": _events("changes", "what changes in a view or table, epoch by epoch", None, bodies.ChangedRows, [
+                _parameter("query", "since", "the last epoch that is known already; else from now on", type="integer", minimum=0),
+                _parameter("header", "Last-Event-ID", "the same, as browsers send it", type="string"),
+            ]),
+            "put": _operation("keepChanges", "keep changes from now on", bodies.KeepChanges, bodies.Position),
+            "delete": _operation("forgetChanges", "keep changes no more", None, bodies.Done),
+        },
+        f"{DATABASE}/subscribe": {
+            "post": _events("subscribe", "the rows of one key of a view, each time they are others", bodies.Lookup, bodies.Rows)
         },
         f"{DATABASE}/lookup": {
             "post": _operation("lookup", "the rows of many keys of a view", bodies.Lookup, bodies.Found)

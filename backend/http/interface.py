@@ -17,13 +17,17 @@ from aiohttp import web
 
 from backend.client.async_database import AsyncDatabase, AsyncTable
 from backend.client.async_view import AsyncView
+from backend.client.changes import ChangeReader, subscription
 from backend.client.statements import Result
+from backend.client.values import Rows
 from backend.execution.database import Database
 from backend.execution.memory_account import LIMIT_BYTES, MemoryAccount
 from backend.execution.pace import paced
+from backend.feeds.feed_source import FeedSource
 from backend.http import bodies
 from backend.http.answers import answer, read_body
 from backend.http.authentication import Caller, Callers
+from backend.http.events import EventStreams, changed, of_key
 from backend.http.values import number_with_point, to_json, to_key, to_parameter, to_parameters
 from backend.views.shared_view import SharedViews
 from controller.catalog import Catalog
@@ -36,7 +40,7 @@ VIEWS_MAX = 1_000
 TRIES_MAX = 20
 PAUSE_S = 0.02
 
-Work = Callable[[web.Request, Caller], Coroutine[Any, Any, web.Response]]
+Work = Callable[[web.Request, Caller], Coroutine[Any, Any, web.StreamResponse]]
 
 DATABASE = "/v1/databases/{database}"
 
@@ -47,6 +51,7 @@ class Interface:
         self._shared = shared
         self._statement_memory_bytes = statement_memory_bytes
         self.callers = Callers(engine)
+        self.events = EventStreams()
         self._plans = PlanCache()
         self._catalog: Catalog | None = None
         self._views: dict[object, AsyncView] = {}
@@ -59,6 +64,10 @@ class Interface:
             ("GET", f"{DATABASE}/views"): self._named_views,
             ("GET", f"{DATABASE}/views/{{view}}"): self._look_up_named,
             ("DELETE", f"{DATABASE}/views/{{view}}"): self._remove_view,
+            ("GET", f"{DATABASE}/views/{{view}}/changes"): self._changes,
+            ("PUT", f"{DATABASE}/views/{{view}}/changes"): self._keep_changes,
+            ("DELETE", f"{DATABASE}/views/{{view}}/changes"): self._forget_changes,
+            ("POST", f"{DATABASE}/subscribe"): self._subscribe,
             ("POST", f"{DATABASE}/lookup"): self._look_up,
             ("POST", f"{DATABASE}/range"): self._range,
             ("POST", f"{DATABASE}/program"): self._extend_program,
@@ -70,8 +79,8 @@ class Interface:
         }
         return [web.route(method, path, self._identified(work)) for (method, path), work in by_method.items()]
 
-    def _identified(self, work: Work) -> Callable[[web.Request], Awaitable[web.Response]]:
-        async def handle(request: web.Request) -> web.Response:
+    def _identified(self, work: Work) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        async def handle(request: web.Request) -> web.StreamResponse:
             caller = await self.callers.identify(request, request.match_info.get("database"))
             return await paced(work(request, caller), MemoryAccount(self._statement_memory_bytes))
 
@@ -163,6 +172,49 @@ class Interface:
             self._views[key] = kept
         await self._database(caller).check_select(kept.query.sql, kept.query.key_length)
         return kept
+
+    # --- what changes
+
+    def _change_reader(self, request: web.Request, caller: Caller) -> ChangeReader:
+        name = request.match_info["view"]
+        self._check_sees(name, caller)
+
+        def check(source: FeedSource) -> None:
+            database, _, table = source.name.partition(".")
+            check_needs(caller, [] if caller.rights.everything else [Need("ALTER", database, table)])
+
+        return self._database(caller).change_reader(name, check)
+
+    async def _changes(self, request: web.Request, caller: Caller) -> web.StreamResponse:
+        _check_query(request)
+        reader = self._change_reader(request, caller)
+        given = request.headers.get("Last-Event-ID") or request.query.get("since")
+        if given is not None and not given.isdigit():
+            raise ValueError("since is an epoch")
+        since = await reader.position() if given is None else int(given)
+        await reader.check(since)
+        return await self.events.send(request, changed(reader, since))
+
+    async def _keep_changes(self, request: web.Request, caller: Caller) -> web.Response:
+        body = await read_body(request, bodies.KeepChanges)
+        return answer(bodies.Position(await self._change_reader(request, caller).keep(body.seconds, body.bytes)))
+
+    async def _forget_changes(self, request: web.Request, caller: Caller) -> web.Response:
+        await self._change_reader(request, caller).forget()
+        return answer(bodies.Done())
+
+    async def _subscribe(self, request: web.Request, caller: Caller) -> web.StreamResponse:
+        body = await read_body(request, bodies.Lookup)
+        if len(body.keys) != 1:
+            raise ValueError("one key is subscribed to")
+        view, key = await self._view(body, caller), to_key(body.keys[0])
+        await view.lookup(key)
+
+        async def look_up() -> Rows:
+            """What the caller may read by now."""
+            return await (await self._view(body, caller)).lookup(key)
+
+        return await self.events.send(request, of_key(view.columns, subscription(look_up)))
 
     async def _remove_view(self, request: web.Request, caller: Caller) -> web.Response:
         await self._database(caller).remove_view(request.match_info["view"])

@@ -40,11 +40,11 @@ _VIEW_COUNTERS = {"misses": "keys that had to be filled", "evictions": "keys tha
 
 
 def exposition(
-    accept: str, status: Mapping[str, Any], memory_bytes: int = 0, kinds: Iterable[KindCount] = (), views: Sequence[ShownView] = ()
+    accept: str, status: Mapping[str, Any], shard_memory_bytes: int = 0, kinds: Iterable[KindCount] = (), views: Sequence[ShownView] = ()
 ) -> tuple[bytes, str]:
     """The metrics, and their content type; for who may not see more than whether clients can connect, only `status` is given."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Found([*_of_status(status, memory_bytes), *_of_statements(list(kinds)), *_of_views(views)]))
+    registry.register(_Found([*_of_status(status, shard_memory_bytes), *_of_statements(list(kinds)), *_of_views(views)]))
     encode, content_type = choose_encoder(accept)
     return encode(registry), content_type
 
@@ -57,7 +57,7 @@ class _Found:
         return self._metrics
 
 
-def _of_status(status: Mapping[str, Any], memory_bytes: int) -> Iterator[Metric]:
+def _of_status(status: Mapping[str, Any], shard_memory_bytes: int) -> Iterator[Metric]:
     yield GaugeMetricFamily("millrace_ready", "whether clients can connect", value=float(status["ready"]))
     if "shards" not in status:
         return
@@ -67,9 +67,9 @@ def _of_status(status: Mapping[str, Any], memory_bytes: int) -> Iterator[Metric]
     for name, each in shards:
         up.add_metric([name], float("error" not in each))
     yield up
-    limit = GaugeMetricFamily("millrace_shard_view_limit_bytes", "what the maintained queries may take, --memory", labels=["shard"])
+    limit = GaugeMetricFamily("millrace_shard_view_limit_bytes", "what the maintained queries may take: its share of --memory", labels=["shard"])
     for name, _ in shards:
-        limit.add_metric([name], memory_bytes)
+        limit.add_metric([name], shard_memory_bytes)
     yield limit
     for field, meaning in _GAUGES.items():
         gauge = GaugeMetricFamily(f"millrace_shard_{field}", meaning, labels=["shard"])

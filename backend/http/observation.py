@@ -1,8 +1,8 @@
 """What the cluster does, seen from the HTTP process: it asks workers and adapters, and remembers what it has seen for a while.
 
 Figures of the overview are asked for every SAMPLE_S, whether anybody looks or not: one small message a shard and one an adapter.
-Views and nodes cost a worker more: they are asked for when somebody looks, or when their number has changed, and never more often than
-so that it takes the worker 1 % of its time. Everybody who looks meanwhile gets the same answer.
+Views and nodes cost a worker more: they are asked for when a client looks, or when their number has changed, and only as often as
+costs the worker 1 % of its time. Clients that look in between get the last answer.
 """
 
 from __future__ import annotations

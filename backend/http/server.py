@@ -45,10 +45,10 @@ class HttpServer:
         self._tls = certificate.listening_context() if certificate is not None else None
         self._port = port
         self._connections = HttpConnections()
-        interface = Interface(node.database, node.cluster.shared, node.deployment.statement_memory_bytes)
+        self._interface = interface = Interface(node.database, node.cluster.shared, node.deployment.statement_memory_bytes)
         self._observation = Observation(node.cluster, node.deployment.shard_count)
         token = node.deployment.status_token
-        twins = Twins(self._observation, status, node.database, interface.callers, token, node.deployment.memory_bytes)
+        twins = Twins(self._observation, status, node.database, interface.callers, token, node.deployment.shard_memory_bytes)
         routes = [*status_routes(status, interface.callers, token), *interface.routes(), *twins.routes(), web.get("/metrics", twins.metrics)]
         self._runner = web.AppRunner(application(routes, self._connections), access_log=None, handle_signals=False)
 
@@ -63,4 +63,5 @@ class HttpServer:
     async def stop(self) -> None:
         self._connections.stop()
         self._observation.stop()
+        self._interface.events.stop()
         await self._runner.cleanup()

@@ -37,13 +37,13 @@ Work = Callable[[web.Request], Awaitable[msgspec.Struct]]
 
 
 class Twins:
-    def __init__(self, observation: Observation, status: Status, engine: Database, callers: Callers, token: str, memory_bytes: int) -> None:
+    def __init__(self, observation: Observation, status: Status, engine: Database, callers: Callers, token: str, shard_memory_bytes: int) -> None:
         self._observation = observation
         self._status = status
         self._engine = engine
         self._callers = callers
         self._token = token
-        self._memory_bytes = memory_bytes
+        self._shard_memory_bytes = shard_memory_bytes
         self._plans = PlanCache()
         self._log = TransitionLog()
         observation.pictured = lambda picture: self._log.follow(picture, engine.catalog)
@@ -80,7 +80,7 @@ class Twins:
         kinds = await self._observation.kinds()
         known = {field.name for field in msgspec.structs.fields(shown.ShownShard)}
         shards = [
-            shown.ShownShard(**{name: value for name, value in each.items() if name in known}, limit_bytes=self._memory_bytes)
+            shown.ShownShard(**{name: value for name, value in each.items() if name in known}, limit_bytes=self._shard_memory_bytes)
             for each in found["shards"]
         ]
         return shown.Overview(
@@ -114,7 +114,7 @@ class Twins:
             kinds, views = [], []
             with contextlib.suppress(MillraceError, OSError, TimeoutError):  # where shard 0 is away, what is left is told
                 kinds, views = list((await self._observation.kinds()).values()), (await self._graph(request)).views
-            content, kind = exposition(accept, found, self._memory_bytes, kinds, views)
+            content, kind = exposition(accept, found, self._shard_memory_bytes, kinds, views)
         else:
             content, kind = exposition(accept, {"ready": found["ready"]})
         return web.Response(body=content, headers={"Content-Type": kind})

@@ -17,6 +17,7 @@ import click
 import pymysql
 from rich.console import Console
 
+from backend.commands import manual
 from backend.imports.journal import BINLOG_UNIT, Journal, Rejected
 from backend.imports.server import CannotImport, ImportConflict, error_of
 from backend.network.server_address import ServerAddress
@@ -31,11 +32,11 @@ CHANGES = "changes"
 console = Console(highlight=False, stderr=True)
 
 
-@click.command("import")
+@click.command("import", epilog=manual.IMPORT, short_help="Import a live MySQL or MariaDB, dumps, CSV, JSON, Parquet.")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE…")
 @click.option("--host", envvar="MILLRACE_HOST", default="127.0.0.1", show_default=True, help="The millrace to import into.")
-@click.option("--mysql-port", envvar="MILLRACE_MYSQL_PORT", type=int, default=3307, show_default=True)
-@click.option("--user", default="root", show_default=True)
+@click.option("--mysql-port", envvar="MILLRACE_MYSQL_PORT", type=int, default=3307, show_default=True, help="Its port for MySQL clients.")
+@click.option("--user", default="root", show_default=True, help="The account to log in with.")
 @click.option("--password", envvar="MILLRACE_PASSWORD", default="", help="Of the user; or in MILLRACE_PASSWORD.")
 @click.option("--database", help="The database to import into; made if it is not there. Else the source's name.")
 @click.option("--table", help="The table of all files; else each file's name is that of its table.")

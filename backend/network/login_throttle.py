@@ -1,8 +1,8 @@
 """Slows down who guesses passwords, as MySQL's CONNECTION_CONTROL does: over MySQL and over HTTP.
 
 After some failures in a row of an account from a host, each further attempt waits before its password is looked at, one
-second longer each time; a success ends that. Only so many wait at once, for one account and for all: others are turned away
-unheard, so nobody gets more guesses by asking in parallel. What is remembered is bounded: the least recent failures go.
+second longer each time; a success ends that. The number of waiting attempts is limited, for one account and for all; further
+attempts are refused unheard, so nobody gets more guesses by asking in parallel. The memory of failures is bounded: the least recent go.
 """
 
 from __future__ import annotations

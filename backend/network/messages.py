@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import get_args
 
 from backend.network.bundles import BundleSent, ShardLinked
+from backend.network.feed_messages import FeedMessage
 from backend.network.lock_messages import (
     BreakWait,
     EndLocks,
@@ -19,6 +20,7 @@ from backend.network.lock_messages import (
     RowLocked,
 )
 from backend.network.miss_messages import FoundEach, LookupEach
+from backend.network.origin import Origin
 from backend.network.scan_messages import (
     AuditedKeys,
     AuditOpened,
@@ -382,6 +384,8 @@ Message = (
     | ReadAudit
     | AuditedKeys
     | EndAudit
+    | Origin
+    | FeedMessage
 )
 
 MESSAGES: tuple[type[Message], ...] = get_args(Message)

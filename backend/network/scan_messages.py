@@ -24,9 +24,10 @@ class ForgetEpoch:
 
 @dataclass(frozen=True, slots=True)
 class ScanColumns:
-    """Some record batches of the rows of `node`, a filter and columns over one `table`, with start ≤ key < stop as of `epoch`.
+    """Some record batches of `node`, over the rows of one `table` with start ≤ key < stop as of `epoch`.
 
-    `scan` continues one that was begun before (0: begin).
+    A filter and columns give those; see `backend.scans.column_programs` for the others. `scan` continues one that was begun before
+    (0: begin).
     """
 
     scan: int
@@ -39,10 +40,14 @@ class ScanColumns:
 
 @dataclass(frozen=True, slots=True)
 class ScannedColumns:
-    """Record batches as Arrow's IPC messages; `scan` is what to ask on with, 0 at the end."""
+    """Record batches as Arrow's IPC messages; `scan` is what to ask on with, 0 at the end.
+
+    `gave_up` is why there is no exact answer by column; all that came before is to be forgotten then.
+    """
 
     scan: int
     batches: list[bytes]
+    gave_up: str = ""
 
 
 @dataclass(frozen=True, slots=True)

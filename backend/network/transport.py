@@ -1,4 +1,4 @@
-"""Typed messages over TCP between the processes of one cluster.
+"""Typed messages between the processes of one cluster, over TCP, or over a Unix socket on one machine (`backend/network/local_socket.py`).
 
 A frame is its length, the message's number, a request id and the msgpack body. Frames of a
 connection keep their order. Both ends prove that they know the cluster's secret before any
@@ -14,6 +14,7 @@ import asyncio
 import logging
 import struct
 from collections.abc import Awaitable, Callable
+from functools import partial
 from math import inf
 from time import perf_counter
 from typing import Any, cast
@@ -21,6 +22,7 @@ from typing import Any, cast
 import msgspec
 
 from backend.network.handshake import Handshake, Strangers, WrongSecret
+from backend.network.local_socket import Place, connected_socket, listening_socket, local_place
 from backend.network.messages import MESSAGES, Failed, Message
 from dataflow import errors
 from dataflow.errors import Condition, InvalidStatement, MillraceError
@@ -77,7 +79,10 @@ class Peer(asyncio.Protocol):
         strangers: Strangers | None = None,
         on_ready: Callable[[Peer], None] | None = None,
         on_lost: Callable[[Peer], None] | None = None,
+        place: Place | None = None,
     ) -> None:
+        """`place` is that of a Unix socket."""
+        self._place = place
         self._handshake = Handshake(secret, initiates=strangers is None)
         self._strangers = strangers
         self._handler = handler
@@ -102,7 +107,7 @@ class Peer(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by inheritance
         self._transport.set_write_buffer_limits(high=FRAME_BYTES_MAX)
-        place = self._transport.get_extra_info("peername" if self._strangers is None else "sockname")
+        place = self._place or self._transport.get_extra_info("peername" if self._strangers is None else "sockname")
         if place is None:  # it has gone already
             self._transport.abort()
             return
@@ -287,6 +292,10 @@ class Peer(asyncio.Protocol):
             self._transport.abort()
 
 
+peer_class = Peer
+"""What connections are made of."""
+
+
 async def connect(
     host: str,
     port: int,
@@ -301,15 +310,31 @@ async def connect(
     def ignore(peer: Peer, request: int, message: Any) -> None:
         log.debug("unexpected message %r", message)
 
+    def made(place: Place | None = None) -> Peer:
+        return peer_class(secret, handler or ignore, on_lost=on_lost, place=place)
+
     async def open_() -> Peer:
         loop = asyncio.get_running_loop()
-        _, peer = await loop.create_connection(
-            lambda: Peer(secret, handler or ignore, on_lost=on_lost), host, port
-        )
+        place = local_place(host, port)
+        if (local := connected_socket(place)) is not None:
+            _, peer = await loop.create_unix_connection(partial(made, place), sock=local)
+        else:
+            _, peer = await loop.create_connection(made, host, port)
         await peer.ready()
         return peer
 
     return await asyncio.wait_for(open_(), timeout_s)
+
+
+class Listeners:
+    """What `listen` has opened."""
+
+    def __init__(self, *servers: asyncio.Server) -> None:
+        self._servers = servers
+
+    def close(self) -> None:
+        for server in self._servers:
+            server.close()
 
 
 async def listen(
@@ -320,14 +345,20 @@ async def listen(
     *,
     on_ready: Callable[[Peer], None] | None = None,
     on_lost: Callable[[Peer], None] | None = None,
-) -> tuple[asyncio.Server, int]:
-    """Serve on host:port (0: any free port); returns the server and its port."""
+) -> tuple[Listeners, int]:
+    """Serve on host:port (0: any free port), and for this machine on a Unix socket; returns what to close, and the port."""
     loop = asyncio.get_running_loop()
     strangers = Strangers()
-    server = await loop.create_server(
-        lambda: Peer(secret, handler, strangers=strangers, on_ready=on_ready, on_lost=on_lost), host, port, backlog=1024
-    )
-    return server, int(server.sockets[0].getsockname()[1])
+
+    def made(place: Place | None = None) -> Peer:
+        return peer_class(secret, handler, strangers=strangers, on_ready=on_ready, on_lost=on_lost, place=place)
+
+    server = await loop.create_server(made, host, port, backlog=1024)
+    port = int(server.sockets[0].getsockname()[1])
+    place = local_place(host, port)
+    if (local := listening_socket(place)) is None:
+        return Listeners(server), port
+    return Listeners(server, await loop.create_unix_server(partial(made, place), sock=local)), port
 
 
 def answer_with(

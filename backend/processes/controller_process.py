@@ -28,8 +28,9 @@ from backend.network.messages import (
 from backend.network.transport import Peer, answer_with, listen
 from backend.processes.catalog_floor import note_version
 from backend.processes.heartbeat import Heartbeat
-from backend.processes.process_log import configure_logging, without_secrets
+from backend.processes.process_log import without_secrets
 from backend.processes.program_keeper import ProgramKeeper
+from backend.processes.records import begin_records
 from backend.processes.settings import Deployment, own_address
 from backend.processes.worker_process import catalog_tables
 from controller.account_changes import plan_accounts
@@ -217,5 +218,5 @@ async def serve(name: str, deployment: Deployment) -> None:
 if __name__ == "__main__":
     deployment = Deployment.load(sys.argv[2])
     name = f"controller-{sys.argv[1]}"
-    configure_logging(deployment.data_path / "logs" / f"{name}.log")
+    begin_records(deployment, name)
     asyncio.run(serve(name, deployment))

@@ -1,4 +1,4 @@
-"""Whether a cluster can be used, and if not, what is wrong, in one line; and what it shows of itself.
+"""The health of a cluster: whether clients can use it, and if not, one line that names the fault.
 
 Everything is asked: shards over the connections that statements use, the adapters' port with the first packet of a
 MySQL connection, ZooKeeper for who leads, the processes' signs of life (`backend.processes.heartbeat`).

@@ -25,7 +25,7 @@ from pyspark.java_gateway import launch_gateway
 
 from backend.processes.heartbeat import Heartbeat
 from backend.processes.java import SMALL_HEAP
-from backend.processes.process_log import configure_logging
+from backend.processes.records import begin_records
 from backend.processes.settings import Deployment, spark_secret
 from backend.processes.worker_process import run_worker
 
@@ -122,7 +122,7 @@ def start_spark(master: str, deployment: Deployment) -> SparkContext:
 
 
 def run_launcher(master: str, deployment: Deployment) -> None:
-    configure_logging(deployment.data_path / "logs" / "launcher.log")
+    begin_records(deployment, "launcher")
     sign = Heartbeat(deployment.secret_bytes, "launcher")
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if master.startswith("local"):

@@ -7,17 +7,22 @@ So there are at most `FILES_KEPT` + 1 files of `FILE_BYTES_MAX` of each, and a l
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
 import shutil
+from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+
+from backend.network.origin import current
 
 FILE_BYTES_MAX = 10_000_000
 FILES_KEPT = 3
 OUTPUT_CHECK_S = 5.0
 
+FORMATS = ("text", "json")
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _SECRET = re.compile(r"(IDENTIFIED|PASSWORD).*", re.IGNORECASE | re.DOTALL)
 
@@ -38,6 +43,26 @@ class _LogHandler(RotatingFileHandler):
             return False
 
 
+class JsonFormatter(logging.Formatter):
+    """A line is a JSON object: time, level, process, logger, message, and what is known of `statement`, `trace` and `exception`."""
+
+    def __init__(self, process: str) -> None:
+        super().__init__()
+        self._process = process
+
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        line = {"time": time, "level": record.levelname, "process": self._process, "logger": record.name, "message": record.getMessage()}
+        origin = current.get()
+        if origin is not None:
+            line["statement"] = origin.statement
+            if origin.trace:
+                line["trace"] = origin.trace.split("-")[1]
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
 def first_place(path: Path) -> Path:
     """Where what is in a file is moved to: those that were moved before make room, the oldest is gone."""
     for number in range(FILES_KEPT, 1, -1):
@@ -47,11 +72,12 @@ def first_place(path: Path) -> Path:
     return path.with_name(f"{path.name}.1")
 
 
-def configure_logging(path: Path) -> None:
-    """All that this process logs goes there."""
+def configure_logging(path: Path, log_format: str = "text") -> None:
+    """All that this process logs goes there, as lines of text or of JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handler = _LogHandler(path, maxBytes=FILE_BYTES_MAX, backupCount=FILES_KEPT, errors="backslashreplace")
-    logging.basicConfig(handlers=[handler], level=logging.INFO, format=_FORMAT, force=True)
+    handler.setFormatter(JsonFormatter(path.stem) if log_format == "json" else logging.Formatter(_FORMAT))
+    logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
     for chatty in ("kazoo", "py4j"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
 

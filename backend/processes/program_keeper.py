@@ -1,4 +1,4 @@
-"""The leading controller's care for the program: what it says is maintained is what workers maintain.
+"""The leading controller keeps the workers' views equal to the recorded program.
 
 Whenever a worker has come or moved, the queries of the program are handed to shard 0 again; so
 they are there after any restart without anybody asking. A change of tables ends the queries over

@@ -1,4 +1,4 @@
-"""What a cluster was told: the options of `millrace serve`, and what its processes share.
+"""The settings of a cluster: the options of `millrace serve`, and the facts that its processes share.
 
 `ClusterSettings` are what the user sets, on the command line, in MILLRACE_* variables or a TOML
 file. A `Deployment` is what the processes of one running cluster need to find each other; it
@@ -42,6 +42,7 @@ class ClusterSettings:
     watchdog_s: float = 15.0
     tls_cert: str = ""
     tls_key: str = ""
+    log_format: str = "text"
 
     @property
     def data_path(self) -> Path:
@@ -74,10 +75,18 @@ class Deployment:
     tls_cert: str = ""
     tls_key: str = ""
     statement_memory_bytes: int = 512 << 20
+    log_format: str = "text"
+    trace_endpoint: str = ""
+    """Where an OTLP receiver listens; empty: no traces."""
 
     @property
     def data_path(self) -> Path:
         return Path(self.data)
+
+    @property
+    def shard_memory_bytes(self) -> int:
+        """What each worker may take for computed state: the shards share `--memory` evenly."""
+        return self.memory_bytes // self.shard_count
 
     @property
     def tls_files(self) -> tuple[Path, Path] | None:
@@ -106,6 +115,14 @@ class Deployment:
     @staticmethod
     def load(path: Path | str) -> Deployment:
         return msgspec.json.decode(Path(path).read_bytes(), type=Deployment)
+
+
+def trace_endpoint() -> str:
+    """Where OpenTelemetry's variables say that traces are sent; empty if nowhere."""
+    if os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or os.environ.get("OTEL_TRACES_EXPORTER") == "none":
+        return ""
+    base = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "")
+    return os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or (f"{base.rstrip('/')}/v1/traces" if base else "")
 
 
 def own_address(internal_host: str) -> str:

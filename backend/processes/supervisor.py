@@ -1,7 +1,7 @@
 """`millrace serve`: starts every process of a cluster in order, watches them, stops them in order.
 
 ZooKeeper first, then controllers, the Spark launcher with its workers, adapters and HTTP, all at
-once. The cluster is ready when nothing is wrong any more (`backend.processes.health`). From then on the supervisor only watches:
+once. The cluster is ready when its health check passes (`backend.processes.health`). From then on the supervisor only watches:
 it starts again what ends, and ends what is stuck (`backend.processes.watchdog`). A data directory belongs to one supervisor at a time.
 """
 
@@ -15,6 +15,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from backend.processes.settings import (
     Deployment,
     cluster_secret,
     own_address,
+    trace_endpoint,
     write_private,
 )
 from backend.processes.watchdog import Watchdog
@@ -123,6 +125,8 @@ class Supervisor:
             watchdog_s=settings.watchdog_s,
             tls_cert=certificate,
             tls_key=key,
+            log_format=settings.log_format,
+            trace_endpoint=_checked_endpoint(),
         )
         registry = self._registry = Registry(zookeeper, self.deployment.root, self.deployment.secret_bytes)
         known = known_version(self._data)
@@ -361,6 +365,13 @@ def _socket(host: str) -> socket.socket:
     made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     return made
+
+
+def _checked_endpoint() -> str:
+    endpoint = trace_endpoint()
+    if endpoint and find_spec("opentelemetry") is None:
+        raise CannotStart(f"traces for {endpoint} need OpenTelemetry: pip install 'millrace[otel]', or unset OTEL_EXPORTER_OTLP_ENDPOINT")
+    return endpoint
 
 
 def _environment(java: Path) -> dict[str, str]:

@@ -20,7 +20,7 @@ from backend.network.messages import SetTables
 from backend.network.transport import Peer, connect
 from backend.processes.data_directory import close_umask
 from backend.processes.heartbeat import Heartbeat
-from backend.processes.process_log import configure_logging
+from backend.processes.records import begin_records
 from backend.processes.settings import Deployment, own_address
 from backend.shared_memory.segment import SegmentNames
 from backend.views.hung_views import HungViews
@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 def run_worker(shard: int, deployment: Deployment) -> None:
     """Serve the shard until it is stopped; what a Spark task runs."""
     close_umask()  # Spark's executors may have another
-    configure_logging(deployment.data_path / "logs" / f"worker-{shard}.log")
+    begin_records(deployment, f"worker-{shard}")
     try:
         uvloop.run(_serve(shard, deployment))
     except Exception:
@@ -82,7 +82,7 @@ async def _serve(shard: int, deployment: Deployment) -> None:
     names = SegmentNames(deployment.data, shard)
     # The store is ours, so a predecessor is dead, and what it has left must not pass for current.
     names.remove_stale()
-    worker = Worker(shard, deployment.shard_count, store, deployment.memory_bytes // deployment.shard_count, names)
+    worker = Worker(shard, deployment.shard_count, store, deployment.shard_memory_bytes, names)
     worker.views.keep_idle(deployment.idle_view_s)
     worker.views.keep_small(ROWS_MAX)
     worker.views.watch(HungViews(folder.parent / f"{shard}.hung-views", deployment.watchdog_s))

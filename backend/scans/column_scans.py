@@ -11,22 +11,28 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from time import perf_counter
 from typing import Any
 
 import pyarrow as pa
 
 from backend.network.scan_messages import EndColumns, ScanColumns, ScannedColumns
 from backend.network.transport import Peer, failure
+from backend.scans.column_cache import ColumnCache
+from backend.scans.column_programs import program_of
 from controller.catalog import decode_node, decode_table
+from dataflow.columns.vector import GaveUp
 from dataflow.errors import Condition, Retryable
 from dataflow.expressions.column_filter import ColumnFilter
 from dataflow.expressions.expression import Column
 from dataflow.plan.node import Join
 from persistence.columnar import ColumnDecoder
+from persistence.row_encoding import LaterFormat
 from persistence.view import VERSION_BYTES, StateView
 
 SCANS_MAX = 256
 MESSAGE_BYTES_TARGET = 1 << 20
+MESSAGE_S = 0.03
 
 
 class RowsToColumns:
@@ -73,11 +79,12 @@ class _Scan:
 
 
 class ColumnScans:
-    """`view_of(peer, epoch)` is the state to be read; `wanted(epoch)` is told that it still is."""
+    """`view_of(peer, epoch)` is the state to be read; `wanted(epoch)` is told that it still is; `changed` is as in `ColumnCache`."""
 
-    def __init__(self, view_of: Callable[[Peer, int], StateView], wanted: Callable[[int], object]) -> None:
+    def __init__(self, view_of: Callable[[Peer, int], StateView], wanted: Callable[[int], object], changed: Callable[[bytes], int]) -> None:
         self._view_of = view_of
         self._wanted = wanted
+        self._cache = ColumnCache(changed)
         self._scans: dict[int, _Scan] = {}
         self._next_scan = 1
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="columns")
@@ -95,9 +102,9 @@ class ColumnScans:
                 raise Retryable(Condition.UNKNOWN_ERROR, "too many scans at once")
             number = self._next_scan
             self._next_scan += 1
-            found = _Scan(peer, message.epoch, _batches(self._view_of(peer, message.epoch), message))
+            found = _Scan(peer, message.epoch, batches_of(self._view_of(peer, message.epoch), message, self._cache))
             self._scans[number] = found
-        work = asyncio.get_running_loop().run_in_executor(self._thread, _message, found.batches)
+        work = asyncio.get_running_loop().run_in_executor(self._thread, message_of, found.batches)
         work.add_done_callback(partial(self._send, peer, request, number))
 
     def _send(self, peer: Peer, request: int, number: int, work: asyncio.Future[tuple[list[bytes], bool]] | Future[Any]) -> None:
@@ -106,7 +113,7 @@ class ColumnScans:
         error = work.exception()
         if error is not None:
             self._scans.pop(number, None)
-            peer.send(failure(error), request)
+            peer.send(ScannedColumns(0, [], str(error)) if isinstance(error, GaveUp) else failure(error), request)
             return
         batches, ended = work.result()
         if ended:
@@ -126,21 +133,31 @@ class ColumnScans:
         self._scans.clear()
 
 
-def _batches(view: StateView, message: ScanColumns) -> Iterator[bytes]:
+def batches_of(view: StateView, message: ScanColumns, cache: ColumnCache | None = None) -> Iterator[bytes]:
+    """The record batches that a scan is answered with; empty ones stand for the time that passes. May be `GaveUp`."""
+    node = decode_node(message.node)
+    if not isinstance(node, Join) or node.outputs is None:
+        program = program_of(node, decode_table(message.table))
+        assert program is not None
+        try:
+            yield from program.batches(view, message.start, message.stop, cache)
+        except LaterFormat as error:
+            raise GaveUp(str(error)) from None
+        return
     columns = rows_to_columns(message.node, message.table)
     for values in view.values(message.start, message.stop):
         batch = columns.batch(values)
         yield b"" if batch is None else batch.serialize().to_pybytes()
 
 
-def _message(batches: Iterator[bytes]) -> tuple[list[bytes], bool]:
-    """Some batches, and whether they were the last. What no row passes costs time as well: it counts as half a message."""
+def message_of(batches: Iterator[bytes]) -> tuple[list[bytes], bool]:
+    """Some batches, and whether they were the last: as many as one message should have, or as are found in a while."""
     found: list[bytes] = []
-    size = 0
+    size, until = 0, perf_counter() + MESSAGE_S
     for batch in batches:
         if batch:
             found.append(batch)
-        size += len(batch) or MESSAGE_BYTES_TARGET // 16
-        if size >= MESSAGE_BYTES_TARGET:
+        size += len(batch)
+        if size >= MESSAGE_BYTES_TARGET or perf_counter() > until:
             return found, False
     return found, True

@@ -1,27 +1,14 @@
-"""Jobs that read much as of one epoch: they have it kept on all shards, cut tables into parts, and scan those by column.
-
-A scan asks for the next message while the one before is on its way to the reader, and for no more than that.
-"""
+"""Jobs that read much as of one epoch: they have it kept on all shards, and cut tables into parts to be scanned by column."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import os
-from collections.abc import AsyncGenerator
 
 from backend.clustering.cluster import EPOCH_TRIES_MAX, Cluster
 from backend.network.messages import ReadableEpoch
-from backend.network.scan_messages import (
-    EndColumns,
-    ForgetEpoch,
-    KeepEpoch,
-    ScanColumns,
-    ScannedColumns,
-    SplitKeys,
-    SplitRange,
-)
+from backend.network.scan_messages import ForgetEpoch, KeepEpoch, SplitKeys, SplitRange
 from dataflow.errors import Condition, Retryable
 from persistence.key_range import KeyRange
 
@@ -66,27 +53,3 @@ async def parts_of(cluster: Cluster, keys: KeyRange, count: int) -> list[Part]:
         bounds = [keys[0], *answer.keys, keys[1]]
         found += [(shard, start, stop) for start, stop in itertools.pairwise(bounds)]
     return found
-
-
-async def scan_columns(cluster: Cluster, shard: int, scan: ScanColumns) -> AsyncGenerator[bytes, None]:
-    """Record batches of one part."""
-    answer: ScannedColumns = await cluster.ask(shard, scan)
-    peer = await cluster.peer(shard)
-    waiting: asyncio.Future[ScannedColumns] | None = None
-    try:
-        while True:
-            waiting = asyncio.ensure_future(peer.ask(ScanColumns(answer.scan))) if answer.scan else None
-            for batch in answer.batches:
-                yield batch
-            if waiting is None:
-                return
-            answer = await waiting
-    except ConnectionError as error:
-        raise Retryable(Condition.SHARD_UNREACHABLE, shard) from error
-    finally:
-        if waiting is not None:
-            waiting.cancel()
-            with contextlib.suppress(asyncio.CancelledError, Exception):
-                await waiting
-        if answer.scan:
-            peer.send(EndColumns(answer.scan))

@@ -182,6 +182,8 @@ class Publisher:
         self._names = names if is_possible() else None
         self._publications: dict[int, Publication | OrderedPublication] = {}
         self._lookups: dict[int, int] = {}
+        self.watched: dict[int, set[Key]] = {}
+        """For views that somebody follows, by number: the keys that have changed since they were last taken."""
 
     @property
     def memory_bytes(self) -> int:
@@ -314,6 +316,8 @@ class Publisher:
     def _edit(
         self, engine: Engine, view: View, keys: Iterable[Key], amended: Mapping[Key, Row]
     ) -> Publication | OrderedPublication | None:
+        if view.number in self.watched:
+            self.watched[view.number].update(keys, amended)
         publication = self._publications.get(view.number)
         if publication is None:
             return None
@@ -349,6 +353,7 @@ class Publisher:
         for publication in list(self._publications.values()):
             self.end(publication.view)
         self._lookups.clear()
+        self.watched.clear()
 
     # --- memory
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -22,6 +24,7 @@ from dataflow.values.types import BLOBS, REALS, STRINGS, Kind, SqlType, Value
 SharedKey = int | bytes
 
 _encode = msgspec.msgpack.Encoder().encode
+_INTEGER = frozenset({int})
 _INTEGER_MIN, _INTEGER_MAX = -(1 << 63), (1 << 63) - 1
 
 
@@ -37,6 +40,8 @@ class KeyNaming:
         self._order = [key.index(column) for column in columns]
         kinds = [types[column] for column in columns]
         self.is_exact = len(kinds) == 1 and _is_integer(kinds[0])
+        self._pick = itemgetter(*self._order) if len(kinds) > 1 and all(map(_is_integer, kinds)) else None
+        """The parts of a key, where all are integers as a rule."""
         self._texts = [text_key(kind) for kind in kinds]
         self._normal = [key_value(kind) for kind in kinds]
         parts = tuple[*(_part_type(kind) for kind in kinds)] if kinds else tuple[()]  # type: ignore[misc]
@@ -61,6 +66,13 @@ class KeyNaming:
             if set(map(type, numbers)) <= {int}:
                 inside = not numbers or (min(numbers) >= _INTEGER_MIN and max(numbers) <= _INTEGER_MAX)
                 return numbers if inside else None
+        if self._pick is not None:
+            picked = list(map(self._pick, keys))
+            if _INTEGER.issuperset(map(type, chain.from_iterable(picked))):
+                try:
+                    return list(map(_encode, picked))
+                except OverflowError:  # as below
+                    return None
         names = []
         for values in keys:
             name = self.name(values)
@@ -74,6 +86,8 @@ class KeyNaming:
 
     def _name(self, parts: Sequence[Any]) -> SharedKey | None:
         try:
+            if self._pick is not None and _INTEGER.issuperset(map(type, parts)):
+                return _encode(parts)
             if not self.is_exact:
                 return _encode([normal(part) for normal, part in zip(self._normal, parts)])
             value = self._normal[0](parts[0])

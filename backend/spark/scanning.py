@@ -7,7 +7,7 @@ order; a part whose epoch is gone fails, and says so.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,11 +58,21 @@ def parts_of(connection: Any, query: str, count: int, seconds: int, epoch: tuple
 
 def read_part(address: ServerAddress, part: ScanPart) -> Iterator[pa.RecordBatch]:
     """The part's record batches, each row once."""
+
+    def batches(again: bool) -> Iterator[pa.RecordBatch]:
+        before = ("keep_epoch_again", part.lease, part.epoch, part.seconds) if again else None
+        return read_batches(address, "CALL millrace.scan(%s, %s, %s)", (part.query, part.place, part.epoch), before)
+
+    return resumed(batches, part.is_ordered)
+
+
+def resumed(batches: Callable[[bool], Iterator[pa.RecordBatch]], is_ordered: bool) -> Iterator[pa.RecordBatch]:
+    """Record batches, each row once, though they are begun again where the server was lost; `batches` is told if they are."""
     taken = 0
     for attempt in range(TRIES_MAX):
         skipped = taken
         try:
-            for batch in _batches(address, part, attempt > 0):
+            for batch in batches(attempt > 0):
                 if skipped >= batch.num_rows:
                     skipped -= batch.num_rows
                     continue
@@ -72,7 +82,7 @@ def read_part(address: ServerAddress, part: ScanPart) -> Iterator[pa.RecordBatch
                 yield found
             return
         except (pymysql.err.Error, OSError) as error:
-            if not _is_lost(error) or attempt == TRIES_MAX - 1 or (taken and not part.is_ordered):
+            if not _is_lost(error) or attempt == TRIES_MAX - 1 or (taken and not is_ordered):
                 raise
         time.sleep(PAUSE_S * attempt)
 
@@ -83,13 +93,16 @@ def _is_lost(error: Exception) -> bool:
     return True
 
 
-def _batches(address: ServerAddress, part: ScanPart, again: bool) -> Iterator[pa.RecordBatch]:
+def read_batches(
+    address: ServerAddress, call: str, arguments: tuple[object, ...], before: tuple[Any, ...] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """What a CALL answers as record batches, after another CALL if `before` is one."""
     connection = address.connect(cursorclass=pymysql.cursors.SSCursor)
     try:
-        if again:
-            ask(connection, "keep_epoch_again", part.lease, part.epoch, part.seconds)
+        if before is not None:
+            ask(connection, *before)
         cursor = connection.cursor()
-        cursor.execute("CALL millrace.scan(%s, %s, %s)", (part.query, part.place, part.epoch))
+        cursor.execute(call, arguments)
         fields = pa.ipc.read_schema(pa.py_buffer(cursor.fetchone()[0]))
         while (row := cursor.fetchone()) is not None:
             yield pa.ipc.read_record_batch(pa.py_buffer(row[0]), fields)

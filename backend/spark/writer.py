@@ -34,6 +34,8 @@ STAGING_S_MAX = 86_400
 """What a job that died has left is removed by another one after so long."""
 COMMITS = "millrace_spark_commits"
 SEAL = ""
+KEYS = "millrace_attempt VARCHAR(32) NOT NULL, millrace_row BIGINT NOT NULL"
+PRIMARY = "PRIMARY KEY (millrace_attempt, millrace_row)"
 TRIES_MAX = 5
 PAUSE_S = 0.5
 DEADLOCK = 1213
@@ -73,9 +75,12 @@ class Staged(WriterCommitMessage):  # type: ignore[misc]
 
 
 class MillraceWriter(DataSourceArrowWriter):  # type: ignore[misc]
-    """Made once for a job, and sent to its tasks and to who commits. `staging` is empty if the job has been done before."""
+    """Made once for a job, and sent to its tasks and to who commits. `staging` is empty if the job has been done before.
 
-    def __init__(self, address: ServerAddress, schema: Any, options: WriteOptions, mapped: Mapped) -> None:
+    Of a stream (`staged`), each task and who commits has one of its own: the first that comes makes the table that is to be staged in.
+    """
+
+    def __init__(self, address: ServerAddress, schema: Any, options: WriteOptions, mapped: Mapped, staged: str = "") -> None:
         self._address = address
         self._options = options
         self._mapped = mapped
@@ -88,7 +93,10 @@ class MillraceWriter(DataSourceArrowWriter):  # type: ignore[misc]
         self.staging = ""
         self._kinds: list[Kind] = []
         with address.connect() as connection:
-            if not self._is_done(connection):
+            if staged:
+                self.staging = f"{self._prefix}{staged}"
+                self._begin_batch(connection)
+            elif not self._is_done(connection):
                 self._begin(connection)
 
     # --- before the tasks
@@ -106,28 +114,45 @@ class MillraceWriter(DataSourceArrowWriter):  # type: ignore[misc]
             found = cursor.fetchone()
         return found is not None and found[0] >= self._options.version
 
+    def _begin_batch(self, connection: Any) -> None:
+        """Of a stream: every task may be the first, and all make the same."""
+        with connection.cursor() as cursor:
+            cursor.execute(f"CREATE TABLE IF NOT EXISTS {self.staging} ({KEYS}, {self._definition}, {PRIMARY})")
+            cursor.execute(f"INSERT IGNORE INTO {self.staging} (millrace_attempt, millrace_row) VALUES (%s, 0)", (SEAL,))
+        self._learn_kinds(connection)
+
+    def make_target(self) -> None:
+        """Of a stream: before its batch is committed."""
+        with self._address.connect() as connection, connection.cursor() as cursor:
+            self._make_commits(cursor)
+            cursor.execute(f"CREATE TABLE IF NOT EXISTS {self._options.table} ({self._definition})")
+
+    def _make_commits(self, cursor: Any) -> None:
+        cursor.execute(
+            f"CREATE TABLE IF NOT EXISTS {self._prefix}{COMMITS} (application VARCHAR(255) COLLATE utf8mb4_bin PRIMARY KEY, version BIGINT NOT NULL)"
+        )
+
+    def _learn_kinds(self, connection: Any) -> None:
+        fields = fields_of(connection, f"SELECT {self._columns} FROM {self.staging}")
+        self._kinds = [sql_type_of(each).kind for each in fields]
+
     def _begin(self, connection: Any) -> None:
         target = self._options.table
         with connection.cursor() as cursor:
             if self._options.application is not None:
-                cursor.execute(
-                    f"CREATE TABLE IF NOT EXISTS {self._prefix}{COMMITS} (application VARCHAR(255) COLLATE utf8mb4_bin PRIMARY KEY, version BIGINT NOT NULL)"
-                )
+                self._make_commits(cursor)
             replaces = self._options.overwrites and not self._options.truncates
             if not replaces:
                 cursor.execute(f"CREATE TABLE IF NOT EXISTS {target} ({self._definition})")
             self._remove_old(cursor)
             self.staging = f"{self._prefix}{STAGING_PREFIX}{int(time.time())}_{uuid.uuid4().hex[:12]}"
-            keys = "millrace_attempt VARCHAR(32) NOT NULL, millrace_row BIGINT NOT NULL"
-            primary = "PRIMARY KEY (millrace_attempt, millrace_row)"
             if replaces:
-                cursor.execute(f"CREATE TABLE {self.staging} ({keys}, {self._definition}, {primary})")
+                cursor.execute(f"CREATE TABLE {self.staging} ({KEYS}, {self._definition}, {PRIMARY})")
             else:
-                cursor.execute(f"CREATE TABLE {self.staging} ({keys}, {primary}) SELECT {self._columns} FROM {target} LIMIT 0")
+                cursor.execute(f"CREATE TABLE {self.staging} ({KEYS}, {PRIMARY}) SELECT {self._columns} FROM {target} LIMIT 0")
                 self._loosen(cursor)
             cursor.execute(f"INSERT INTO {self.staging} (millrace_attempt, millrace_row) VALUES (%s, 0)", (SEAL,))
-        fields = fields_of(connection, f"SELECT {self._columns} FROM {self.staging}")
-        self._kinds = [sql_type_of(each).kind for each in fields]
+        self._learn_kinds(connection)
 
     def _loosen(self, cursor: Any) -> None:
         """Columns of the staging table may be NULL: that the target's may not is said when rows get there."""

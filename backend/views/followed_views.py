@@ -21,7 +21,7 @@ from backend.views.table_use import TableChanges
 from backend.views.view_filling import Runner, StillFilling
 from backend.views.view_host import ViewHost
 from backend.views.view_range import EncodedRange
-from backend.views.worker_views import Handlers, Hosting
+from backend.views.worker_views import Handlers, Hosting, ShownViews
 from backend.worker.garbage import Garbage
 from dataflow.commit.epoch_effects import ApplyEpoch, PersistEpoch, PreparedEpoch
 from dataflow.commit.epoch_messages import ViewsFailed
@@ -59,6 +59,7 @@ class FollowedViews:
             LookupEach: self._lookup_each,
         }
         self._waiting: list[Callable[[], None]] = []
+        self._on_shown: Callable[[], None] = lambda: None
         self._limited: Callable[[int], AbstractContextManager[None]] = lambda rows: nullcontext()
 
     def close(self) -> None:
@@ -76,6 +77,12 @@ class FollowedViews:
     @property
     def view_count(self) -> int:
         return len(self._host.views)
+
+    def shown(self) -> ShownViews | None:
+        return None if self._is_collected or self.is_busy else self._host.shown()
+
+    def when_shown(self, action: Callable[[], None]) -> None:
+        self._on_shown = action
 
     def keep_idle(self, seconds: float) -> None:
         self._host.idle_s = seconds
@@ -109,6 +116,7 @@ class FollowedViews:
 
     def _shown(self, count: int, then: Callable[[int], None]) -> None:
         self._changes, self._is_collected = TableChanges(), False
+        self._on_shown()
         adding, self._adding = self._adding, []
         for asked in adding:
             assert self._hosting is not None
@@ -239,6 +247,9 @@ class _Patient:
 
     def __call__(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
         self._run(work, lambda error: self._when_free(lambda: done(error)))
+
+    def renew(self) -> None:
+        self._run.renew()
 
     def close(self) -> None:
         self._run.close()

@@ -17,7 +17,8 @@ from types import TracebackType
 from backend.network.messages import AddView
 from backend.network.view_messages import ViewStatus
 from backend.views.hosted_view import HostedView
-from backend.views.view_filling import OutOfMemory
+from backend.views.view_filling import OutOfMemory, Stuck
+from backend.views.view_restarting import TooManyRows
 from controller.catalog import decode_table
 from dataflow.commit.epoch_messages import ViewsFailed
 from dataflow.errors import MillraceError
@@ -120,7 +121,7 @@ def to_blame(
 
 def severity(error: BaseException) -> int:
     """Values that do not fit are no fault of this program."""
-    return logging.WARNING if isinstance(error, MillraceError | OutOfMemory | HeldUp) else logging.ERROR
+    return logging.WARNING if isinstance(error, MillraceError | OutOfMemory | HeldUp | Stuck | TooManyRows) else logging.ERROR
 
 
 def _tried(hosted: HostedView, source: TableSource) -> Exception | None:

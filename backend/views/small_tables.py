@@ -22,16 +22,22 @@ BYTES_IN_MEMORY = 20
 """What a stored byte may take in a view of all rows."""
 
 
-def is_too_large(view: tuple[Node, Columns, Columns], source: TableSource, table_bytes: int, room_bytes: int) -> bool:
-    """Whether there is no room for a view that has to keep all rows of its tables, which take so many bytes on disk."""
+def is_too_large(
+    view: tuple[Node, Columns, Columns], source: TableSource, table_bytes: int, room_bytes: int, shard_count: int = 1
+) -> bool:
+    """Whether there is no room for a view that has to keep all rows of its tables, which take so many bytes on disk.
+
+    Both are of one shard of `shard_count`. Rows without a key are all on one of them.
+    """
     node, key, order = view
+    table_bytes *= 1 if key else shard_count
     found = table_columns(node, tuple(sorted(set(key))))
     unindexed = bool(key) and found is not None and not source.is_indexed(found[0].table, tuple(sorted(found[1])))
     return (unindexed or bool(order and not key)) and table_bytes * BYTES_IN_MEMORY > room_bytes
 
 
 class SmallTables:
-    """`rows_max` is 0 until somebody wants small tables to be kept whole."""
+    """`rows_max` is 0 until somebody wants small tables to be kept whole; of several shards, it is what each may have of a table."""
 
     def __init__(self) -> None:
         self.rows_max = 0

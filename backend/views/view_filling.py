@@ -17,6 +17,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Protocol
 
 from backend.network.view_messages import FillStatus
@@ -35,6 +36,9 @@ ROWS_BETWEEN_MEASURES = 100_000
 SWITCH_INTERVAL_S = 0.0002
 """How long a fill keeps the interpreter from the event loop: at each system call of the loop."""
 
+STUCK_S = 60.0
+"""A fill that has read nothing for so long is given up."""
+
 PARTIAL = os.environ.get("MILLRACE_PARTIAL") != "off"
 """For `millrace bench migration` alone: without it every view is full."""
 
@@ -47,6 +51,13 @@ class Abandoned(Exception):
 
 class OutOfMemory(Exception):
     """What is filled takes more memory than there is for it."""
+
+
+class Stuck(Exception):
+    """The fill does not get on."""
+
+    def __init__(self) -> None:
+        super().__init__(f"nothing was read for {STUCK_S:.0f} s while it was filled")
 
 
 class StillFilling(Exception):
@@ -62,20 +73,40 @@ class Runner(Protocol):
 
     def __call__(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None: ...
 
+    def renew(self) -> None:
+        """What is done now does not get to its end: what comes is done without waiting for it."""
+        ...
+
     def close(self) -> None: ...
 
 
 class ThreadRunner:
     def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="fill")
+        self._thread = _thread()
+        self._is_closed = False
         sys.setswitchinterval(SWITCH_INTERVAL_S)
+
+    def renew(self) -> None:
+        left, self._thread = self._thread, _thread()
+        left.shutdown(wait=False, cancel_futures=True)
 
     def __call__(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
         future = asyncio.get_running_loop().run_in_executor(self._thread, work)
-        future.add_done_callback(lambda each: None if each.cancelled() else done(each.exception()))
+        future.add_done_callback(lambda each: self._ended(each, work, done))
+
+    def _ended(self, future: asyncio.Future[None], work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
+        if not future.cancelled():
+            done(future.exception())
+        elif not self._is_closed:  # it has waited for one that does not end
+            self(work, done)
 
     def close(self) -> None:
+        self._is_closed = True
         self._thread.shutdown(wait=True, cancel_futures=True)
+
+
+def _thread() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="fill")
 
 
 class Fill:
@@ -103,6 +134,7 @@ class Fill:
         self.view = view
         self._limit_bytes = limit_bytes
         self._rows = 0
+        self._is_running = False
         self._waiting: list[Callable[[Exception | None], None]] = []
 
     @property
@@ -132,19 +164,28 @@ class Fill:
         tables = tuple(sorted(self.tables))
         return FillStatus(self.name, tables, len(self.keys), self.epoch, self._rows, self.rounds, self.behind)
 
+    @property
+    def progress(self) -> int | None:
+        """What grows as long as somebody works on it; None if nobody does."""
+        return self._rows if self._is_running else None
+
     # --- work, wherever it is done
 
     def compute(self) -> None:
+        self._is_running = True
         with self.engine.spending(self._spend):
             view: View = self.engine.add_view(*self.view)
             self.engine.fill(view, self.keys)
         self._measure()
+        self._is_running = False
 
     def follow(self, changes: dict[int, Delta], epoch: int, state: StateView) -> None:
         """Take the changes up to `epoch`, whose stored state is `state`."""
+        self._is_running = True
         self.source.advance(state)
         if changes:
             self.engine.apply(epoch, changes)
+        self._is_running = False
 
     def _spend(self, rows: int) -> None:
         if self.abandoned:
@@ -181,6 +222,21 @@ class Fills:
     def begin(self, fill: Fill) -> None:
         self.under_way.append(fill)
         self._run(fill.compute, lambda error: self._done(fill, error))
+        with suppress(RuntimeError):  # there is no event loop, so nothing is done beside it
+            self._watch(fill, None, asyncio.get_running_loop())
+
+    def _watch(self, fill: Fill, before: int | None, loop: asyncio.AbstractEventLoop) -> None:
+        """Look again and again whether the fill gets on; if not, it has failed, whatever becomes of its thread."""
+        if fill not in self.under_way:
+            return
+        if before is None or fill.progress != before:
+            loop.call_later(STUCK_S, self._watch, fill, fill.progress, loop)
+            return
+        self._run.renew()
+        fill.abandoned = True
+        self.under_way.remove(fill)
+        self._fail(fill, Stuck())
+        fill.end(None)
 
     def find(self, name: bytes) -> Fill | None:
         """The fill of a view that is to come."""

@@ -24,12 +24,13 @@ from backend.views.hosted_view import HostedView, definition_of, hosted_view, st
 from backend.views.set_aside import HeldUp, SetAside, reason_of, severity, to_blame
 from backend.views.small_tables import SmallTables, is_too_large
 from backend.views.table_use import TableChanges, TableUse
-from backend.views.view_filling import PARTIAL, Fill, Fills, OutOfMemory, Runner, StillFilling
+from backend.views.view_filling import PARTIAL, Fill, Fills, OutOfMemory, Runner, StillFilling, Stuck
 from backend.views.view_limit import ViewLimit
 from backend.views.view_range import EncodedRange
 from backend.views.view_reading import ViewReading
 from backend.views.view_restarting import restarting, stored_bytes
 from backend.views.view_use import ViewUse
+from backend.views.worker_views import ShownViews
 from controller.catalog import decode_node, decode_table
 from dataflow.commit.epoch_effects import PersistEpoch
 from dataflow.commit.large_writes import LargeWrites
@@ -218,7 +219,7 @@ class ViewHost:
             self._use.end(fill.tables)
             return
         log.warning("keys of view %s cannot be filled: %r", fill.name.hex(), error)
-        if isinstance(error, OutOfMemory):
+        if isinstance(error, OutOfMemory | Stuck):
             self.views[fill.name].too_large.update(fill.keys)
 
     def _fill(self, name: bytes, hosted: HostedView, keys: Sequence[Row], patient: bool = True) -> list[Key] | None:
@@ -386,6 +387,9 @@ class ViewHost:
         return report
 
     # --- for those who want to know
+
+    def shown(self) -> ShownViews:
+        return ShownViews(self._source.state.epoch, self.views, self.engine, self._publisher)
 
     def status(self) -> HostedViews:
         """What is kept, with sizes measured on samples."""

@@ -1,4 +1,4 @@
-"""A part of a key's rows in an ordered view: between two bounds, from either end, so many.
+"""A part of a key's rows in an ordered view: two bounds, the end to start from, and a number of rows.
 
 Bounds are keys of the first columns of the view's order, as `dataflow.values.ordering` has them: a
 text stands as the bytes by which its collation compares it. They travel as msgpack, which

@@ -26,6 +26,19 @@ DEARER = 4
 """A full view follows if its tables have more than so many times the rows that have changed."""
 
 
+class TooManyRows(Exception):
+    """All views of several workers start anew: to follow a large transaction would hold them up for too long."""
+
+
+def require_few(views: Iterable[Iterable[int]], large: LargeWrites) -> None:
+    """Raises TooManyRows if views of these tables cannot follow it in one go."""
+    tables = [table for view in views for table in view]
+    written = {table: large.count_between(*table_ranges(table)[0]) for table in tables}
+    changed = sum(written[table] for table in tables)
+    if changed > FOLLOWED_ROWS_MAX:
+        raise TooManyRows(f"a transaction has changed {changed} rows of their tables, views start anew")
+
+
 def restarting(
     views: Mapping[bytes, HostedView | Fill], large: LargeWrites, store: ShardStore
 ) -> list[bytes]:

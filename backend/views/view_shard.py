@@ -1,8 +1,7 @@
 """One worker's part of the views that several workers keep together.
 
 `dataflow.runtime.shard_views` decides; here tables are learnt and read, bundles are sent, and whoever
-waits is answered. Views come and go by transitions, which all shards make in the same epoch:
-shard 0 takes the requests and hands them to the coordinator.
+waits is answered. Views come and go by transitions (`backend.views.view_transitions`).
 
 A view is refused where it cannot be computed, and while a shard is missing; who asks then
 evaluates the query. When something in the views fails, all of them are forgotten and begin anew, except
@@ -12,33 +11,33 @@ who is to blame: that is set aside by shard 0 (`backend.views.set_aside`).
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import FrameType
 
 import msgspec
 
 from backend.network.bundles import decode_bundle, encode_bundle
-from backend.network.messages import Acknowledged, AddView, Found, Lookup, Message, UnknownView
+from backend.network.messages import Found, Lookup, UnknownView
 from backend.network.miss_messages import FoundEach, LookupEach
 from backend.network.transport import FRAME_BYTES_MAX, Peer
-from backend.network.view_messages import HostedViews, RemoveView
+from backend.network.view_messages import HostedViews
 from backend.shared_memory.epoch_words import EpochWords
 from backend.shared_memory.publication import Publisher
 from backend.shared_memory.segment import SegmentNames, is_possible, remove_orphans
-from backend.views.hosted_view import HostedView, definition_of, hosted_view, status_of
+from backend.views.hosted_view import hosted_view, status_of
 from backend.views.hung_views import is_within
-from backend.views.set_aside import BlamedViews, HeldUp, reason_of, severity
+from backend.views.set_aside import HeldUp, reason_of, severity
 from backend.views.table_use import TableUse
 from backend.views.view_limit import ViewLimit
 from backend.views.view_range import Range
+from backend.views.view_restarting import require_few
+from backend.views.view_transitions import KnownView, ViewTransitions, decoded, is_stale
 from backend.views.view_use import ViewUse
-from backend.views.worker_views import Outside
-from controller.catalog import decode_node, decode_table
+from backend.views.worker_views import Outside, ShownViews
 from dataflow.commit.epoch_effects import ApplyEpoch, PersistEpoch, PreparedEpoch
 from dataflow.commit.epoch_messages import ViewsFailed
 from dataflow.expressions.source import Key
-from dataflow.plan.node import tables_of
 from dataflow.runtime import shard_messages, shard_worker
 from dataflow.runtime.engine import View
 from dataflow.runtime.shard_messages import (
@@ -59,17 +58,6 @@ from persistence.shard_store import ShardStore
 
 log = logging.getLogger(__name__)
 _encode = msgspec.msgpack.Encoder().encode
-_decode_transition = msgspec.msgpack.Decoder(tuple[str, bytes]).decode
-_decode_view = msgspec.msgpack.Decoder(AddView).decode
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """A view that is here, or comes in the epoch that is applied; `reads` has the versions of its tables and named views."""
-
-    message: AddView
-    tables: frozenset[int]
-    reads: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +92,19 @@ class ViewShard:
         self._outside = outside
         self._use = TableUse(store, is_all=False)
         self._views = ShardViews(shard, shard_count, self._use.source)
-        self._known: dict[bytes, _Known] = {}
-        self._leaving: list[_Known] = []
-        self._hosted: dict[bytes, HostedView] = {}
+        self.transitions = ViewTransitions(
+            store, shard_count, memory_bytes, outside.change_views, lambda: self._views.worker.engine.measure().full_bytes
+        )
+        self._known, self._hosted = self.transitions.known, self.transitions.hosted
+        self._leaving: list[KnownView] = []
         self._changes: tuple[int, dict[int, Delta]] = (0, {})
         self._asking: dict[int, _Asking] = {}
         self._requests = 0
-        self._adding: dict[bytes, tuple[AddView, dict[int, int], list[tuple[Peer, int]]]] = {}
-        self.blamed = BlamedViews()
         self.hung: frozenset[bytes] = frozenset()  # see `backend.views.hung_views`
         self.memory = MemoryReport(0, 0, 0, False)
         self.use = ViewUse()
         self._limit = ViewLimit()
+        self.on_shown: Callable[[], None] = lambda: None
 
     @property
     def view_count(self) -> int:
@@ -142,6 +131,8 @@ class ViewShard:
     def collect(self, epoch: PersistEpoch) -> None:
         """Remember what the writes of an epoch change, before they are stored. Whatever fails here holds up no commit."""
         try:
+            if epoch.large is not None:
+                require_few([known.tables for known in self._known.values()], epoch.large[1])
             self._changes = (epoch.epoch, self._use.deltas(self._use.changes(epoch)))
         except Exception as error:
             self._changes = (epoch.epoch, {})
@@ -153,7 +144,7 @@ class ViewShard:
         self._use.source.advance(self._store.view())
         current = effect.generation == self._views.generation
         transitions = tuple([self._transition(each) for each in effect.transitions]) if current else ()
-        if current and any(_is_stale(known.reads, versions) for known in self._known.values()):
+        if current and any(is_stale(known.reads, versions) for known in self._known.values()):
             self._carry_out(self._views.fail(RuntimeError("a table has changed while a view of it was on its way")))
         hung = tuple([each.view for each in transitions if isinstance(each, shard_messages.StartView) and each.view in self.hung])
         if hung:
@@ -162,26 +153,22 @@ class ViewShard:
         self._carry_out(self._views.apply(effect.epoch, effect.generation, own, transitions))
 
     def _transition(self, payload: bytes) -> shard_messages.Transition:
-        kind, body = _decode_transition(payload)
-        if kind == RemoveView.__name__:
-            gone = self._known.pop(body, None)
+        transition = decoded(payload)
+        if isinstance(transition, shard_messages.EndView):
+            name = bytes(transition.view)
+            gone = self._known.pop(name, None)
             if gone is not None:
                 self._leaving.append(gone)
-                hosted = self._hosted.pop(body, None)
+                hosted = self._hosted.pop(name, None)
                 if hosted is not None:
                     self._publisher.end(hosted.view)
-            return shard_messages.EndView(body)
-        message = _decode_view(body)
-        node = decode_node(message.node)
-        tables = [decode_table(each) for each in message.tables]
-        used = {table.id: table.version for table in tables if table.id in tables_of(node)}
-        for table in tables:
-            if table.id in used:
-                self._use.source.learn(table)
-        self._use.begin(used)
-        self._known[message.view] = _Known(message, frozenset(used), used | dict.fromkeys(message.named, 0))
-        log.info("view %s, %d views", message.view.hex(), len(self._known))
-        return shard_messages.StartView(message.view, node, message.key, message.order)
+            return transition
+        known, start = transition
+        known.learn(self._use.source)
+        self._use.begin(known.tables)
+        self._known[known.message.view] = known
+        log.info("view %s, %d views", known.message.view.hex(), len(self._known))
+        return start
 
     def start(self, generation: int) -> None:
         """Forget all views: a shard was lost, or something failed.
@@ -191,14 +178,10 @@ class ViewShard:
         """
         self._publisher.close()
         remove_orphans()
-        self._known.clear()
-        self._hosted.clear()
         self._leaving.clear()
         self._use.end_all()
         self._carry_out(self._views.start(generation))
-        adding, self._adding = self._adding, {}
-        for *_, waiting in adding.values():
-            _answer(waiting, UnknownView())
+        self.transitions.forget()
 
     def link_broken(self) -> None:
         """Bundles may be lost: who waits for one cannot go on."""
@@ -251,15 +234,15 @@ class ViewShard:
         asking.peer.send(answer, asking.request)
 
     def _publish(self, epoch: int, touched: tuple[tuple[shard_messages.ViewName, frozenset[Key]], ...]) -> None:
-        if self._words is None:
-            return
-        self._words.begin(epoch)
+        if self._words is not None:
+            self._words.begin(epoch)
         for name, keys in touched:
             view = self._views.views.get(name)
             if view is not None:
                 self._publisher.follow(self._views.worker.engine, view, keys)
-        self._words.end(epoch)
-        self._shown_epoch = epoch
+        if self._words is not None:
+            self._words.end(epoch)
+            self._shown_epoch = epoch
 
     def _send(self, to: int, bundle: shard_messages.Bundle) -> None:
         payload = encode_bundle(bundle)
@@ -278,54 +261,14 @@ class ViewShard:
             if name not in self._hosted:
                 known = self._known[bytes(name)]
                 origin = known.message.names, frozenset(known.message.named), known.message.since
-                self._hosted[bytes(name)] = hosted_view(view, known.tables, *origin)
+                self._hosted[bytes(name)] = hosted_view(view, frozenset(known.tables), *origin)
+        self.on_shown()
         self._outside.views_applied()
 
-    def landed(self, versions: Mapping[int, int]) -> None:
-        """On shard 0: all shards are at the epoch, so whoever asked for a view in it can look there."""
-        added = [name for name in self._adding if name in self._hosted]
-        for name in added:
-            _answer(self._adding.pop(name)[-1], Acknowledged())
-        if added:
-            self.remove_stale(versions)
-
-    # --- transitions, on shard 0
-
-    def add(self, peer: Peer, request: int, message: AddView, versions: Mapping[int, int]) -> None:
-        """Have a view kept; answered when it can be asked, or if it cannot be."""
-        tables = {table.id: table.version for table in map(decode_table, message.tables)} | dict.fromkeys(message.named, 0)
-        if message.view in self._hosted:
-            peer.send(Acknowledged(), request)
-        elif message.view in self._adding:
-            self._adding[message.view][-1].append((peer, request))
-        elif _is_stale(tables, versions) or (message.order and not message.key) or self.blamed.refuses(message):
-            peer.send(UnknownView(), request)
-        else:
-            self._adding[message.view] = (message, tables, [(peer, request)])
-            if not self._outside.change_views(_encode((AddView.__name__, _encode(message)))):
-                _answer(self._adding.pop(message.view)[-1], UnknownView())
-
-    def remove_stale(self, versions: Mapping[int, int]) -> bool:
-        """Have the views over changed tables go; whether there are any, still."""
-        for name, known in self._known.items():
-            if _is_stale(known.reads, versions):
-                self._outside.change_views(_encode((RemoveView.__name__, name)))
-        return self.has_stale(versions)
-
-    def has_stale(self, versions: Mapping[int, int]) -> bool:
-        """Whether views over changed tables are there, or about to be."""
-        known = [each.reads for each in self._known.values()] + [reads for _, reads, _ in self._adding.values()]
-        return any(_is_stale(reads, versions) for reads in known)
-
-    def blame(self, failed: ViewsFailed) -> None:
-        """Set aside who is to blame. If that is not known, nobody is."""
-        for name in failed.suspects:
-            if self.blamed.blame(name, failed):
-                if name in self._known:
-                    view = self._views.views.get(name)
-                    self.blamed.refuses(self._known[name].message, "" if view is None else definition_of(view))
-                elif name in self._adding:
-                    self.blamed.refuses(self._adding[name][0])
+    def shown(self) -> ShownViews | None:
+        if self._views.is_applying:
+            return None
+        return ShownViews(self._views.epoch, self._hosted, self._views.worker.engine, self._publisher)
 
     # --- reading
 
@@ -358,9 +301,7 @@ class ViewShard:
 
     def retire(self, idle_s: float) -> None:
         """On shard 0: views that no shard has used for so long go, unless they read named ones."""
-        for name in self.use.idle(self._hosted, idle_s):
-            log.info("view %s retires", name.hex())
-            self._outside.change_views(_encode((RemoveView.__name__, name)))
+        self.transitions.retire(self.use.idle(self._hosted, idle_s))
 
     def enforce_limit(self) -> None:
         """Have cold keys evicted in the next epoch if the views take too much memory."""
@@ -378,14 +319,4 @@ class ViewShard:
 
     def status(self) -> HostedViews:
         found = status_of(self._hosted)
-        return replace(found, views=[*found.views, *self.blamed.status()])
-
-
-def _is_stale(tables: Mapping[int, int], versions: Mapping[int, int]) -> bool:
-    """Whether a table is gone, or has a later version than this. A shard that hears late of one is no reason."""
-    return any(versions.get(table_id, version + 1) > version for table_id, version in tables.items())
-
-
-def _answer(waiting: list[tuple[Peer, int]], message: Message) -> None:
-    for peer, request in waiting:
-        peer.send(message, request)
+        return replace(found, views=[*found.views, *self.transitions.blamed.status()])

@@ -18,7 +18,7 @@ from backend.network.view_messages import ViewsUsed
 from backend.shared_memory.segment import SegmentNames
 from backend.views.hung_views import HungViews
 from backend.views.view_shard import ViewShard
-from backend.views.worker_views import Handlers, Hosting
+from backend.views.worker_views import Handlers, Hosting, ShownViews
 from backend.worker.shard_links import ShardLinks
 from dataflow.commit.epoch_effects import (
     ApplyEpoch,
@@ -41,11 +41,12 @@ class ViewsOfSeveral:
         self._hosting = hosting
         self._shard = shard
         self._views = ViewShard(shard, shard_count, store, memory_bytes, self, names)
+        self._transitions = self._views.transitions
         self._links = ShardLinks(self._views.link_broken)
         self._versions: Mapping[int, int] = {}
         self._idle_s = math.inf
         self.handlers: Handlers = {
-            AddView: lambda peer, request, message: self._views.add(peer, request, message, self._versions),
+            AddView: lambda peer, request, message: self._transitions.add(peer, request, message, self._versions),
             AskViews: lambda peer, request, _: peer.send(self._views.status(), request),
             Lookup: self._lookup,
             LookupEach: self._lookup,
@@ -62,11 +63,17 @@ class ViewsOfSeveral:
     def memory(self) -> MemoryReport:
         return self._views.memory
 
+    def shown(self) -> ShownViews | None:
+        return self._views.shown()
+
+    def when_shown(self, action: Callable[[], None]) -> None:
+        self._views.on_shown = action
+
     def keep_idle(self, seconds: float) -> None:
         self._idle_s = seconds
 
     def keep_small(self, rows_max: int) -> None:
-        """A key without rows is not known to have none: the worker is asked once."""
+        self._transitions.keep_small(rows_max)
 
     def watch(self, hung: HungViews) -> None:
         self._views.hung = hung.names
@@ -92,14 +99,14 @@ class ViewsOfSeveral:
         self._views.apply(epoch, self._hosting.epochs.tables)
 
     def landed(self) -> None:
-        self._views.landed(self._versions)
+        self._transitions.landed(self._versions)
 
     def start(self, generation: int) -> None:
         self._links.forget()
         self._views.start(generation)
 
     def blame(self, failed: ViewsFailed) -> None:
-        self._views.blame(failed)
+        self._transitions.blame(failed)
 
     def enforce_limit(self) -> None:
         self._views.enforce_limit()
@@ -112,12 +119,12 @@ class ViewsOfSeveral:
         They go in the same epoch on all shards, so whichever takes the versions over first, all are gone by then.
         """
         self._versions = versions
-        self._views.blamed.tables_changed(versions)
+        self._transitions.blamed.tables_changed(versions)
         if self._hosting.coordinator is not None:
-            self._views.remove_stale(versions)
+            self._transitions.remove_stale(versions)
 
     def allow(self, versions: Mapping[int, int]) -> bool:
-        return not self._views.has_stale(versions)
+        return not self._transitions.has_stale(versions)
 
     # --- the other shards
 

@@ -9,18 +9,32 @@ those of several.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from backend.network.messages import Message
 from backend.network.transport import Peer
+from backend.shared_memory.publication import Publisher
+from backend.views.hosted_view import HostedView
 from backend.views.hung_views import HungViews
 from dataflow.commit.coordinator import Coordinator
 from dataflow.commit.epoch_effects import ApplyEpoch, PersistEpoch, PreparedEpoch, Send, ShardEffect
 from dataflow.commit.epoch_messages import ViewsFailed
 from dataflow.commit.epochs import ShardEpochs
+from dataflow.runtime.engine import Engine
 from dataflow.state.clock import MemoryReport
 
 Handlers = Mapping[type, Callable[[Peer, int, Any], None]]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownViews:
+    """What the views are as of an epoch, between two of them."""
+
+    epoch: int
+    views: Mapping[bytes, HostedView]
+    engine: Engine
+    publisher: Publisher
 
 
 class Hosting(Protocol):
@@ -28,6 +42,14 @@ class Hosting(Protocol):
 
     coordinator: Coordinator | None
     epochs: ShardEpochs
+
+    @property
+    def shown_epoch(self) -> int:
+        """The last epoch that can be read here."""
+        ...
+
+    @property
+    def catalog_version(self) -> int: ...
 
     def run(self, effects: list[ShardEffect] | list[Send]) -> None: ...
 
@@ -82,6 +104,14 @@ class WorkerViews(Protocol):
 
     def watch(self, hung: HungViews) -> None:
         """Leave the names of views that hang for a successor, and set aside those that a predecessor has left."""
+        ...
+
+    def shown(self) -> ShownViews | None:
+        """None while they are brought up to an epoch."""
+        ...
+
+    def when_shown(self, action: Callable[[], None]) -> None:
+        """Do it each time they show another epoch."""
         ...
 
     def close(self) -> None: ...

@@ -1,8 +1,8 @@
-"""When a worker's process looks for garbage in circles.
+"""When a worker runs Python's cyclic garbage collection.
 
-A worker's state is millions of small objects that stay and are replaced one by one. Python's own
-counters do not see that: what they count is how many more objects there are. Looking at the hundred
-thousands that are new by then takes long, as hardly one of them is in the processor's cache.
+A worker's state is millions of small, long-lived objects that are replaced one by one. Python's own counters start a
+collection after a net growth of objects, and such a collection visits hundreds of thousands of new objects, hardly one of which is in
+the processor's cache. So a worker decides itself when to collect.
 """
 
 from __future__ import annotations

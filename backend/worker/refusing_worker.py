@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 
 from backend.network.messages import Acknowledged, AskStatus, ShardStatus, Stop
-from backend.network.transport import Peer, failure, listen
+from backend.network.transport import Listeners, Peer, failure, listen
 from dataflow.errors import CorruptState, MillraceError
 
 
@@ -28,7 +28,7 @@ class RefusingWorker:
         self.stopped = asyncio.Event()
         self._refusal = failure(error)
 
-    async def serve(self, host: str, secret: bytes) -> tuple[asyncio.Server, int]:
+    async def serve(self, host: str, secret: bytes) -> tuple[Listeners, int]:
         return await listen(host, 0, secret, self._handle)
 
     def _handle(self, peer: Peer, request: int, message: Any) -> None:

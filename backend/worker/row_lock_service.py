@@ -1,9 +1,9 @@
-"""A worker's side of row locks: requests over the network, commits as holders, circles of waiting.
+"""A worker's side of row locks: requests over the network, commits as holders, deadlocks.
 
 The locks of a shard's keys are in the memory of its worker. They go with it, and those of a
 client with its connection. A commit that comes without locks holds what it writes until it is
 answered, so that nobody is given a row that is about to change. Who waits for whom is told to
-worker 0, which sees circles over several shards and has one of those who wait give up.
+worker 0, which finds deadlocks over several shards and makes one of the waiting transactions give up.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class ShardReads:
         self._held: dict[tuple[Peer, int], tuple[StateView, int]] = {}
         self._next_scan = 1
         self._kept = KeptEpochs()
-        self._columns = ColumnScans(self._view, self._kept.find)
+        self._columns = ColumnScans(self._view, self._kept.find, store.rows_changed)
         self.handlers: dict[type, Callable[[Peer, int, Any], None]] = {
             Get: self.get,
             Scan: self.scan,
@@ -134,7 +134,7 @@ class ShardReads:
             del self._scans[message.scan]
 
     def hold_epoch(self, peer: Peer, request: int, message: HoldEpoch) -> None:
-        epoch = message.epoch or (self._store.epoch if self.shown is None else self.shown)
+        epoch = message.epoch or (self._store.readable_epoch if self.shown is None else self.shown)
         view, count = self._held.get((peer, epoch)) or (self._view(peer, message.epoch), 0)
         self._held[peer, epoch] = view, count + 1
         peer.send(ReadableEpoch(epoch), request)
@@ -149,7 +149,7 @@ class ShardReads:
 
     def keep(self, peer: Peer, message: KeepEpoch) -> int:
         """Keep the epoch, and say which one that is."""
-        epoch = message.epoch or (self._store.epoch if self.shown is None else self.shown)
+        epoch = message.epoch or (self._store.readable_epoch if self.shown is None else self.shown)
         self._kept.keep(message.name, epoch, self._view(peer, message.epoch), message.seconds)
         return epoch
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from backend.execution.writes.point_write import PointStatement
 from backend.network.messages import Acknowledged
 from backend.network.statement_messages import AddStatement, RunStatements, UnknownStatement
 from backend.network.transport import Peer
 from backend.worker.row_lock_service import RowLockService
 from dataflow.commit.statement_stage import StatementStage
+from persistence.layout import shard_of
 from persistence.shard_store import ShardStore
 
 STATEMENTS_MAX = 10_000
@@ -15,8 +18,9 @@ STATEMENTS_MAX = 10_000
 
 
 class StatementService:
-    def __init__(self, shard: int, store: ShardStore, locks: RowLockService) -> None:
+    def __init__(self, shard: int, shard_count: int, store: ShardStore, locks: RowLockService) -> None:
         self._shard = shard
+        self._is_here: Callable[[bytes], bool] = lambda key: shard_of(key, shard_count) == shard
         self._store = store
         self._locks = locks
         self._known: dict[bytes, PointStatement] = {}
@@ -26,7 +30,7 @@ class StatementService:
     def add(self, peer: Peer, request: int, message: AddStatement) -> None:
         if len(self._known) >= STATEMENTS_MAX:
             self._known.clear()
-        self._known[message.name] = PointStatement(message.definition, self._store, self._locks.is_wanted)
+        self._known[message.name] = PointStatement(message.definition, self._store, self._locks.is_wanted, self._is_here)
         peer.send(Acknowledged(), request)
 
     def stage(self, peer: Peer, request: int, message: RunStatements) -> StatementStage | None:

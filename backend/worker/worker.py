@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any, get_args
 
 from backend.network.bundles import BundleSent
+from backend.network.feed_messages import CountFeed, ReadFeed
 from backend.network.lock_messages import BreakWait, EndLocks, LockRows, OwnerWaits, RowLocked
 from backend.network.messages import (
     Acknowledged,
@@ -32,7 +33,7 @@ from backend.network.messages import (
 from backend.network.miss_messages import LookupEach
 from backend.network.session_messages import AdapterJoined, AskAdapters, LockRequest
 from backend.network.statement_messages import AddStatement, RunStatements
-from backend.network.transport import Peer, failure, listen
+from backend.network.transport import Listeners, Peer, failure, listen
 from backend.shared_memory.segment import SegmentNames
 from backend.views.followed_views import FollowedViews
 from backend.views.view_audits import ViewAudits
@@ -41,6 +42,7 @@ from backend.views.views_of_several import ViewsOfSeveral
 from backend.views.worker_views import WorkerViews
 from backend.worker.disk import Disk
 from backend.worker.epoch_questions import EpochQuestions
+from backend.worker.feed_service import FeedService
 from backend.worker.garbage import Garbage
 from backend.worker.large_commits import LargeCommits
 from backend.worker.lone_epochs import OpeningAlarm, alone_of
@@ -70,7 +72,7 @@ from dataflow.commit.statement_stage import StatementStage
 from dataflow.errors import Condition, InvalidStatement, MillraceError
 from persistence.shard_store import ShardStore
 
-WAITING_FOR_CERTAINTY = (*STATE_READS, Lookup, LookupEach, Inquire, LockRows)
+WAITING_FOR_CERTAINTY = (*STATE_READS, ReadFeed, CountFeed, Lookup, LookupEach, Inquire, LockRows)
 FROM_COORDINATOR = get_args(ToShard)
 FROM_SHARDS = (*get_args(ToCoordinator), OwnerWaits)
 
@@ -93,14 +95,14 @@ class Worker:
             self.views = ViewsOfSeveral(self, shard, shard_count, store, memory_bytes, names)
         self.coordinator: Coordinator | None = None
         if shard == 0:
-            self.coordinator = Coordinator(shard_count, store.next_epoch, store.decisions(), store.epoch)
+            self.coordinator = Coordinator(shard_count, store.next_epoch, store.decisions(), store.readable_epoch)
         alone = alone_of(store, self.coordinator) if shard_count == 1 else None
         self.is_alone = shard_count == 1
         self._opening = OpeningAlarm(store, lambda: self.run(self.epochs.due()))
         self.epochs: ShardEpochs = ShardEpochs(shard, store, store.prepared(), self.views, alone)
         self._services = SessionServices()
         self._locks = RowLockService(shard, store, self._tell_shard)
-        self.statements = StatementService(shard, store, self._locks)
+        self.statements = StatementService(shard, shard_count, store, self._locks)
         self.stopped = asyncio.Event()
         self.tables = TableVersions(self, self.views)
         self._disk = Disk(store.waits_for_disk)
@@ -116,11 +118,13 @@ class Worker:
         self.holds = LoopHolds()
         self._transactions = 0
         self._reads = ShardReads(store)
+        self._feeds = FeedService(store, self._disk, self.views, self)
         self._handlers: dict[type, Callable[[Peer, int, Any], None]] = {
             Stage: self._stage,
             StagePart: self._stage_part,
             Inquire: self._inquire,
             **self._reads.handlers,
+            **self._feeds.handlers,
             LockRows: self._locks.lock_rows,
             EndLocks: self._locks.end_locks,
             Allocate: self._allocate,
@@ -129,15 +133,16 @@ class Worker:
             AskEpoch: self._questions.ask,
             AskStatus: self._status,
             Stop: self._stop,
+            AddStatement: self.statements.add,
+            RunStatements: self._run_statements,
         }
-        if isinstance(self.views, FollowedViews):  # else what they write or have may be elsewhere
-            self._handlers |= {AddStatement: self.statements.add, RunStatements: self._run_statements}
+        if isinstance(self.views, FollowedViews):  # else what they have may be elsewhere
             self._handlers |= ViewAudits(self.views, self._reads).handlers
         if shard == 0:
             self._handlers |= dict.fromkeys((LockRequest, AdapterJoined, AskAdapters), self._services.handle)
         self._handlers |= dict.fromkeys(FROM_SHARDS, self._from_shard)
 
-    async def serve(self, host: str, secret: bytes) -> tuple[asyncio.Server, int]:
+    async def serve(self, host: str, secret: bytes) -> tuple[Listeners, int]:
         server, port = await listen(host, 0, secret, self.handle, on_lost=self._peer_lost)
         self._large.move()
         if self.coordinator is not None:
@@ -179,6 +184,14 @@ class Worker:
     def tell_coordinator(self, message: Message) -> None:
         if self._coordinator_peer is not None:
             self._coordinator_peer.send(message)
+
+    @property
+    def shown_epoch(self) -> int:
+        return self.store.epoch if self._reads.shown is None else self._reads.shown
+
+    @property
+    def catalog_version(self) -> int:
+        return self.tables.catalog_version
 
     def count_reads(self, count: int) -> None:
         self._reads.count += count
@@ -252,6 +265,7 @@ class Worker:
         """Keep the views within their memory."""
         self.views.enforce_limit()
         self._large.check()
+        self._feeds.check()
 
     def _stop(self, peer: Peer, request: int, message: Stop) -> None:
         peer.send(Acknowledged(), request)
@@ -345,7 +359,7 @@ class Worker:
                 self._disk.write(self.store.persist_prepared, record, self._persisted)
             case do.PersistEpoch():
                 is_followed = self.views.collect(effect)
-                self._reads.shown = self.store.epoch
+                self._reads.shown = self.store.readable_epoch
                 self._disk.write_epoch(self.store.begin_epoch, effect, self._persisted, is_followed)
             case do.ApplyEpoch():
                 self.views.apply(effect)

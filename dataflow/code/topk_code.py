@@ -2,7 +2,7 @@
 
 A row that leaves the window is replaced at once by one of those kept behind it. Where a partition can be computed again
 only some hundred of these are kept: `is_cut` says that rows which sort later than the last of them are not there. Changes of
-such rows are dropped; if so many others go that the window is not full, the partition is computed again.
+such rows are dropped; when deletions leave the window short, the partition is computed again.
 """
 
 from __future__ import annotations

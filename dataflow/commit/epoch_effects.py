@@ -52,6 +52,8 @@ class PreparedEpoch:
     new: list[Puts] = field(default_factory=list)
     large: TransactionId | None = None
     """The large one among the transactions, if there is one; what it writes is in its parts."""
+    results: dict[TransactionId, tuple[int, ...]] = field(default_factory=dict)
+    """What the statements of transactions have given that the shard has run itself."""
 
     @property
     def write_count(self) -> int:
@@ -86,7 +88,7 @@ class PersistEpoch:
     large: tuple[TransactionId, LargeWrites] | None = None
     """A large transaction of the epoch, after all others, whose parts are in the store already."""
     results: Mapping[TransactionId, tuple[int, ...]] = field(default_factory=dict)
-    """What the statements of transactions have given that the shard has run itself."""
+    """As in `PreparedEpoch`."""
 
     @property
     def write_count(self) -> int:

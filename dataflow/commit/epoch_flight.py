@@ -6,7 +6,7 @@ epoch write; `dataflow.commit.epochs` says which are earlier.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -36,6 +36,10 @@ class CommittedState(Protocol):
 
     def version_of(self, key: bytes) -> int:
         """The epoch that wrote the key, or ABSENT."""
+        ...
+
+    def are_absent(self, keys: Sequence[bytes]) -> bool:
+        """Whether it is known at once that none of these keys is there."""
         ...
 
     def get(self, key: bytes) -> Stored | None: ...
@@ -69,8 +73,6 @@ class Flight:
     verdicts: dict[TransactionId, Outcome] = field(default_factory=dict)
     deferred: list[TransactionId] = field(default_factory=list)
     settled: dict[bytes, int] = field(default_factory=dict)
-    results: dict[TransactionId, tuple[int, ...]] = field(default_factory=dict)
-    """Those of statements that the shard has run, by their transactions."""
     large: LargeWrites | None = None
     """What the large transaction of `record.large` writes."""
     absent: set[bytes] = field(default_factory=set)
@@ -153,7 +155,7 @@ def _puts_conflict(
 ) -> VersionConflict | None:
     version_of = state.version_of
     for puts in part.puts:
-        if puts.expected != ABSENT:
+        if puts.expected != ABSENT or (state.are_absent(puts.keys) and pending.keys().isdisjoint(puts.keys)):
             continue
         for key in puts.keys:
             value = pending.get(key)

@@ -82,7 +82,7 @@ class _Opening:
         found = Committed(record.epoch, tuple(results))
         if stage.keys:  # else there is nothing that its client could ask for later
             record.transactions.append(stage.transaction)
-            flight.results[stage.transaction] = found.results
+            record.results[stage.transaction] = found.results
         flight.verdicts[stage.transaction] = found
         self._settle(stage)
 

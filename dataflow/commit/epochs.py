@@ -320,7 +320,7 @@ class ShardEpochs:
             absent=flight.absent,
             new=record.new,
             large=large,
-            results=flight.results,
+            results=record.results,
         )
         return [flight.storing]
 

@@ -29,6 +29,8 @@ class StartView:
     node: Node
     key: Columns
     order: Columns = ()
+    full: str = ""
+    """Why it is full even if it could be partial; the same on all shards."""
 
 
 @dataclass(frozen=True, slots=True)

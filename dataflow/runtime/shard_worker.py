@@ -308,7 +308,7 @@ class ShardWorker:
         programs.forget_culprit()
         if isinstance(transition, StartView):
             if transition.view not in self.views:  # it may have been asked for twice before it came
-                view = self.engine.add_view(transition.node, transition.key, transition.order)
+                view = self.engine.add_view(transition.node, transition.key, transition.order, full=transition.full)
                 self.views[transition.view] = view
         else:
             removed = self.views.pop(transition.view, None)

@@ -1,4 +1,4 @@
-"""Which keys leave when memory runs out: what is cheapest to have again, then what was read longest ago.
+"""The order of eviction: state that is cheapest to compute again leaves first, then the keys read longest ago.
 
 Every check of the limit moves the keys that were read since the last one to the end of their
 index, so an index is in the order of its keys' last reads, as of some check, and no mark is
@@ -29,6 +29,8 @@ from dataflow.state.memory import INDEX_BYTES, Meter
 
 LOOKS = 64
 """So many keys of each state below views are looked at in one go for whether something depends on them."""
+NEAR = 0.5
+"""From this part of the limit on, sizes are measured more often."""
 CACHE_SHARE = 1 / 16
 """The part of the memory in which caches are older than the last check."""
 
@@ -53,6 +55,7 @@ class Clock:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.meter = Meter()
+        self.meter.begin_check(is_near=False)
 
     def measure(self) -> MemoryReport:
         partial = full = 0
@@ -69,7 +72,7 @@ class Clock:
         evictor = evictor or Evictor(self.graph)
         partial = [each for each in self._arrangements() if not each[1].full]
         cold = {id(arrangement): _age(arrangement) for _, arrangement in partial}
-        self.meter.forget_oldest()
+        self.meter.begin_check(self.measure().total_bytes > NEAR * limit_bytes)
         if self.measure().total_bytes > limit_bytes:
             self._shrink(limit_bytes, evictor, partial, cold)
             for _, arrangement in partial:

@@ -15,9 +15,9 @@ from dataflow.state.arrangement import Arrangement
 from dataflow.state.ordered_bag import OrderedBag
 from dataflow.state.sorted_rows import OrderedRows, Tie
 
-SAMPLE_KEYS = 128
-SAMPLE_ITEMS, SAMPLE_ITEMS_MIN = 512, 8
-"""Of a longer list, or a key with more rows, only some are looked at: the more keys, the fewer of each."""
+SAMPLE_KEYS, SAMPLE_KEYS_FAR = 128, 16
+SAMPLE_ITEMS, SAMPLE_ITEMS_FAR, SAMPLE_ITEMS_MIN = 512, 64, 8
+"""Of a longer list, or a key with more rows, only some are looked at: the more keys, the fewer of each; fewer far from the limit."""
 FEW_KEYS = 16
 """With no more keys than this, how many rows they have counts too."""
 INDEX_BYTES, MARK_BYTES = 45, 50
@@ -26,9 +26,9 @@ against that would throw out thousands of keys because of one, and free nothing 
 """
 POINTER_BYTES = 8
 """What a value that is there anyway takes in a list."""
-_GROWTH = 0.1
-"""A sample is taken anew when the number of keys, or rows of few keys, has changed by this part."""
-FORGOTTEN = 4
+GROWTH_NEAR, GROWTH_FAR = 0.1, 1.0
+"""A sample is taken anew when the number of keys, or rows of few keys, has changed by this part: near the limit, and far from it."""
+FORGOTTEN_NEAR, FORGOTTEN_FAR = 4, 1
 """So many samples are taken anew after each check of the limit: what others hold of an object changes its share."""
 
 
@@ -69,6 +69,7 @@ class Meter:
 
     def __init__(self) -> None:
         self._means: dict[int, tuple[int, float]] = {}
+        self._is_near = True
 
     def bytes_of(self, arrangement: Arrangement) -> int:
         count = len(arrangement.index)
@@ -84,21 +85,25 @@ class Meter:
         if count <= FEW_KEYS:
             size += sum(len(value) for value in arrangement.index.values())
         measured, mean = self._means.get(id(arrangement), (0, 0.0))
-        if abs(size - measured) > _GROWTH * measured:
+        if abs(size - measured) > (GROWTH_NEAR if self._is_near else GROWTH_FAR) * measured:
             mean = self._measure(arrangement, count)
             self._means.pop(id(arrangement), None)
             self._means[id(arrangement)] = (size, mean)
         return mean
 
-    def forget_oldest(self) -> None:
-        """Measure some arrangements anew."""
-        for oldest in list(islice(self._means, FORGOTTEN)):
+    def begin_check(self, is_near: bool) -> None:
+        """Some arrangements are measured anew, more of them where the limit `is_near`: sizes have to be right only there."""
+        if is_near and not self._is_near:
+            self._means.clear()
+        self._is_near = is_near
+        for oldest in list(islice(self._means, FORGOTTEN_NEAR if is_near else FORGOTTEN_FAR)):
             del self._means[oldest]
 
     def _measure(self, arrangement: Arrangement, count: int) -> float:
         total, sampled = 0.0, 0
-        items = max(SAMPLE_ITEMS_MIN, SAMPLE_ITEMS // count)
-        for key in list(islice(arrangement.index, 0, None, max(1, count // SAMPLE_KEYS))):
+        keys, items_max = (SAMPLE_KEYS, SAMPLE_ITEMS) if self._is_near else (SAMPLE_KEYS_FAR, SAMPLE_ITEMS_FAR)
+        items = max(SAMPLE_ITEMS_MIN, items_max // count)
+        for key in list(islice(arrangement.index, 0, None, max(1, count // keys))):
             total += deep_bytes(key, 3) + deep_bytes(arrangement.index[key], 1, items)
             sampled += 1
         return total / sampled

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from backend.clustering.cluster import Cluster
+from backend.feeds.feed_reading import kept_feeds
 from dataflow.values.temporal import from_datetime
 from dataflow.values.types import Row
 from mysql_adapter.information_schema.virtual import virtual
@@ -112,6 +114,36 @@ async def transitions(session: Session) -> list[Row]:
         for shard, hosted in await session.environment.database.view_status()
         for each in hosted.fills
     ]  # fmt: skip
+
+
+@virtual("feeds", """
+    shard uint
+    name longtext
+    kind 5
+    oldest ubigint
+    latest ubigint
+    bytes ubigint
+    seconds_max ubigint
+    bytes_max ubigint
+    is_followed uint
+""", DATABASE)
+async def feeds(session: Session) -> list[Row]:
+    """Whose changes are kept, and which epochs of them can be read; as far as the session may read them."""
+    store, catalog = session.environment.database.store, session.environment.catalog()
+    if not isinstance(store, Cluster):
+        return []
+    views = {view.id: view for view in catalog.views.values()}
+    rows: list[Row] = []
+    for shard, each in await kept_feeds(store):
+        found = catalog.tables.get(each.feed) or views.get(each.feed)
+        rights = session.rights
+        if found is not None and (rights.everything or "SELECT" in rights.on_table(found.database, found.name)):
+            kind = "view" if each.feed in views else "table"
+            rows.append((
+                shard, f"{found.database}.{found.name}", kind, max(0, each.floor), max(0, each.latest), each.size_bytes,
+                each.seconds, each.bytes_max, int(each.is_followed),
+            ))  # fmt: skip
+    return rows
 
 
 def _numbers(columns: tuple[int, ...]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Answer
-from controller.sql.text.lexer import split_statements, tokens
+from controller.sql.text.lexer import first_tokens, split_statements
 from dataflow.errors import Condition, InvalidStatement
 from mysql_adapter.statements import (
     accounts,
@@ -116,7 +116,7 @@ def statements_of(sql: str, backslash_escapes: bool, several: bool) -> list[str]
         if not sql.strip(" \t\r\n\0;"):
             raise InvalidStatement(Condition.EMPTY_QUERY)
         return [NOTHING]
-    if sql[:1] in COMMENTS and len(statements) == 1 and next(tokens(sql), None) is None:
+    if sql[:1] in COMMENTS and len(statements) == 1 and next(first_tokens(sql), None) is None:
         return [NOTHING]
     return statements
 

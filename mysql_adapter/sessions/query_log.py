@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING
 
 from mysql_mimic.types import Commands as COM
 
+from backend.network.origin import observers
 from backend.processes.process_log import first_place, without_secrets
 from backend.processes.statement_counts import SlowStatement
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.values.types import Value
+from mysql_adapter.sessions.statement_origin import shown_statement
 
 if TYPE_CHECKING:
     from mysql_adapter.sessions.session import Session
@@ -64,6 +66,7 @@ class QueryLog:
         self._folder = folder
         self._settings.put("general_log_file", str(folder / "general.log"))
         self._settings.put("slow_query_log_file", str(folder / "slow.log"))
+        self._turn_shortcuts()
 
     def checked(self, name: str, value: Value) -> Value:
         """A name of a file as the variable holds it: in the folder of the logs, nowhere else."""
@@ -80,7 +83,11 @@ class QueryLog:
         self._general = _LogFile(Path(str(get("general_log_file"))), self._header) if get("general_log") and to_file else None
         self._slow = _LogFile(Path(str(get("slow_query_log_file"))), self._header) if get("slow_query_log") and to_file else None
         self.is_on = self._general is not None or self._slow is not None
-        self._shortcuts.turn(off=self.is_on)
+        self._turn_shortcuts()
+
+    def _turn_shortcuts(self) -> None:
+        """Off while each statement is to be seen."""
+        self._shortcuts.turn(off=self.is_on or observers.spans is not None)
 
     def flush(self) -> None:
         for each in (self._general, self._slow):
@@ -106,6 +113,7 @@ class QueryLog:
         if seconds < session.long_query_s:
             return
         self.slow_count += 1
+        log.info("a statement took %.3f s: %s", seconds, shown_statement(session))
         if self._slow is None or not text:
             return
         user, sent = session.account.user, session.found_rows if session.row_count == -1 else 0

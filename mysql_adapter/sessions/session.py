@@ -37,7 +37,7 @@ from mysql_adapter.sessions.prepared import Prepared
 from mysql_adapter.sessions.query_log import SLOW_S
 from mysql_adapter.sessions.select_limit import select_limit
 from mysql_adapter.sessions.statement_counts import CountedStatement
-from mysql_adapter.sessions.variables import RESULT_VARIABLES, Variables, settings_of
+from mysql_adapter.sessions.variables import NUMBERS, TEXTS, Variables, settings_of
 from mysql_adapter.statements.accounts import check_password
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.select_into import may_select_into, select_into
@@ -131,10 +131,8 @@ class Session:
             self.time_zone,
             int(str(get("cte_max_recursion_depth"))),
             client.codec,
-            str(get("collation_server")),
-            str(get("default_collation_for_utf8mb4")),
-            str(get("lc_time_names")),
-            *[int(str(get(name))) for name in RESULT_VARIABLES],
+            *[str(get(name)) for name in TEXTS],
+            *[int(str(get(name))) for name in NUMBERS],
         )
         if self._owner:
             self.settings = replace(self.settings, owner=self._owner)

@@ -1,7 +1,7 @@
 """What this adapter has answered, statement by statement: plain integers that hot paths count up, and histograms.
 
-Of those that shared memory answers at once, one in TIMED_EVERY is timed; all others are timed anyway. What is told of a
-statement is worked out when somebody asks (see `backend.processes.statement_counts`).
+Of those that shared memory answers at once, one in TIMED_EVERY is timed; all others are timed anyway. The figures of a
+statement are computed when a client asks (see `backend.processes.statement_counts`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Statements whose answers are in shared memory, known by what they are asked under.
+"""Statements whose answers are in shared memory, keyed by session context.
 
 A `Shortcut` answers one planned SELECT with packets that are ready to go out. It belongs to a
 `Context`: everything about a session that a plan, its privileges or the bytes of a result

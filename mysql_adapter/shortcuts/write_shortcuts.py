@@ -29,10 +29,7 @@ class WriteShortcut:
 
     def ask(self, parameters: tuple[object, ...], then: Written) -> bool:
         """False if the statement has to be executed with these parameters."""
-        if not self._write.takes(parameters):
-            return False
-        self._write.ask(parameters, then)  # type: ignore[arg-type]
-        return True
+        return self._write.takes(parameters) and self._write.ask(parameters, then)  # type: ignore[arg-type]
 
     def answer(self, result: int, session: Session, counts_found: bool) -> bytes:
         """The packet for a result that is not ELSEWHERE; the session is left as if the statement had been executed."""

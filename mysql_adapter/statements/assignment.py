@@ -43,6 +43,8 @@ async def set_statement(session: Session, cursor: TokenCursor) -> Done:
         # A scope word holds for the following assignments until another one is named.
         word = cursor.accept_any(*_SCOPES)
         scope = _SCOPES[word] if word else scope
+        if word and cursor.token.kind is TokenKind.VARIABLE:
+            raise cursor.error()
         if cursor.accept("TRANSACTION"):
             changes += _transaction(session, cursor, scope)
             break

@@ -18,6 +18,7 @@ from controller.sql.plan import OutputColumn, Query
 from controller.sql.text.lexer import TokenKind, quoted
 from dataflow.errors import MillraceError
 from dataflow.values.inference import DECIMAL_DIGITS_MAX, DECIMAL_SCALE_MAX
+from dataflow.values.numerals import DECIMAL_DIGITS_MAX as COMPUTED_DIGITS_MAX
 from dataflow.values.types import TEXTS, Kind, SqlType, decimal
 from mysql_adapter.sessions.planned import plan_prepared, run_insert
 from mysql_adapter.statements.cursor import TokenCursor
@@ -67,7 +68,7 @@ def _read(cursor: TokenCursor) -> CreateSelect | None:
     head = cursor.sql[: cursor.token.start] if not cursor.at_end else cursor.sql
     name = head[start:].strip()
     elements = ""
-    if cursor.at("(") and cursor.ahead(1).upper not in (*_QUERIES, "LIKE"):
+    if cursor.at("(") and not _at_query(cursor) and cursor.ahead(1).upper != "LIKE":
         elements = cursor.parenthesised()
     first = None if cursor.at_end else cursor.token.start
     partitioned = False  # then VALUES is that of a partition
@@ -77,13 +78,21 @@ def _read(cursor: TokenCursor) -> CreateSelect | None:
         if word := cursor.accept_any("IGNORE", "REPLACE"):
             insert = "REPLACE" if word == "REPLACE" else "INSERT IGNORE"
         cursor.accept("AS")
-        if (cursor.at_any(*_QUERIES) and not (partitioned and cursor.at("VALUES"))) or (cursor.at("(") and cursor.ahead(1).upper in _QUERIES):
+        if _at_query(cursor) and not (partitioned and cursor.at("VALUES")):
             assert first is not None
             options = cursor.sql[first:at].strip()
             return CreateSelect(head, name, database, table, elements, options, insert, cursor.rest(), temporary, optional)
         if not cursor.at_end:
             cursor.next()
     return None
+
+
+def _at_query(cursor: TokenCursor) -> bool:
+    """Whether a query follows, in parentheses or not."""
+    distance = 0
+    while cursor.ahead(distance).text == "(":
+        distance += 1
+    return cursor.ahead(distance).upper in _QUERIES
 
 
 async def run_create_select(session: Session, parts: CreateSelect, values: Sequence[Typed] = ()) -> Done:
@@ -162,6 +171,7 @@ def _stored(found: SqlType) -> SqlType:
     if found.kind is Kind.VARCHAR and (found.length is None or found.length > 16_383):
         return SqlType(Kind.LONGTEXT, collation=found.collation)
     if found.kind is Kind.DECIMAL:  # a literal may have more digits than any column
-        scale = min(found.scale, DECIMAL_SCALE_MAX)
-        return decimal(min((found.length or 10) - found.scale + scale, DECIMAL_DIGITS_MAX), scale, found.unsigned)
+        whole = (found.length or 10) - found.scale
+        scale = max(0, min(found.scale, DECIMAL_SCALE_MAX, COMPUTED_DIGITS_MAX - whole))
+        return decimal(min(whole + scale, DECIMAL_DIGITS_MAX), scale, found.unsigned)
     return found

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from backend.execution.outcome import Done
 from controller.privileges import check_definition, check_global
 from controller.sql.definitions.view_definition import at_view, with_definer
-from controller.sql.text.lexer import tokens
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from mysql_adapter.statements.create_select import create_select, run_create_select
 from mysql_adapter.statements.cursor import TokenCursor
@@ -38,8 +37,6 @@ async def define(session: Session, cursor: TokenCursor, values: Sequence[Typed] 
     verb = cursor.next().upper
     if cursor.token.upper in _UNSUPPORTED:
         raise Unsupported(f"{verb} {cursor.token.upper}")
-    if "PIPES_AS_CONCAT" in session.settings.sql_mode and any(each.text == "||" for each in tokens(cursor.sql)):
-        raise Unsupported("|| for CONCAT in what is stored")  # others would read it as OR
     parts = create_select(cursor) if verb == "CREATE" else None
     if parts is not None:
         return await run_create_select(session, parts, values)

@@ -10,6 +10,7 @@
 | `verify_view(name, sample)`                | a maintained view against the base tables: a row for each difference |
 | `scan(query, part, epoch)`                 | `batch`: the part's record batches, each as an IPC message           |
 | `load_rows(file, insert, with)`            | how many rows were stored: see `mysql_adapter.statements.uploads`    |
+| `changes(name, since)` and its family      | what has changed: see `mysql_adapter.statements.changes`             |
 
 A SELECT is planned and its privileges are checked as those of any other. Parts name the versions of the tables that they
 were made for: of a table that has changed since, nothing is read.
@@ -27,7 +28,7 @@ from backend.execution.pace import aside
 from backend.execution.transaction import Transaction
 from backend.execution.verification import verify_view
 from backend.network.scan_messages import ScanColumns
-from backend.scans.scan_jobs import forget_epoch, keep_again, keep_epoch, parts_of, scan_columns
+from backend.scans.scan_jobs import forget_epoch, keep_again, keep_epoch, parts_of
 from controller.catalog import Catalog
 from controller.privileges import check_global, check_plan, check_text
 from controller.sql.plan import OutputColumn, Plan, Query
@@ -36,6 +37,7 @@ from dataflow.errors import Condition, InvalidStatement, Retryable, Unsupported
 from dataflow.values.types import BIGINT, BLOB, Row, Value, text
 from mysql_adapter.sessions.facts import fact
 from mysql_adapter.sessions.planned import evaluate_list
+from mysql_adapter.statements.changes import PROCEDURES as CHANGES
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.statements.uploads import load_rows
 
@@ -59,12 +61,13 @@ async def call(session: Session, cursor: TokenCursor) -> Answer:
     arguments = "" if cursor.at(")") else cursor.expression(")")
     cursor.expect(")")
     cursor.expect_end()
-    found: tuple[Procedure | None, tuple[type, ...]] | None = (None, (str, str, str)) if name == "load_rows" else _PROCEDURES.get(name)
+    found: tuple[Procedure | None, tuple[type, ...], int] | None
+    found = (None, (str, str, str), 3) if name == "load_rows" else CHANGES.get(name) or _PROCEDURES.get(name)
     if found is None:
         raise InvalidStatement(Condition.UNKNOWN_PROCEDURE, f"millrace.{name}")
-    procedure, kinds = found
+    procedure, kinds, required = found
     values = await evaluate_list(session, arguments) if arguments else ()
-    if len(values) != len(kinds) or not all(isinstance(value, kind) for value, kind in zip(values, kinds)):
+    if not required <= len(values) <= len(kinds) or not all(isinstance(value, kind) for value, kind in zip(values, kinds)):
         raise InvalidStatement(Condition.WRONG_ARGUMENTS, f"millrace.{name}")
     if procedure is None:
         return await load_rows(session, values)
@@ -121,7 +124,7 @@ async def _scan(session: Session, cluster: Cluster, arguments: Row) -> RowStream
         batches = _evaluated(session, cluster, plan, values, epoch)
     else:
         shard, start, stop = _place(rest, cluster.shard_count)
-        batches = scan_columns(cluster, shard, ScanColumns(0, scan.node, scan.table, *scan.within(start, stop), epoch))
+        batches = cluster.scan_columns(shard, ScanColumns(0, scan.node, scan.table, *scan.within(start, stop), epoch))
     schema = schema_of(query.columns).serialize().to_pybytes()
     return RowStream((OutputColumn("batch", BLOB),), _as_rows(schema, batches), tuple)
 
@@ -211,12 +214,12 @@ def _name(value: Value) -> bytes:
         raise InvalidStatement(Condition.WRONG_ARGUMENTS, "a name in hexadecimal") from None
 
 
-_PROCEDURES: dict[str, tuple[Procedure, tuple[type, ...]]] = {
-    "keep_epoch": (_keep_epoch, (int,)),
-    "keep_epoch_again": (_keep_again, (str, int, int)),
-    "forget_epoch": (_forget_epoch, (str,)),
-    "describe_scan": (_describe, (str,)),
-    "partition_scan": (_partition, (str, int)),
-    "verify_view": (_verify, (str, int)),
-    "scan": (_scan, (str, str, int)),
+_PROCEDURES: dict[str, tuple[Procedure, tuple[type, ...], int]] = {
+    "keep_epoch": (_keep_epoch, (int,), 1),
+    "keep_epoch_again": (_keep_again, (str, int, int), 3),
+    "forget_epoch": (_forget_epoch, (str,), 1),
+    "describe_scan": (_describe, (str,), 1),
+    "partition_scan": (_partition, (str, int), 2),
+    "verify_view": (_verify, (str, int), 2),
+    "scan": (_scan, (str, str, int), 3),
 }

@@ -132,6 +132,8 @@ def _completion(cursor: TokenCursor) -> tuple[bool, bool]:
     if cursor.accept("AND"):
         chain = not cursor.accept("NO")
         cursor.expect("CHAIN")
+        if chain and cursor.at("RELEASE"):
+            raise cursor.error()
     if cursor.accept("NO"):
         cursor.expect("RELEASE")
     else:

@@ -1,4 +1,4 @@
-"""Going on with what is left of a damaged store. Nobody does that but who has decided to: `millrace repair`.
+"""Repair of a damaged store: it keeps what is whole. Only a user starts it, by `millrace repair`.
 
 - A log is cut off where the damage begins, though later writes may be whole: what is left is the store as it was
   at one moment, in which rows, index entries and counters belong together.

@@ -19,9 +19,9 @@ pytestmark = pytest.mark.slow
 QUERY = "SELECT city, COUNT(*) AS n FROM people WHERE age = {} GROUP BY city"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MillraceServer]:
-    server = MillraceServer(tmp_path_factory.mktemp("page"), "--durability=os")
+@pytest.fixture(scope="module", params=[1, 2], ids=["one worker", "two workers"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MillraceServer]:
+    server = MillraceServer(tmp_path_factory.mktemp("page"), "--durability=os", f"--workers={request.param}")
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute("CREATE DATABASE town")
         cursor.execute("CREATE TABLE town.people (id INT PRIMARY KEY, name VARCHAR(40), city VARCHAR(20), age INT, KEY (age))")
@@ -74,6 +74,7 @@ def test_every_page_shows_what_clients_have_done(page: Browser, server: Millrace
     page.until(lambda: page.all(".node.chosen.view"))
     page.until(lambda: "evictions" in page.find("aside").text and "GROUP BY city" in page.find("aside").text)
     assert any("town.people" in each.text for each in page.all(".node.table"))
+    page.until_text("1 table → 1 node → 1 view")
     page.photograph("graph-light")
     page.press("4")
     page.until_text("is maintained, partial")
@@ -84,6 +85,9 @@ def test_every_page_shows_what_clients_have_done(page: Browser, server: Millrace
     page.press("1")
     page.until_text("Shards")
     page.photograph("overview-dark")
+    deployment = server.deployment()
+    limits = [each["limit_bytes"] for each in _asked(server, "/v1/overview")["shards"]]
+    assert len(limits) == deployment.shard_count and sum(limits) == deployment.memory_bytes
 
 
 def test_a_session_is_killed(page: Browser, server: MillraceServer) -> None:
@@ -117,6 +121,26 @@ def test_sql_is_run_explained_and_kept(page: Browser, server: MillraceServer) ->
     page.find("#run").click()
     page.until_text("Unknown column")
     assert page.complaints() != []  # the refused request is logged by the browser
+
+
+def test_a_key_is_shown_as_it_changes(page: Browser, server: MillraceServer) -> None:
+    page.press("7")
+    page.until(lambda: "town" in page.find("select").text)
+    _choose(page, "select", "town")
+    page.type("textarea", "SELECT city, COUNT(*) AS heads FROM people WHERE city = ? GROUP BY city")
+    page.find("#watch").click()
+    page.type("[aria-label='Key 1']", '"Chur"')
+    page.find("#watch-key").click()
+    page.until_text("0 rows, changed 0 times")
+    with server.connect("town") as connection, connection.cursor() as cursor:
+        cursor.execute("INSERT INTO people (id, name, age, city) VALUES (9001, 'Uri', 5, 'Chur')")
+        page.until(lambda: "Chur" in page.find("#watched tbody").text)
+        cursor.execute("INSERT INTO people (id, name, age, city) VALUES (9002, 'Ursin', 6, 'Chur')")
+        page.until(lambda: page.find("#watched td.n").text == "2")
+        page.photograph("watch")
+        page.find("#explain").click()  # ends it
+        cursor.execute("DELETE FROM people WHERE city = 'Chur'")
+    page.until(lambda: not page.script("return document.querySelector('#watched') !== null"))
 
 
 def test_a_thousand_nodes_stay_quick_and_cheap(page: Browser, server: MillraceServer) -> None:

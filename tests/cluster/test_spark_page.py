@@ -26,8 +26,11 @@ def test_the_page_runs(spark: Any, d_server: MillraceServer, tmp_path: Path) -> 
     pieces = CODE.findall((ROOT / "docs" / "spark.md").read_text())
     names: dict[str, Any] = {"spark": spark, "folder": str(tmp_path)}
     for piece in pieces:
-        exec(piece.replace("127.0.0.1:3307", f"127.0.0.1:{d_server.mysql_port}"), names)
+        here = piece.replace("127.0.0.1:3307", f"127.0.0.1:{d_server.mysql_port}").replace("port=3307", f"port={d_server.mysql_port}")
+        exec(here, names)
     assert sorted(map(tuple, names["totals"].collect())) == [("pot", 60), ("tea", 100)]
     assert execute(d_server, "SELECT customer, item, rating FROM shop.ratings ORDER BY item") == [(1, "pot", 150.0), (1, "tea", 150.0)]
-    assert execute(d_server, "SELECT * FROM shop.millrace_spark_commits") == [("nightly", 20261118)]
+    commits = dict(execute(d_server, "SELECT * FROM shop.millrace_spark_commits"))
+    assert commits.pop("nightly") == 20261118 and len(commits) == 1, "the other is the stream's"
+    assert names["changed"].isStreaming and execute(d_server, "SELECT * FROM shop.order_counts") == [("tea", 1)]
     execute(d_server, "DROP DATABASE shop")

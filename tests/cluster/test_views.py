@@ -181,6 +181,28 @@ def test_a_view_that_cannot_be_computed_is_set_aside_and_named_and_takes_no_othe
         assert not cursor.fetchall()
 
 
+def test_small_tables_are_kept_whole_and_rows_without_a_key_in_their_order(server: MillraceServer) -> None:
+    with server.connect("d") as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE tags (id INT PRIMARY KEY, tag VARCHAR(20), privileged INT)")
+        cursor.execute("INSERT INTO tags VALUES " + ", ".join(f"({n}, 'tag {n % 30}', {n % 2})" for n in range(60)))
+        by_tag = "SELECT id FROM tags WHERE tag = {} ORDER BY id"
+        after = "SELECT t.id, s.id FROM tags t JOIN stories s ON s.id = t.id % 20 WHERE t.id > {} ORDER BY t.id, s.id LIMIT 3"
+        for n in range(40):
+            cursor.execute(by_tag.format(f"'tag {n}'"))
+            assert cursor.fetchall() == (((n,), (n + 30,)) if n < 30 else ())
+            cursor.execute(after.format(n))
+            assert cursor.fetchall() == tuple((id, id % 20) for id in range(n + 1, min(n + 4, 60)))
+        cursor.execute("SELECT SUM(misses) FROM millrace.views WHERE tables = 'd.tags' AND reason LIKE '%table is small%'")
+        assert cursor.fetchall() == ((0,),)
+        cursor.execute("SELECT COUNT(*) FROM millrace.views WHERE tables LIKE '%tags%' AND tables LIKE '%stories%'")
+        assert cursor.fetchone()[0] >= 1
+        cursor.execute("INSERT INTO tags VALUES (100, 'tag 35', 0)")
+        cursor.execute(by_tag.format("'tag 35'"))
+        assert cursor.fetchall() == ((100,),)
+        cursor.execute(after.format(59))
+        assert cursor.fetchall() == ((100, 0),)
+
+
 def test_views_follow_changes_of_their_tables(server: MillraceServer) -> None:
     voters = Voters(server)
     voters.check()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -81,6 +81,9 @@ class Disk:
 
     def version_of(self, key: bytes) -> int:
         return self.values[key][0] if key in self.values else ABSENT
+
+    def are_absent(self, keys: Sequence[bytes]) -> bool:
+        return self.values.keys().isdisjoint(keys)
 
     def get(self, key: bytes) -> Stored | None:
         return self.values.get(key)
@@ -153,6 +156,7 @@ class Cluster:
         self.waiting: dict[TransactionId, dict[int, Stage]] = {}
         self.answers: dict[TransactionId, dict[int, Outcome]] = {}
         self.results: dict[TransactionId, bool] = {}
+        self.statements: set[TransactionId] = set()
         self.sequence = 0
         self.pace = self.random.choice([None, WriterPace()])
         self.large = self.random.choice([0.0, 0.3, 1.0])
@@ -287,18 +291,20 @@ class Cluster:
             new = (Puts([b"new%d-%d" % (transaction[1], each) for each in numbers], [name] * len(numbers), NEW),) if numbers else ()
             stages[shard] = stage_of(transaction, tuple(sorted(parts)), writes, self.random, new)
         self.waiting[transaction] = stages
-        if self.shard_count == 1 and self.random.random() < 0.5:
-            self.submit_statements(transaction, [key for key, _, _ in parts[0]], name)
+        if len(parts) == 1 and self.random.random() < 0.5:
+            [(shard, writes)] = parts.items()
+            self.submit_statements(transaction, shard, [key for key, _, _ in writes], name)
             return
         self.unsent[transaction] = {
             shard: deque(parts_of(stage, self.random)) for shard, stage in stages.items() if self.random.random() < self.large
         }
         self.send_on(transaction)
 
-    def submit_statements(self, transaction: TransactionId, keys: list[bytes], name: bytes) -> None:
+    def submit_statements(self, transaction: TransactionId, shard: int, keys: list[bytes], name: bytes) -> None:
         """Have the shard add the name to each key, whatever it has."""
-        self.waiting[transaction] = {0: Stage(transaction, 0, (0,), [(key, ANY, name) for key in keys], [], [])}
-        disk = self.disks[0]
+        self.waiting[transaction] = {shard: Stage(transaction, 0, (shard,), [(key, ANY, name) for key in keys], [], [])}
+        self.statements.add(transaction)
+        disk = self.disks[shard]
 
         def add(writes: dict[bytes, bytes | None], absent: set[bytes]) -> tuple[list[int], set[bytes]]:
             for key in keys:
@@ -308,8 +314,8 @@ class Cluster:
                 writes[key] = (old or b"") + name
             return [transaction[1]] * len(keys), set(keys)
 
-        stage = StatementStage(0, transaction, 0, (1, 1), len(keys), add)
-        self.deliver(transaction, 0, lambda machine: machine.stage(stage))
+        stage = StatementStage(shard, transaction, 0, (1, 1), len(keys), add)
+        self.deliver(transaction, shard, lambda machine: machine.stage(stage))
 
     def send_on(self, transaction: TransactionId) -> None:
         """Parts one after the other on each shard, then the stages."""
@@ -370,8 +376,9 @@ class Cluster:
             committed = {isinstance(answer, Committed) for answer in answers.values()}
             assert len(committed) == 1, f"{transaction} committed on some shards only: {answers}"
             for answer in answers.values():
-                if isinstance(answer, Committed) and answer.results:
-                    assert set(answer.results) == {transaction[1]}, "results of another"
+                if isinstance(answer, Committed):
+                    expected = {transaction[1]} if transaction in self.statements else set()
+                    assert set(answer.results) == expected, "results of another, or none"
             self.results[transaction] = committed.pop()
             del self.waiting[transaction]
         elif not isinstance(outcome, Committed):

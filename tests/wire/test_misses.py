@@ -22,9 +22,9 @@ PAIR = "SELECT id FROM parts WHERE item = {} AND name = {}"
 LIST = "SELECT id, name FROM items WHERE id IN ({}, {}, {})"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerServer]:
-    with worker_server(tmp_path_factory.mktemp("missed")) as found:
+@pytest.fixture(scope="module", params=[1, 2], ids=["one worker", "two workers"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerServer]:
+    with worker_server(tmp_path_factory.mktemp("missed"), workers=request.param) as found:
         with pymysql.connect(host="127.0.0.1", port=found.port, user="root", autocommit=True) as connection, connection.cursor() as cursor:
             cursor.execute("CREATE DATABASE quick")
             cursor.execute("USE quick")

@@ -1,4 +1,4 @@
-"""Writes of one row that the worker runs by itself: what clients see is what MariaDB shows them, and what executing gives."""
+"""Writes of one row that a worker runs by itself, alone or with another: what clients see is what MariaDB shows them, and what executing gives."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ TABLES = (
     "CREATE TABLE parents (id INT PRIMARY KEY)",
     "CREATE TABLE children (id INT PRIMARY KEY, parent INT, FOREIGN KEY (parent) REFERENCES parents (id))",
     "CREATE TABLE pairs (a INT, b VARCHAR(5), n INT, PRIMARY KEY (a, b))",
+    "CREATE TABLE marks (id INT AUTO_INCREMENT PRIMARY KEY, story INT NOT NULL, user INT, note VARCHAR(5) DEFAULT 'none', KEY (story, user))",
+    "CREATE TABLE points (x INT, y SMALLINT UNSIGNED, n INT DEFAULT 1, PRIMARY KEY (y, x), KEY (n))",
 )
 STREAM = """
 INSERT INTO votes (story, user) VALUES (1, 1)
@@ -77,6 +79,27 @@ UPDATE pairs SET n = n + 1 WHERE a = 1
 DELETE FROM pairs WHERE b = 'y' AND a = 1
 INSERT INTO pairs VALUES (1, 'x', 3)
 INSERT INTO pairs VALUES (NULL, 'x', 3)
+INSERT INTO marks (story, user) VALUES (1, 1)
+INSERT INTO marks (story, user) VALUES (1, 2)
+INSERT INTO marks (story, user) VALUES (2, NULL)
+INSERT INTO marks (story, user, note) VALUES (3, 1, 'short')
+UPDATE marks SET note = 'x' WHERE id = 1
+UPDATE marks SET user = user + 1 WHERE id = 2
+UPDATE marks SET id = 2 WHERE id = 2
+DELETE FROM marks WHERE id = 3
+DELETE FROM marks WHERE id = 3
+INSERT INTO points (x, y) VALUES (1, 2)
+INSERT INTO points (x, y) VALUES (-1, 2)
+INSERT INTO points (x, y) VALUES (-1, 2)
+INSERT INTO points (x, y) VALUES ('7', 3)
+INSERT INTO points (x, y) VALUES (1, 70000)
+INSERT INTO points (x, y) VALUES (1, -1)
+INSERT INTO points (x, y) VALUES (NULL, 1)
+UPDATE points SET n = n + 1 WHERE x = 1 AND y = 2
+UPDATE points SET n = n + 1 WHERE x = 1.0 AND y = '2'
+UPDATE points SET n = n + 1 WHERE x = 1.5 AND y = 2
+UPDATE points SET x = 9 WHERE x = 7 AND y = 3
+DELETE FROM points WHERE y = 2 AND x = -1
 """.strip().splitlines()
 MYSQL_CODES = {4025: 3819}
 """Of errors for which MariaDB has another number."""
@@ -84,12 +107,14 @@ SELECTS = [
     "SELECT * FROM votes ORDER BY id", "SELECT * FROM counts ORDER BY name", "SELECT text, at > '2020-01-01' FROM log ORDER BY text",
     "SELECT * FROM parents", "SELECT * FROM children", "SELECT * FROM pairs ORDER BY a, b", "SELECT COUNT(*) FROM votes FORCE INDEX (story)",
     "SELECT story, user FROM votes FORCE INDEX (story_2) ORDER BY story, user", "SELECT name FROM counts WHERE twice BETWEEN 2 AND 400",
+    "SELECT * FROM marks ORDER BY id", "SELECT story, user FROM marks FORCE INDEX (story) ORDER BY story, user", "SELECT * FROM points ORDER BY y, x",
+    "SELECT n, x FROM points FORCE INDEX (n) WHERE n BETWEEN 1 AND 9 ORDER BY n, x",
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerServer]:
-    with worker_server(tmp_path_factory.mktemp("writes")) as found:
+@pytest.fixture(scope="module", params=[1, 2], ids=["one worker", "two workers"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerServer]:
+    with worker_server(tmp_path_factory.mktemp("writes"), workers=request.param) as found:
         yield found
 
 
@@ -141,18 +166,18 @@ def prepared(server: WorkerServer) -> Iterator[Any]:
 
 def ran(server: WorkerServer) -> int:
     """How many transactions were statements that the worker has run."""
-    return int(server.call(lambda: server.worker.statements.run_count))
+    return int(server.call(lambda: sum(worker.statements.run_count for worker in server.workers)))
 
 
 def test_they_are_run_by_the_worker(server: WorkerServer, prepared: Any) -> None:
     for number in range(3):
-        prepared.execute(f"INSERT INTO votes (story, user) VALUES (1, {number})")
-        prepared.execute(f"UPDATE votes SET note = 'x{number}' WHERE id = {number + 1}")
+        prepared.execute(f"INSERT INTO marks (story, user) VALUES (1, {number})")
+        prepared.execute(f"UPDATE marks SET note = 'x{number}' WHERE id = {number + 1}")
     before = ran(server)
     for number in range(10, 20):
-        prepared.execute(f"INSERT INTO votes (story, user) VALUES (1, {number})")
-        prepared.execute(f"UPDATE votes SET note = 'y{number}' WHERE id = {prepared.lastrowid}")
-        prepared.execute(f"DELETE FROM votes WHERE id = {prepared.lastrowid}")
+        prepared.execute(f"INSERT INTO marks (story, user) VALUES (1, {number})")
+        prepared.execute(f"UPDATE marks SET note = 'y{number}' WHERE id = {prepared.lastrowid}")
+        prepared.execute(f"DELETE FROM marks WHERE id = {prepared.lastrowid}")
     assert ran(server) >= before + 20
 
 
@@ -235,13 +260,14 @@ def test_a_new_definition_and_lost_privileges_hold_at_once(server: WorkerServer,
     assert prepared.fetchall() == ((0, 7), (1, 7), (2, 7), (3, 7), (10, 2))
 
 
-def test_each_happens_once_however_often_the_worker_is_lost(server: WorkerServer, prepared: Any) -> None:
+@pytest.mark.parametrize("table", ["votes", "marks"])
+def test_each_happens_once_however_often_the_worker_is_lost(server: WorkerServer, prepared: Any, table: str) -> None:
     count, threads, ids = 60, [], list[int]()
 
     def insert(number: int) -> None:
         with connect(server.port, "quick") as connection, connection.cursor() as cursor:
             for each in range(count):
-                cursor.execute(f"INSERT INTO votes (story, user) VALUES ({number}, {each})")
+                cursor.execute(f"INSERT INTO {table} (story, user) VALUES ({number}, {each})")
                 ids.append(cursor.lastrowid)
 
     for number in range(6):
@@ -250,6 +276,6 @@ def test_each_happens_once_however_often_the_worker_is_lost(server: WorkerServer
     while any(thread.is_alive() for thread in threads):
         server.call(lambda: [peer.close() for peer in server.cluster._peers.values()])
         threads[0].join(0.01)
-    prepared.execute("SELECT id FROM votes ORDER BY id")
+    prepared.execute(f"SELECT id FROM {table} ORDER BY id")
     assert [number for (number,) in prepared.fetchall()] == sorted(ids)
     assert len(ids) == 6 * count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pymysql
@@ -10,6 +11,7 @@ import pytest
 from pymysql.constants import CLIENT, SERVER_STATUS
 
 from tests.wire.server import ServerThread
+from tests.wire.worker_server import worker_server
 
 
 def connect(server: ServerThread, **more: Any) -> Any:
@@ -201,3 +203,15 @@ def test_set_transaction_is_for_the_next_one_alone(run: Any) -> None:
         run("DELETE FROM once")
     run("SET SESSION TRANSACTION READ WRITE")
     run("DROP TABLE once")
+
+
+def test_a_transaction_that_began_before_the_first_commit_of_all_sees_nothing_of_it(tmp_path: Path) -> None:
+    with worker_server(tmp_path) as server:
+        one, other = [pymysql.connect(host="127.0.0.1", port=server.port, user="root", autocommit=True) for _ in range(2)]
+        with one, other:
+            do(one, "CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)")
+            do(one, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+            do(other, "INSERT INTO d.t VALUES (1)")
+            assert rows(one, "SELECT * FROM d.t") == []
+            do(one, "COMMIT")
+            assert rows(one, "SELECT * FROM d.t") == [(1,)]

@@ -1,4 +1,4 @@
-"""A server over a real worker, both in one event loop: what adapter and worker say to each other goes through a socket."""
+"""A server over real workers, all in one event loop: what adapter and workers say to each other goes through sockets."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from backend.execution.database import Database
 from backend.execution.definition import carry_out
 from backend.execution.outcome import Done
 from backend.network.messages import SetTables
+from backend.network.transport import connect
 from backend.shared_memory.segment import SegmentNames
 from backend.worker.worker import Worker
 from controller.account_changes import AccountStatement, plan_accounts
@@ -29,44 +30,61 @@ MEMORY_BYTES = 1 << 28
 
 
 class WorkerServer(ServerThread):
-    """`worker` and `cluster` belong to the server's thread."""
+    """`workers` and `cluster` belong to the server's thread."""
 
-    worker: Worker
+    workers: list[Worker]
     cluster: Cluster
 
-    def __init__(self, folder: Path, durability: Durability = "os", limits: Limits | None = None) -> None:
+    def __init__(self, folder: Path, durability: Durability = "os", limits: Limits | None = None, workers: int = 1) -> None:
         super().__init__(self._open, limits=limits)
         self._folder = folder
         self._durability = durability
         self._catalog = Catalog()
-        self._listening: asyncio.Server | None = None
+        self._worker_count = workers
+        self._listening: list[asyncio.Server] = []
+
+    @property
+    def worker(self) -> Worker:
+        return self.workers[0]
 
     async def _open(self) -> Database:
-        self.cluster = Cluster(1, SECRET)
+        self.cluster = Cluster(self._worker_count, SECRET)
         await self.start_worker()
         return Database(self.cluster, self._catalog, self.load, self._define, self._change_accounts)
 
     async def start_worker(self) -> None:
-        names = SegmentNames(str(self._folder), 0)
-        store = ShardStore(self._folder / "shard", self._durability)
-        self.worker = Worker(0, 1, store, MEMORY_BYTES, names)
-        self._listening, port = await self.worker.serve("127.0.0.1", SECRET)
+        self.workers, self._listening, ports = [], [], list[int]()
+        for shard in range(self._worker_count):
+            store = ShardStore(self._folder / f"shard-{shard}", self._durability)
+            worker = Worker(shard, self._worker_count, store, MEMORY_BYTES, SegmentNames(str(self._folder), shard))
+            listening, port = await worker.serve("127.0.0.1", SECRET)
+            self.workers.append(worker)
+            self._listening.append(listening)
+            for lower, known in enumerate(ports):
+                peer = await connect("127.0.0.1", known, SECRET, worker.from_shard, on_lost=worker.shard_lost)
+                worker.shard_found(lower, peer)
+            ports.append(port)
         self._tell_tables()
-        self.cluster.set_addresses({0: Address("127.0.0.1", port)})
+        self.cluster.set_addresses({shard: Address("127.0.0.1", port) for shard, port in enumerate(ports)})
 
     async def stop_worker(self) -> None:
         """As one that dies between two epochs: what it has answered is stored, and nobody is told."""
-        assert self._listening is not None
-        self._listening.close()
+        for listening in self._listening:
+            listening.close()
         for peer in self.cluster._peers.values():
             peer.close()
-        while not self.worker.epochs.idle:
+        await self._idle()
+        for worker in self.workers:
+            worker.close()
+
+    async def _idle(self) -> None:
+        while not all(worker.epochs.idle for worker in self.workers):
             await asyncio.sleep(0)
-        self.worker.close()
 
     def _tell_tables(self) -> None:
         catalog = self._catalog
-        self.worker.tables.learn(SetTables(catalog.version, dict(catalog.versions), catalog.next_table_id))
+        for worker in self.workers:
+            worker.tables.learn(SetTables(catalog.version, dict(catalog.versions), catalog.next_table_id))
 
     # --- the catalog, in memory
 
@@ -77,8 +95,7 @@ class WorkerServer(ServerThread):
         assert self._catalog.version == old_version
         self._catalog = self._catalog.apply(change)
         self._tell_tables()
-        while not self.worker.epochs.idle:
-            await asyncio.sleep(0)
+        await self._idle()
         return self._catalog
 
     async def _define(self, statements: Sequence[str], database: str | None, settings: Settings) -> tuple[Done, Catalog]:

@@ -113,7 +113,8 @@ class InstantQuery:
         if missed is None or missed[0] is not parameters or keys is None:
             return False
         self._missed = None
-        return keys.ask(missed[1], missed[2], lambda rows: then(_found_of(rows)))
+        keys.ask(missed[1], missed[2], lambda rows: then(_found_of(rows)))
+        return True
 
     def _found(self, parameters: Parameters) -> Found | None:
         query = self._query

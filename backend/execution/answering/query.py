@@ -17,8 +17,9 @@ from backend.execution.answering.decision import CHANGE_PASSES, PART_PASSES, Dec
 from backend.execution.answering.ordering import Sorter
 from backend.execution.answering.result import Finish, ResultRows
 from backend.execution.answering.viewing import QueryViews
+from backend.execution.evaluation.by_column import ColumnAggregate, ColumnFirstRows, column_first_rows
 from backend.execution.evaluation.document_rows import CompiledDocuments
-from backend.execution.evaluation.reader import Keys, Reader, Run, conditions_of
+from backend.execution.evaluation.reader import Keys, Reader, Run, conditions_of, unwrapped
 from backend.execution.evaluation.readers import Readers
 from backend.execution.evaluation.recursion import CompiledRecursion
 from backend.execution.evaluation.scan import TableScan
@@ -89,6 +90,22 @@ class CompiledQuery:
         # Whether there is a row at all decides on the default, before the filter does.
         conditions = conditions_of(self.query.filter) if self.query.default is None else ()
         return self._readers.reader(self.query.node, self.key_columns, conditions)
+
+    @cached_property
+    def _first_rows(self) -> ColumnFirstRows | None:
+        """The rows that LIMIT may show, if it is read which of them are the first."""
+        query = self.query
+        if query.limit is None or not query.order_by or query.distinct or query.windows or query.count_found_rows or query.default is not None:
+            return None
+        table = next((each for each in query.tables if isinstance(query.node, Base) and each.id == query.node.table), None)
+        if table is None or table.id < 0:
+            return None
+        return column_first_rows(self._reader, query.node, table, query.filter, query.order_by, self.key_columns)
+
+    def by_rows(self, parameters: tuple[Value, ...]) -> str:
+        """Why rows are evaluated one by one where no view answers, in words; empty if many of them are by column."""
+        reader = self._first_rows or unwrapped(self._reader)
+        return reader.obstacle(parameters) if isinstance(reader, ColumnAggregate | ColumnFirstRows) else "it is not groups or first rows of one table that is read as a whole"
 
     @cached_property
     def _finish(self) -> Finish:
@@ -177,10 +194,15 @@ class CompiledQuery:
             effort = max(self.effort, PARAMETER_LENGTH * len(run.parameters))
             aside(effort, lambda: deeply(lambda: (self._reader, self._finish)))
         started = time.perf_counter()
-        rows = await self._reader.rows(run, keys)
+        stop = self._finish.bounds(run.parameters)[1] if self._first_rows is not None else None
+        if self._first_rows is not None and stop is not None:
+            rows, count = await self._first_rows.rows(run, keys, stop)
+        else:
+            rows = await self._reader.rows(run, keys)
+            count = len(rows)
         if self.views is not None:
             shard_count = run.execution.transaction.store.shard_count
-            self.views.evaluated(len(rows), time.perf_counter() - started, shard_count)
+            self.views.evaluated(count, time.perf_counter() - started, shard_count)
         return rows
 
     def wanted(self, parameters: tuple[Value, ...]) -> Keys:

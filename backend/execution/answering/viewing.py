@@ -10,7 +10,6 @@ A query is not looked up but evaluated
 - inside a transaction that has written something, because no view shows uncommitted rows,
 - without a key and a small LIMIT, if its result is large,
 - without a key, if it is ordered for ranges and its tables are too large to be kept in memory,
-  or there are several shards,
 - without a key, if evaluating it takes long and there are several shards: they would compute the
   view in one go, and answer nothing else meanwhile; a worker alone fills it in the background.
 """
@@ -71,7 +70,7 @@ class QueryViews:
         uses_before_view: int = USES_BEFORE_VIEW,
         is_scan: bool = False,
     ) -> None:
-        """`is_scan`: of one table by an index, or in its own order; with several shards, reading the table costs less."""
+        """`is_scan`: of one table by an index, or in its own order."""
         self._query = query
         self._key_columns = key_columns
         # With a default, whether there is a row at all counts first: its reader applies the filter.
@@ -134,7 +133,7 @@ class QueryViews:
         Rows that ORDER BY and LIMIT would cut off may be missing.
         """
         transaction = run.execution.transaction
-        if not transaction.may_use_views or (self._is_scan and transaction.store.shard_count > 1):
+        if not transaction.may_use_views:
             return None
         definition = self._definition(run.parameters, transaction.store)
         if definition is None:
@@ -202,7 +201,7 @@ class QueryViews:
         return ViewDefinition(self._node((), self._end(())), self._key_columns, self._query.tables, order, self._views)
 
     def explained(
-        self, parameters: tuple[Value, ...], shard_count: int, fleeting: frozenset[int]
+        self, parameters: tuple[Value, ...], fleeting: frozenset[int]
     ) -> tuple[ViewDefinition | None, Node, str]:
         """The view that answers the query once it repeats, its node, and why there is none.
 
@@ -214,10 +213,6 @@ class QueryViews:
         if not reason and not fleeting.isdisjoint(self._inside):
             reason = "it depends on the moment it is asked"
         end = self._end(parameters)
-        if not reason and shard_count != 1 and self._is_scan:
-            reason = "reading its table costs less, as there are several shards"
-        if not reason and shard_count != 1 and self._order(end) and not self._key_columns:
-            reason = "it needs an ordered view without a key, and there are several shards"
         if not reason and not self._key_columns:
             if end is None and self._rows_seen > self._rows_max:
                 reason = f"it has no key and gives more than {self._rows_max} rows"

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 
 from backend.execution.evaluation.access import AccessPath, Bound, best_index, choose
 from backend.execution.evaluation.lookup_value import UNUSABLE, lookup_value
-from backend.execution.evaluation.reader import Conditions, Keys, Run, fulfilling, having_keys, predicate_of
+from backend.execution.evaluation.reader import (
+    Conditions,
+    Keys,
+    ManyRows,
+    Run,
+    fulfilling,
+    having_keys,
+    predicate_of,
+)
 from backend.execution.evaluation.reading import find, find_bound, lock_rows, row_decoder
 from backend.execution.pace import breathe, parts
 from backend.execution.rows import Rows
@@ -54,7 +62,11 @@ class TableReader:
             chunks = find_bound(transaction, self._table, bound, locking=locking, epoch=epoch)
         decode, predicate, key_of, parameters = self._decode, self._predicate, self._key_of, run.parameters
         found: Rows[Row] = Rows()
+        count = 0
         async for chunk in chunks:
+            count += len(chunk)
+            if run.rows_max is not None and count > run.rows_max:
+                raise ManyRows
             for part in parts(chunk):
                 rows = [(each, decode(each[2])) for each in part]
                 if key_of is not None and keys is not None:

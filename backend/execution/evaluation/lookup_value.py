@@ -1,9 +1,9 @@
 """When a comparison of a column with a constant may be answered from an index.
 
 An index orders a column's own values; SQL compares what both sides become after MySQL's
-implicit conversions. Where the two agree the constant becomes a value to look up, and where
-they may not (a text column compared with a number, 'abc' with an integer) nothing is said
-and the caller has to look at every row. Being too careful costs time; the opposite, rows.
+implicit conversions. Where the two agree, the constant becomes a value to look up. Where
+they may differ (a text column compared with a number, 'abc' with an integer), there is no value, and
+the caller reads every row. Too much care costs time; too little loses rows.
 """
 
 from __future__ import annotations

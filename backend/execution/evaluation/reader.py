@@ -43,6 +43,8 @@ class Run:
     memory: Mapping[int, Sequence[Row]]
     locks: tuple[Locking, ...] = ()
     alone: bool = False
+    rows_max: int | None = None
+    """A scan of more rows is `ManyRows`."""
     kept: dict[int, list[Row]] = field(default_factory=dict)
 
     @property
@@ -54,6 +56,10 @@ class Run:
         if self.locks or (self.alone and not self.execution.transaction.repeatable):
             return 0
         return await self.execution.epoch()
+
+
+class ManyRows(Exception):
+    """There are so many rows that they had better be read in another way."""
 
 
 class Reader(Protocol):
@@ -83,6 +89,13 @@ async def taken(reader: Reader, run: Run, keys: Keys | None) -> list[Row]:
     return await reader.rows(run, keys)
 
 
+def unwrapped(reader: Reader) -> Reader:
+    """What reads the rows that are kept or chosen from."""
+    while isinstance(reader, Kept | Chosen):
+        reader = reader.inner
+    return reader
+
+
 class Chosen:
     """Rows of a reader that has been given fewer keys and conditions than are wanted."""
 
@@ -94,7 +107,7 @@ class Chosen:
         types: Sequence[SqlType],
         conditions: Conditions,
     ) -> None:
-        self._inner = inner
+        self.inner = inner
         self._places = tuple(columns.index(each) for each in inner_columns)
         self._has_columns = bool(inner_columns)
         self._inner_key = key_function(tuple(range(len(inner_columns))), [types[each] for each in inner_columns])
@@ -110,7 +123,7 @@ class Chosen:
                 places, wanted = self._places, list(keys.values())
                 shorter = [tuple([values[place] for place in places]) for part in parts(wanted) for values in part]
                 below = {self._inner_key(values): values for part in parts(shorter) for values in part}
-        rows = await self._inner.rows(run, below)
+        rows = await self.inner.rows(run, below)
         if self._key_of is not None and keys is not None:
             rows = having_keys(rows, self._key_of, keys)
         return fulfilling(rows, self._predicate, run.parameters)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from backend.execution.evaluation.base_reader import MemoryReader, TableReader, table_rank
+from backend.execution.evaluation.by_column import column_aggregate
 from backend.execution.evaluation.group_reader import AggregateReader, TopKReader, about
 from backend.execution.evaluation.join_reader import JoinReader
 from backend.execution.evaluation.match_reader import LeftJoinReader, SemiJoinReader
@@ -99,7 +100,8 @@ class Readers:
             case Aggregate():
                 usable = tuple(each for each in columns if each < len(node.group))
                 mine, rest = about(conditions, range(len(node.group)))
-                return self._chosen(AggregateReader(self, node, usable, mine), node, usable, columns, rest)
+                by_rows = AggregateReader(self, node, usable, mine)
+                return self._chosen(column_aggregate(by_rows, self._tables, node, usable, mine), node, usable, columns, rest)
             case TopK():
                 usable = tuple(each for each in columns if each in node.partition)
                 mine, rest = about(conditions, node.partition)

@@ -23,6 +23,7 @@ from backend.execution.pace import aside
 from backend.execution.transaction import Transaction
 from backend.execution.writes.column_values import Array, ColumnValues
 from backend.execution.writes.columns import WrittenColumn, WrittenColumns
+from backend.execution.writes.numbers import AutoIncrement, number_end
 from controller.sql.plan import Insert, OnDuplicate, Plan
 from dataflow.expressions.expression import Literal, Parameter
 from dataflow.values.storing import column_fitness, integer_limits
@@ -61,14 +62,21 @@ class BulkInsert:
         self._table = insert.table
         self._row_id = columns.row_id
         self._auto_increment = columns.auto_increment
+        self._is_numbered = columns.auto_increment is not None and columns.auto_increment not in insert.columns
+        """AUTO_INCREMENT values are generated, for all rows."""
+        self._number_end = 0 if columns.auto_increment is None else min(number_end(insert.table.columns[columns.auto_increment].type), 1 << 63)
         first = insert.table.primary_key.parts[0].column_id
         self._first = next(n for n, column in enumerate(insert.table.columns) if column.id == first)
         self._cells = cells
         self._defaults = defaults
         self._writer = table_writer(insert.table)
 
-    async def run(self, execution: Execution, plan: Plan, parameters: Sequence[Value]) -> Done | None:
-        """Write all rows; None if they have to be looked at one by one."""
+    async def run(
+        self, execution: Execution, plan: Plan, parameters: Sequence[Value], numbering: Callable[[int], AutoIncrement]
+    ) -> Done | None:
+        """Write all rows; None if they have to be looked at one by one. `numbering` gives the statement's numbers for so many rows."""
+        if self._is_numbered and execution.modes.number_step > 1:
+            return None
         start, width = plan.batch or (0, len(plan.parameter_types))
         after = len(plan.parameter_types) - start - width + len(plan.facts)
         end = len(parameters) - after
@@ -77,9 +85,20 @@ class BulkInsert:
         numbers: dict[int, Array] = {}
         if not aside(count, lambda: self._read(execution, parameters, (start, width, end), columns, numbers)):
             return None
-        last_id = 0
-        if self._auto_increment is not None:
+        last_id, generated_id = 0, None
+        if self._auto_increment is not None and self._is_numbered:
+            numbered = numbering(count)
+            await numbered.reserve()
+            last_id = generated_id = numbered.position
+            if generated_id + count > self._number_end:
+                return None
+            if count >= AT_ONCE_MIN:
+                numbers[self._auto_increment] = np.arange(generated_id, generated_id + count)
+            else:
+                columns[self._auto_increment] = range(generated_id, generated_id + count)
+        elif self._auto_increment is not None:
             given = numbers[self._auto_increment] if self._auto_increment in numbers else np.asarray(columns[self._auto_increment])
+            # Numbers that are given and below those that are handed out leave the counter alone.
             if given.dtype != np.int64 or given.min() <= 0 or not execution.numbers.is_above(self._table, int(given.max())):
                 return None
             last_id = int(given[-1])
@@ -90,7 +109,7 @@ class BulkInsert:
         if not aside(count, lambda: self._write(execution.transaction, columns, numbers)):
             return None
         info = f"Records: {count}  Duplicates: 0  Warnings: 0" if count > 1 else ""
-        return Done(count, count, last_id, None, info, ())
+        return Done(count, count, last_id, generated_id, info, ())
 
     def _read(
         self,
@@ -186,8 +205,8 @@ def bulk_insert(insert: Insert, columns: WrittenColumns, defaulted: Sequence[int
         return None
     if columns.generated or columns.has_checks:
         return None
-    # Numbers that are given and below those that are handed out leave the counter alone.
-    if columns.auto_increment is not None and (columns.row_id is not None or columns.auto_increment not in insert.columns):
+    auto = columns.auto_increment
+    if auto is not None and (columns.row_id is not None or not number_end(table.columns[auto].type)):
         return None
     cells = []
     for position, given in zip(insert.columns, insert.rows[0]):
@@ -198,7 +217,7 @@ def bulk_insert(insert: Insert, columns: WrittenColumns, defaulted: Sequence[int
         if fits is None:
             return None
         cells.append(_Cell(position, given, fits, integer_limits(column.type, given.type)))
-    defaults = [(position, columns.targets[position]) for position in defaulted]
+    defaults = [(position, columns.targets[position]) for position in defaulted if position != auto]
     if any(not target.has_plain_default for _, target in defaults):
         return None
     return BulkInsert(insert, columns, cells, defaults)

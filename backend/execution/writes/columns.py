@@ -64,8 +64,8 @@ class WrittenColumn:
         column = self.column
         return column.default_now or (self._default is None and (column.has_default or column.nullable))
 
-    def default(self, execution: Execution, row: Row) -> Value:
-        """What DEFAULT stands for; 1364 if the column has none."""
+    def default(self, execution: Execution, row: Row, named: bool = True) -> Value:
+        """What DEFAULT stands for; 1364 if the column has none. Unless it is `named` in the row, all rows together are warned of once."""
         column = self.column
         if column.default_now:
             return self.now(execution)
@@ -79,7 +79,7 @@ class WrittenColumn:
             return implicit_default(column.type)
         if execution.modes.strict:
             raise InvalidStatement(Condition.NO_DEFAULT, column.name)
-        execution.warn(Condition.NO_DEFAULT, column.name)
+        (execution.warn if named else execution.warn_once)(Condition.NO_DEFAULT, column.name)
         return implicit_default(column.type)
 
     def now(self, execution: Execution) -> Value:

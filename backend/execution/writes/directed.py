@@ -28,6 +28,7 @@ class CompiledDirected:
     def __init__(self, directed: Directed) -> None:
         self._query = compile_read(directed.query)
         self._changes = [_Change(change, start) for change, start in directed.changes]
+        self.ignore = any(change.ignore for change, _ in directed.changes)
         tables = {change.table.id for change, _ in directed.changes}
         self._overlap = len(tables) < len(self._changes) or any(change.relations for change, _ in directed.changes)
 

@@ -20,7 +20,7 @@ from backend.execution.writes.bulk_insert import bulk_insert
 from backend.execution.writes.columns import Assignments, Scalar, WrittenColumns, divides, scalar_of
 from backend.execution.writes.duplicates import duplicate_entry
 from backend.execution.writes.enforcement import Enforcement, is_violation
-from backend.execution.writes.numbers import AutoIncrement, Numbers, whole
+from backend.execution.writes.numbers import AutoIncrement, whole
 from backend.execution.writes.references import References
 from backend.execution.writes.writing import Duplicate, RowWriter
 from controller.sql.definitions.column_values import implicit_default
@@ -86,7 +86,7 @@ class CompiledInsert:
             if targets[position].column.default_expression is not None:
                 computed.append(position)
             elif position != auto:
-                row[position] = targets[position].default(execution, tuple(row))
+                row[position] = targets[position].default(execution, tuple(row), named=position in given)
         for position, scalar, source in cells:
             target = targets[position]
             if scalar is None:
@@ -103,9 +103,9 @@ class CompiledInsert:
     def may_assume_absent(self) -> bool:
         return self.insert.on_duplicate is OnDuplicate.ERROR and not self.ignore
 
-    def numbering(self, numbers: Numbers, vectors: Vectors) -> AutoIncrement:
-        """The AUTO_INCREMENT values of one statement, however often it has to be run."""
-        return AutoIncrement(numbers, self.table, len(self.rows) * len(vectors))
+    def row_count(self, vectors: Vectors) -> int:
+        """How many rows there are with so many parameter vectors; 0 if that depends on what is selected."""
+        return len(self.rows) * len(vectors)
 
     async def run(self, execution: Execution, vectors: Vectors, numbering: AutoIncrement) -> Done:
         """Insert each of the rows once for each of the parameter vectors."""
@@ -253,7 +253,7 @@ class _Run:
             row = list(draft.row)
             if draft.is_numbered and auto is not None:
                 row[auto] = number
-                number += 1
+                number += self.numbering.step
             rows.append(tuple(row))
         await writer.prefetch_inserts(rows)
 

@@ -12,7 +12,7 @@ from backend.execution.evaluation.access import AccessPath, Bound
 from backend.execution.evaluation.reading import find_bound, row_decoder
 from backend.execution.transaction import Transaction
 from dataflow.schema import Table
-from dataflow.values.types import Value
+from dataflow.values.types import INTEGER_BYTES, SqlType, Value
 from persistence.counters import NUMBER_MAX
 from persistence.layout import auto_increment_counter, row_id_counter
 
@@ -63,6 +63,12 @@ class Numbers:
             self._raised[table.id, table.version] = floor
 
 
+def number_end(type: SqlType) -> int:
+    """The first integer that an AUTO_INCREMENT column of the type cannot have, as far as numbers are handed out; 0 if it has no integers."""
+    width = INTEGER_BYTES.get(type.kind)
+    return 0 if width is None else min(1 << (8 * width - (0 if type.unsigned else 1)), NUMBER_MAX)
+
+
 def whole(value: Value) -> int:
     """What a stored value counts for: an AUTO_INCREMENT column may be FLOAT or DOUBLE."""
     assert value is None or isinstance(value, int | float)
@@ -100,9 +106,11 @@ async def _largest(store: Store, table: Table, place: int) -> int:
 
 
 class AutoIncrement:
-    """One INSERT's values. A second run of the statement gets the same ones again."""
+    """One INSERT's values: `offset` and whole steps from there. A second run of the statement gets the same ones again."""
 
-    def __init__(self, numbers: Numbers, table: Table, row_count: int) -> None:
+    def __init__(self, numbers: Numbers, table: Table, row_count: int, step: int = 1, offset: int = 1) -> None:
+        self.step = step
+        self._offset = offset
         self._numbers = numbers
         self._table = table
         self._row_count = row_count
@@ -124,17 +132,24 @@ class AutoIncrement:
         if self._used == len(self._reservations):
             doubled = min(1 << self._used, RESERVATION_MAX)
             count = self._row_count if self._used == 0 and self._row_count else doubled
-            first = await self._numbers.reserve(self._table, count, max(self.position, self._largest_explicit + 1))
-            self._reservations.append((first, first + count))
+            floor = max(self.position, self._largest_explicit + 1)
+            if self.step > 1:
+                floor = self._next(max(floor, await self._numbers.next_auto_increment(self._table)))
+            first = await self._numbers.reserve(self._table, count * self.step, floor)
+            self._reservations.append((self._next(first), first + count * self.step))
         self.position, self._end = self._reservations[self._used]
         self._used += 1
 
     def take(self) -> int:
         assert not self.is_used_up
-        self.position += 1
-        return self.position - 1
+        self.position += self.step
+        return self.position - self.step
+
+    def _next(self, number: int) -> int:
+        """The first of the values from a number on."""
+        return number + (self._offset - number) % self.step
 
     def note_explicit(self, value: int) -> None:
         self._largest_explicit = max(self._largest_explicit, value)
         if self.position and value >= self.position:
-            self.position = value + 1
+            self.position = self._next(value + 1)

@@ -18,6 +18,26 @@ export async function ask(path, { method = "GET", body } = {}) {
   return found;
 }
 
+// Server-sent events of a request, until `signal` says that they are not wanted any more.
+export async function listen(path, body, signal, heard) {
+  const headers = { Authorization: header, "Content-Type": "application/json" };
+  const answer = await fetch(path, { method: "POST", headers, credentials: "omit", body: JSON.stringify(body), signal });
+  if (!answer.ok) {
+    const found = await answer.json();
+    throw new Refused(answer.status, found.error?.message ?? answer.statusText, found.error?.code);
+  }
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let text = ""; ; ) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    text += value;
+    for (let end; (end = text.indexOf("\n\n")) >= 0; text = text.slice(end + 2)) {
+      const fields = Object.fromEntries(text.slice(0, end).split("\n").map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 2)]));
+      if (fields.event) heard(fields.event, JSON.parse(fields.data));
+    }
+  }
+}
+
 export const get = (path) => ask(path);
 export const post = (path, body) => ask(path, { method: "POST", body });
 

@@ -63,3 +63,10 @@ export function bar(parts, whole) {
 export function empty(text) {
   return h("p", { class: "empty" }, text);
 }
+
+// A value of a result in its table.
+export function cell(value) {
+  if (value === null) return h("td", { class: "quiet" }, "NULL");
+  if (typeof value === "number") return h("td", { class: "n" }, String(value));
+  return h("td", {}, typeof value === "object" ? JSON.stringify(value) : value);
+}

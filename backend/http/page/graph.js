@@ -119,8 +119,8 @@ function paint() {
   }
   const ends = { rows: ["0", `${count(highest)} rows/s`], time: ["0", percent(highest, 1)], memory: ["0", bytes(highest)], hits: ["0 %", "100 %"] }[state.measure];
   state.legend.replaceChildren(measure.name + ":", ends[0], h("i", { style: { background: "linear-gradient(90deg, var(--surface), var(--accent))", border: "1px solid var(--line)" } }), ends[1]);
-  const [tables, nodes, views] = ["table", "node", "view"].map((kind) => count(state.all.filter((each) => each.kind === kind).length));
-  state.said.textContent = `${tables} tables → ${nodes} nodes → ${views} views`;
+  const counted = (kind) => { const number = state.all.filter((each) => each.kind === kind).length; return `${count(number)} ${kind}${number === 1 ? "" : "s"}`; };
+  state.said.textContent = ["table", "node", "view"].map(counted).join(" → ");
   mark();
 }
 

@@ -1,6 +1,7 @@
 // A box for SQL: run it, see its plan, keep it as a view.
 import { database, get, post, useDatabase } from "./api.js";
-import { count, empty, h, ms, s } from "./dom.js";
+import { watch, unwatch } from "./watching.js";
+import { cell, count, empty, h, ms, s } from "./dom.js";
 import { layout, path } from "./layout.js";
 
 export const title = "SQL";
@@ -16,7 +17,7 @@ export async function open(main, argument) {
   keep = h("input", { placeholder: "name of the view", "aria-label": "Name of the view", size: 18, onkeydown: (event) => event.key === "Enter" && keepView() });
   out = h("div", { role: "status" });
   main.append(h("section", { class: "card" }, box, h("div", { class: "tools", style: { margin: "10px 0 0" } }, choice,
-    h("button", { class: "primary", onclick: run, id: "run" }, "Run"), h("button", { onclick: explain, id: "explain" }, "Explain"), h("span", { class: "spring" }), keep, h("button", { onclick: keepView, id: "keep" }, "Keep as view"),
+    h("button", { class: "primary", onclick: run, id: "run" }, "Run"), h("button", { onclick: explain, id: "explain" }, "Explain"), h("button", { onclick: () => text() && watch(out, at("subscribe"), text()), id: "watch", title: "Show the rows of a key as they change" }, "Watch"), h("span", { class: "spring" }), keep, h("button", { onclick: keepView, id: "keep" }, "Keep as view"),
     h("span", { class: "quiet small" }, h("kbd", {}, "Ctrl"), "+", h("kbd", {}, "Enter"), " runs, with ", h("kbd", {}, "Shift"), " explains"))), h("div", { style: { height: "14px" } }), out);
   box.focus();
   try {
@@ -40,12 +41,15 @@ const text = () => box.value.trim().replace(/;\s*$/, "");
 
 export function show() {}
 
+export const close = unwatch;
+
 function failed(error) {
   out.replaceChildren(h("p", { class: "note error", role: "alert" }, error.code ? `${error.code}: ` : "", error.message));
 }
 
 async function run() {
   if (!text()) return;
+  unwatch();
   if (/^\s*explain\b/i.test(text())) { box.value = text().replace(/^\s*explain\s+/i, ""); return explain(); }
   const started = performance.now();
   try {
@@ -65,14 +69,9 @@ async function run() {
   }
 }
 
-function cell(value) {
-  if (value === null) return h("td", { class: "quiet" }, "NULL");
-  if (typeof value === "number") return h("td", { class: "n" }, String(value));
-  return h("td", {}, typeof value === "object" ? JSON.stringify(value) : value);
-}
-
 async function explain() {
   if (!text()) return;
+  unwatch();
   // A query of the page of queries has ? for its values: any will do for the plan.
   const places = (text().replace(/'[^']*'|"[^"]*"|`[^`]*`/g, "").match(/\?/g) ?? []).length;
   try {

@@ -104,7 +104,7 @@ class Shards:
 
     def views_failed(self, failed: ViewsFailed) -> None:
         self.failed.append(failed)
-        self.shards[0].blame(failed)
+        self.shards[0].transitions.blame(failed)
 
     def views_used(self, views: list[bytes]) -> None: ...
 
@@ -133,7 +133,7 @@ def test_of_several_workers_a_view_that_never_ends_is_named_and_set_aside_for_al
     views = [AddView(name, encode_node(node), (), [encode_table(TABLE)], names=(name.decode(),)) for name, node in ((b"rows", base), (b"slow", slow))]
     shards = Shards(tmp_path / "before")
     for view in views:
-        shards.shards[0].add(None, 0, view, VERSIONS)  # type: ignore[arg-type]
+        shards.shards[0].transitions.add(None, 0, view, VERSIONS)  # type: ignore[arg-type]
     shards.run_epoch(1, (1, 1))
     worker = threading.Thread(target=lambda: shards.run_epoch(2, (2, ENDLESS)))
     worker.start()
@@ -148,7 +148,7 @@ def test_of_several_workers_a_view_that_never_ends_is_named_and_set_aside_for_al
     after = Shards(tmp_path / "after")
     after.shards[1].hung = frozenset({b"slow"})
     for view in views:
-        after.shards[0].add(None, 0, view, VERSIONS)  # type: ignore[arg-type]
+        after.shards[0].transitions.add(None, 0, view, VERSIONS)  # type: ignore[arg-type]
     after.run_epoch(1, (1, 1))
     [failed] = after.failed
     assert (failed.shard, failed.suspects, failed.is_certain) == (1, (b"slow",), True)

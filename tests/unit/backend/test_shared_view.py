@@ -14,6 +14,7 @@ import time
 import zlib
 from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -398,6 +399,19 @@ def test_numbers_beyond_64_bits_have_no_name() -> None:
     assert KeyNaming([BIGINT], [0]).name([1 << 63]) is None
     assert KeyNaming([BIGINT], [0]).name([None]) is None
     assert KeyNaming([BIGINT, BIGINT], [0, 1]).name([1 << 70, 1]) is None
+
+
+def test_keys_of_several_integers_have_the_names_that_each_has_alone() -> None:
+    naming = KeyNaming([BIGINT, INT, BIGINT], [2, 0])
+    keys: list[tuple[Any, ...]] = [(1, 2), (-3, 1 << 63), ((1 << 64) - 1, 0)]
+    odd: list[tuple[Any, ...]] = [(1, None), (Decimal("1.00"), 2), (1.0, 2), (True, 2)]
+    names = naming.names(keys)
+    assert names == [naming.name(key) for key in keys] == [naming.name_of_index_key(key[::-1]) for key in keys]
+    assert naming.names(keys + odd) == [naming.name(key) for key in keys + odd]
+    assert naming.name((Decimal("1.00"), 2)) == naming.name((True, 2)) == names[0]
+    assert naming.index_key(names[0]) == (2, 1)
+    assert naming.names([*keys, (1 << 64, 1)]) is None and naming.name((1 << 64, 1)) is None
+    assert naming.names([*keys, (1.5, 1)]) is None
     assert KeyNaming([INT], [0]).name([float("inf")]) is None
 
 

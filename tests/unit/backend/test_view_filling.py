@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from backend.views import view_filling
 from backend.views.view_filling import Runner, StillFilling, ThreadRunner
 from backend.views.view_host import ROWS_AT_ONCE_MAX, ViewHost
 from controller.catalog import encode_node, encode_table
@@ -41,6 +43,8 @@ class Later:
 
     def __call__(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
         self.waiting.append((work, done))
+
+    def renew(self) -> None: ...
 
     def close(self) -> None:
         self.waiting.clear()
@@ -209,6 +213,32 @@ def test_a_thread_fills_while_epochs_go_on(tmp_path: Path) -> None:
         assert hosted.lookup(b"by group", (0,)) == [hosted.counts()[:1]]
         assert hosted.lookup(b"counts", ()) == [hosted.counts()]
         hosted.host.engine.validate()
+        hosted.host.close()
+
+    asyncio.run(run())
+
+
+def test_a_fill_that_does_not_get_on_is_given_up_and_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view_filling, "STUCK_S", 0.1)
+    ended, spend = threading.Event(), view_filling.Fill._spend
+
+    def hang(fill: view_filling.Fill, rows: int) -> None:
+        if fill.name == b"hangs":
+            ended.wait()
+        spend(fill, rows)
+
+    monkeypatch.setattr(view_filling.Fill, "_spend", hang)
+
+    async def run() -> None:
+        hosted = Hosted(tmp_path, runner=ThreadRunner())
+        hosted.add(b"hangs", COUNTS, ())
+        hosted.add(b"counts", COUNTS, ())
+        while b"counts" not in hosted.host.views:
+            await asyncio.sleep(0.01)
+        assert hosted.lookup(b"counts", ()) == [hosted.counts()]
+        [aside] = [each for each in hosted.host.status().views if each.is_set_aside]
+        assert aside.name == b"hangs" and "nothing was read" in aside.reason
+        ended.set()
         hosted.host.close()
 
     asyncio.run(run())

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from dataflow.commit.epoch_messages import ABSENT, ANY, StagePart, TransactionId
 from dataflow.commit.large_writes import LargeWrites
 from dataflow.errors import CorruptState, Retryable
 from persistence.files import acknowledged
+from persistence.key_gaps import KeyGaps
 from persistence.layout import KINDS, fence
 from persistence.shard_store import HISTORY_EPOCHS, ShardStore
 
@@ -63,6 +65,31 @@ def test_a_deleted_key_is_absent(store: ShardStore) -> None:
     store.persist_epoch(epoch(2, {b"a": None}))
     assert store.get(b"a") is None
     assert store.version_of(b"a") == ABSENT
+
+
+def test_many_keys_in_one_gap_are_known_to_be_absent(store: ShardStore) -> None:
+    store.persist_epoch(epoch(1, {b"a%04d" % number: b"1" for number in (*range(100), 200)}))
+    assert store.are_absent([b"a%04d" % number for number in range(199, 99, -1)])
+    assert store.are_absent([b"a%04d" % number for number in range(201, 300)])
+    assert not store.are_absent([b"a%04d" % number for number in range(150, 201)]), "the last is there"
+    assert not store.are_absent([b"a%04d" % number for number in range(99, 150)]), "the first is there"
+    assert not store.are_absent([b"a%04d" % number for number in range(150, 250)]), "one between them is"
+
+
+def test_a_gap_that_takes_long_to_see_is_not_looked_for_again_for_a_while() -> None:
+    looks: list[bytes] = []
+
+    def first_key(start: bytes, stop: bytes) -> bytes | None:
+        looks.append(start)
+        until = time.thread_time() + 0.002
+        while time.thread_time() < until:
+            pass
+        return None
+
+    gaps = KeyGaps(first_key, lambda: False)
+    keys = [b"%04d" % number for number in range(100)]
+    assert [gaps.have(keys) for _ in range(102)] == [True, *[False] * 100, True]
+    assert len(looks) == 2
 
 
 def test_a_crash_keeps_every_applied_epoch(store: ShardStore) -> None:

@@ -190,3 +190,34 @@ def test_numbers_given_for_auto_increment_are_stored_at_once_while_they_are_belo
         assert raised.value.condition.code == 1062
 
     run(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("count", [3, 2 * AT_ONCE_MIN])
+def test_generated_numbers_are_those_of_rows_inserted_one_by_one(tmp_path: Path, count: int) -> None:
+    async def scenario(engine: Engine) -> None:
+        columns = "(id SMALLINT AUTO_INCREMENT, b VARCHAR(9), c INT, PRIMARY KEY (id), UNIQUE KEY (c), KEY (b, id))"
+        await engine.define(f"CREATE TABLE t {columns} AUTO_INCREMENT = 5", f"CREATE TABLE u {columns} AUTO_INCREMENT = 5")
+        first = 0
+        for fails in (False, True, False):
+            rows = [f"('b{number % 7}', {first + number})" for number in range(count)]
+            if fails:
+                rows[-1] = "('b', 1)"
+            sql = f"INSERT INTO {{}} (b, c) VALUES {', '.join(rows)}"
+            plan, _ = engine.plans.plan_text(sql.format("t"), engine.database.catalog, "d", DEFAULT_SETTINGS)
+            compiled = engine.database._compile(plan)
+            assert isinstance(compiled, CompiledInsert) and compiled.bulk is not None
+            together = await outcome(engine, sql.format("t"), True)
+            assert together == await outcome(engine, sql.format("u"), False) or (fails and _names_its_table(together))
+            assert isinstance(together, Done) is not fails
+            if isinstance(together, Done):
+                assert together.generated_id == together.last_insert_id > 0 and together.affected == count
+            first += count
+        assert await engine.rows("SELECT * FROM t ORDER BY id") == await engine.rows("SELECT * FROM u ORDER BY id")
+        tables = [engine.database.catalog.table("d", name) for name in ("t", "u")]
+        assert stored(engine, tables[0].id) == stored(engine, tables[1].id)
+        await engine.define("ALTER TABLE t AUTO_INCREMENT = 32767", "ALTER TABLE u AUTO_INCREMENT = 32767")
+        sql = "INSERT INTO {} (b, c) VALUES ('y', -1), ('z', -2)"
+        beyond = [await outcome(engine, sql.format("t"), True), await outcome(engine, sql.format("u"), False)]
+        assert not isinstance(beyond[0], Done) and (beyond[0] == beyond[1] or _names_its_table(beyond[0])), "the column has no more"
+
+    run(tmp_path, scenario)

@@ -28,7 +28,7 @@ def decided(sql: str) -> str:
     assert isinstance(plan.statement, Query)
     compiled = compile_query(plan.statement)
     given = (*values, *(0 for _ in plan.facts))
-    tree = tree_text(explain(plan, given, 1, compiled).step)
+    tree = tree_text(explain(plan, given, compiled).step)
     return f"{sql}\n=> {compiled.decision.way}\n" + "".join(f"   {line}\n" for line in tree.splitlines())
 
 

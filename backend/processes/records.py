@@ -1,0 +1,20 @@
+"""What a process of the cluster tells of itself: its log, and, if somebody wants them, origins and traces."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from backend.network.attributed_peer import tell_origins
+from backend.processes.process_log import configure_logging
+from backend.processes.settings import Deployment
+
+
+def begin_records(deployment: Deployment, process: str) -> None:
+    """To be called once, before the process connects to others."""
+    configure_logging(deployment.data_path / "logs" / f"{process}.log", deployment.log_format)
+    if deployment.trace_endpoint:
+        from backend.processes.tracing import begin_spans  # an optional dependency
+
+        tell_origins(begin_spans(deployment.trace_endpoint, process, version("millrace")))
+    elif deployment.log_format == "json":
+        tell_origins(None)
