@@ -39,7 +39,10 @@ from dataflow.expressions.notices import overheard
 from dataflow.expressions.rewriting import moved
 from dataflow.functions import is_deterministic
 from dataflow.values.comparison import comparable
-from dataflow.values.types import INTEGERS, REALS, Kind, SqlType
+from dataflow.values.types import BLOBS, INTEGERS, REALS, STRINGS, Kind, Row, SqlType, Value
+
+COMPUTED_BYTES_MAX = 4096
+"""The length of a computed text: some thousand rows have one each at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,11 +339,13 @@ def _by_value(expression: Expression) -> Evaluate | None:
     compute = compile_scalar(moved(expression, {place: 0}))
     result = expression.type
 
+    computed = _few_bytes(compute) if result.kind in STRINGS or result.kind in BLOBS else compute
+
     def evaluate(columns: Columns) -> Vector:
         different, places = distinct(columns.vectors[place])
         with overheard() as heard:
             try:
-                found = [compute((value,), ()) for value in values_of(different, source)]
+                found = [computed((value,), ()) for value in values_of(different, source)]
             except MillraceError as error:
                 raise GaveUp(str(error)) from None
         if heard:
@@ -348,3 +353,15 @@ def _by_value(expression: Expression) -> Evaluate | None:
         return taken(vector_of(found, result), places)
 
     return evaluate
+
+
+def _few_bytes(compute: Callable[[Row, Row], Value]) -> Callable[[Row, Row], Value]:
+    """Each row has a text of its own in the end, and nobody counts their memory."""
+
+    def few(row: Row, parameters: Row) -> Value:
+        value = compute(row, parameters)
+        if isinstance(value, str | bytes) and len(value) > COMPUTED_BYTES_MAX:
+            raise GaveUp("a long text")
+        return value
+
+    return few

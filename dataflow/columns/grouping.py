@@ -18,6 +18,7 @@ from dataflow.aggregates.accumulator import exact_average, exact_sum
 from dataflow.columns.expressions import Columns, Evaluate, compiled
 from dataflow.columns.vector import (
     Array,
+    GaveUp,
     NumberVector,
     Vector,
     factorized,
@@ -39,6 +40,8 @@ _LOW_MASK = (1 << _LOW_BITS) - 1
 _NEUTRAL = {np.add: 0, np.minimum: _MOST, np.maximum: _LEAST}
 GROUPS_PENDING = 1 << 18
 """So many groups of parts of the rows are put together at once."""
+TEXT_BYTES_MAX = 64 << 20
+"""Of the different texts that groups are made of, and of the texts of all groups that go out at once; nobody counts their memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,8 @@ class Grouped:
         if not columns.count:
             return
         keys = [self._numbered(place, _full(key(columns), columns.count)) for place, key in enumerate(self._keys)]
+        if sum(texts.size for texts in self._texts if texts is not None) > TEXT_BYTES_MAX:
+            raise GaveUp("many long texts")
         states = [np.ones(columns.count, np.int64)]
         for function in self._functions:
             argument = None if function.argument is None else _full(function.argument(columns), columns.count)
@@ -104,6 +109,9 @@ class Grouped:
         self._pending, self._pending_count, self._merged_count = [], 0, 0
         if groups is None:
             return None
+        for each, texts in zip(groups.keys, self._texts):
+            if texts is not None and texts.shown_bytes(each) > TEXT_BYTES_MAX:
+                raise GaveUp("long texts of many groups")
         shown = [pa.array(each.values, mask=each.missing) if texts is None else texts.shown(each) for each, texts in zip(groups.keys, self._texts)]
         return pa.RecordBatch.from_arrays([*shown, *map(pa.array, groups.states)], [str(n) for n in range(len(shown) + len(groups.states))])
 
@@ -230,6 +238,8 @@ class _Texts:
         self._key = text_key(kind)
         self._numbers: dict[Any, int] = {}
         self._type = pa.binary() if kind.kind in BLOBS else pa.string()
+        self.size = 0
+        """How long the different texts are, together."""
 
     @property
     def has_classes(self) -> bool:
@@ -238,12 +248,19 @@ class _Texts:
     def numbered(self, vector: pa.Array) -> NumberVector:
         encoded = vector.dictionary_encode()
         numbers = self._numbers
-        known = np.fromiter((numbers.setdefault(each, len(numbers)) for each in encoded.dictionary.to_pylist()), np.int64, len(encoded.dictionary))
+        before, texts = len(numbers), encoded.dictionary.to_pylist()
+        known = np.fromiter((numbers.setdefault(each, len(numbers)) for each in texts), np.int64, len(texts))
+        self.size += sum(len(texts[place]) for place in np.flatnonzero(known >= before).tolist())
         if not vector.null_count:
             return NumberVector(known[encoded.indices.to_numpy()])
         missing = vector.is_null().to_numpy(zero_copy_only=False)
         places = encoded.indices.fill_null(0).to_numpy()
         return NumberVector(np.where(missing, 0, known[places] if len(known) else 0), missing)
+
+    def shown_bytes(self, numbers: NumberVector) -> int:
+        """About how many bytes `shown` takes."""
+        lengths = np.fromiter(map(len, self._numbers), np.int64, len(self._numbers))
+        return int(lengths[numbers.values].sum()) if len(lengths) else 0
 
     def shown(self, numbers: NumberVector) -> pa.Array:
         texts = pa.array(list(self._numbers), self._type)
