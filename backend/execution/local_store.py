@@ -138,13 +138,8 @@ class LocalStore:
         if len(self.shards) != 1:
             return None
         self._views.tables_changed(self.table_versions)
-        if definition.name not in self._views.views:
-            hosted = self._views.add(
-                definition.name, definition.node, definition.key, definition.tables, self.table_versions, definition.order,
-                definition.names, named=definition.named,
-            )  # fmt: skip
-            if not hosted:
-                return None
+        if definition.name not in self._views.views and not self._views.add(definition.request(), self.table_versions):
+            return None
         found = self._views.lookup_shared(definition.name, keys, None if part is None else part.encoded())
         if found is None:
             return None

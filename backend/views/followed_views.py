@@ -173,10 +173,9 @@ class FollowedViews:
 
     def add(self, view: AddView, versions: Mapping[int, int]) -> bool:
         """As `ViewHost.add`; not now, if they are busy. StillFilling if it takes long: all who want it wait for one fill."""
-        origin = view.order, view.names, view.since, view.named
         if self.is_busy:
             return False
-        is_there = self._host.add(view.view, view.node, view.key, view.tables, versions, *origin)
+        is_there = self._host.add(view, versions)
         if not is_there and (fill := self._host.filling(view.view)) is not None:
             raise StillFilling(fill)
         return is_there

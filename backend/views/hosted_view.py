@@ -11,10 +11,11 @@ from itertools import islice
 import msgspec
 
 from backend.network.view_messages import ArrangementStatus, FillStatus, HostedViews, NodeStatus, ViewStatus
+from backend.views.known_view import KnownView
 from backend.views.view_definition import keys_decoder
 from backend.views.view_range import RangeDecoder
 from dataflow.expressions.source import Key
-from dataflow.plan.node import Columns, Node
+from dataflow.plan.node import Columns
 from dataflow.runtime.engine import View
 from dataflow.runtime.explanation import does, explain
 from dataflow.runtime.operator import Operator
@@ -27,23 +28,21 @@ ROWS_SAMPLE_KEYS = 1000
 
 @dataclass(slots=True)
 class HostedView:
+    """`since` is when the view was first maintained, here or by a predecessor."""
+
+    known: KnownView
     view: View
-    tables: frozenset[int]
+    since: float
     keys: msgspec.msgpack.Decoder[list[Row]]
     ranges: RangeDecoder
     hits: int = 0
     misses: int = 0
     too_large: set[Key] = field(default_factory=set)
     """Keys that there is not enough memory for."""
-    names: tuple[str, ...] = ()
-    named: frozenset[int] = frozenset()
-    """The ids of the named views that it reads."""
-    since: float = field(default_factory=time.time)
 
     @property
-    def definition(self) -> tuple[Node, Columns, Columns]:
-        """Its node, key and order."""
-        return self.view.node, self.view.key, self.view.order
+    def tables(self) -> frozenset[int]:
+        return self.known.tables
 
     @property
     def is_full(self) -> bool:
@@ -107,12 +106,11 @@ def _arrangement_status(operator: Operator, arrangement: Arrangement, meter: Met
     )
 
 
-def hosted_view(view: View, tables: frozenset[int], names: tuple[str, ...], named: frozenset[int], since: float) -> HostedView:
-    """`named` are the ids of `names`; `since` is when the view was first maintained, 0 if that is now."""
+def hosted_view(known: KnownView, view: View) -> HostedView:
     types = view.node.types
     keys = keys_decoder(tuple([types[column] for column in view.key]))
     ranges = RangeDecoder([types[column] for column in view.order])
-    return HostedView(view, tables, keys, ranges, names=names, named=named, since=since or time.time())
+    return HostedView(known, view, known.message.since or time.time(), keys, ranges)
 
 
 def definition_of(view: View) -> str:
@@ -129,5 +127,5 @@ def _view_status(name: bytes, hosted: HostedView, meter: Meter, groups: tuple[Co
     return ViewStatus(
         name, definition_of(view), tuple(sorted(hosted.tables)), view.key, view.reason, len(arrangement.index), rows,
         meter.bytes_of(arrangement), hosted.hits, hosted.misses, hosted.evictions,
-        hosted.names, hosted.since, False, view.operator.label, *groups,
+        hosted.known.names, hosted.since, False, view.operator.label, *groups,
     )  # fmt: skip

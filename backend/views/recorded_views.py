@@ -50,9 +50,6 @@ class RecordedViews:
 
     def request(self, definition: ViewDefinition) -> AddView:
         """What makes a worker maintain the view, which does not know it: it is new, or has retired."""
-        name = definition.name
-        self.forget(name)
-        since = self._asked[name] = time.time()
-        return AddView(
-            name, definition.node, definition.key, definition.tables, definition.order, definition.names, since, definition.named
-        )
+        self.forget(definition.name)
+        since = self._asked[definition.name] = time.time()
+        return definition.request(since)

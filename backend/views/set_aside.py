@@ -10,16 +10,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from types import TracebackType
 
-from backend.network.messages import AddView
 from backend.network.view_messages import ViewStatus
 from backend.views.hosted_view import HostedView
+from backend.views.known_view import KnownView
 from backend.views.view_filling import OutOfMemory, Stuck
 from backend.views.view_restarting import TooManyRows
-from controller.catalog import decode_table
 from dataflow.commit.epoch_messages import ViewsFailed
 from dataflow.errors import MillraceError
 from dataflow.runtime.engine import Engine
@@ -46,56 +45,47 @@ class HeldUp(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
-    """`versions` are those of its tables, `named` the ids of the named views that it reads."""
-
-    key: tuple[int, ...]
-    versions: Mapping[int, int | None]
+    known: KnownView
     reason: str
-    names: tuple[str, ...] = ()
-    named: frozenset[int] = frozenset()
-    definition: str = ""
-    since: float = field(default_factory=time.time)
+    definition: str
+    since: float
 
-    def is_current(self, versions: Mapping[int, int]) -> bool:
-        return self.named <= versions.keys() and all(versions.get(each) == known for each, known in self.versions.items())
-
-    def status(self, name: bytes) -> ViewStatus:
+    def status(self) -> ViewStatus:
+        known = self.known
         return ViewStatus(
-            name, self.definition, tuple(sorted(self.versions)), self.key, self.reason, 0, 0, 0, 0, 0, 0,
-            self.names, self.since, is_set_aside=True,
+            known.name, self.definition, tuple(sorted(known.tables)), known.message.key, self.reason, 0, 0, 0, 0, 0, 0,
+            known.names, self.since, is_set_aside=True,
         )  # fmt: skip
 
 
-class BlamedViews:
-    """On shard 0 of several: views whose maintenance has failed somewhere, and those of them that are set aside."""
+class SetAsideViews:
+    """Those that are not tried again; of several workers, shard 0 knows them."""
 
     def __init__(self) -> None:
         self._failures: dict[bytes, int] = {}
-        self._reasons: dict[bytes, str] = {}
         self._aside: dict[bytes, SetAside] = {}
 
-    def blame(self, name: bytes, failed: ViewsFailed) -> bool:
-        """Whether the view is set aside from now on."""
-        self._failures[name] = FAILURES_MAX if failed.is_certain else self._failures.get(name, 0) + 1
-        if self._failures[name] >= FAILURES_MAX:
-            self._reasons[name] = failed.reason
-        return name in self._reasons
+    def __contains__(self, name: bytes) -> bool:
+        return name in self._aside
 
-    def refuses(self, view: AddView, definition: str = "") -> bool:
-        """Whether the view is set aside; from now on `status` tells of it."""
-        reason = self._reasons.get(view.view)
-        if reason is not None and view.view not in self._aside:
-            log.warning("view %s %s is set aside on all shards: %s", view.view.hex(), view.names, reason)
-            versions = {table.id: table.version for table in map(decode_table, view.tables)}
-            self._aside[view.view] = SetAside(view.key, versions, reason, view.names, frozenset(view.named), definition)
-        return reason is not None
+    def add(self, known: KnownView, reason: str, definition: str = "", level: int = logging.WARNING) -> None:
+        log.log(level, "view %s %s is set aside: %s, %s", known.name.hex(), known.names, reason, known.node)
+        self._aside[known.name] = SetAside(known, reason, definition, time.time())
+
+    def blame(self, known: KnownView, failed: ViewsFailed, definition: str = "") -> None:
+        """A shard could not go on, perhaps because of this view: the third time it is set aside."""
+        self._failures[known.name] = FAILURES_MAX if failed.is_certain else self._failures.get(known.name, 0) + 1
+        if self._failures[known.name] >= FAILURES_MAX and known.name not in self:
+            self.add(known, failed.reason, definition)
 
     def tables_changed(self, versions: Mapping[int, int]) -> None:
-        for name in [name for name, each in self._aside.items() if not each.is_current(versions)]:
-            del self._aside[name], self._reasons[name], self._failures[name]
+        """Those that were defined for other tables may be tried again."""
+        for name in [name for name, each in self._aside.items() if each.known.is_stale(versions)]:
+            del self._aside[name]
+            self._failures.pop(name, None)
 
     def status(self) -> list[ViewStatus]:
-        return [each.status(name) for name, each in self._aside.items()]
+        return [each.status() for each in self._aside.values()]
 
 
 def reason_of(error: BaseException) -> str:

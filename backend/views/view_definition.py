@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from backend.network.messages import AddView
 from backend.shared_memory.shared_key import KeyNaming
 from controller.catalog import CatalogView, encode_node, encode_table
 from dataflow.expressions.source import key_of_values
@@ -64,6 +65,10 @@ class ViewDefinition:
             tuple([node.types[column] for column in key])
         ).decode
         self.naming = KeyNaming(node.types, key)
+
+    def request(self, since: float = 0.0) -> AddView:
+        """What makes a worker maintain the view, which is maintained since then."""
+        return AddView(self.name, self.node, self.key, self.tables, self.order, self.names, since, self.named)
 
     def shards(self, keys: Sequence[Row], shard_count: int) -> list[int]:
         """Where each key lives; agrees with the views' indexes, which are by the sorted columns."""

@@ -21,8 +21,8 @@ from contextlib import suppress
 from typing import Protocol
 
 from backend.network.view_messages import FillStatus
+from backend.views.known_view import KnownView
 from dataflow.expressions.source import Key
-from dataflow.plan.node import Columns, Node
 from dataflow.runtime.engine import Engine, View
 from dataflow.state.delta import Delta
 from persistence.table_source import TableSource
@@ -114,32 +114,26 @@ class Fill:
 
     def __init__(
         self,
-        name: bytes,
-        view: tuple[Node, Columns, Columns],
+        known: KnownView,
         keys: Iterable[Key],
-        tables: frozenset[int],
         source: TableSource,
         limit_bytes: int,
     ) -> None:
-        """`view` is its node, key and order; `source` has the tables as of the epoch it starts from."""
-        self.name = name
+        """`source` has the tables as of the epoch it starts from."""
+        self.known = known
+        self.name = known.name
         self.keys = frozenset(keys)
-        self.tables = tables
+        self.tables = known.tables
         self.source = source
         self.engine = Engine(source, partial=PARTIAL)
         self.epoch = source.state.epoch
         self.changes: dict[int, Delta] = {}
         self.abandoned = False
         self.rounds = 0
-        self.view = view
         self._limit_bytes = limit_bytes
         self._rows = 0
         self._is_running = False
         self._waiting: list[Callable[[Exception | None], None]] = []
-
-    @property
-    def definition(self) -> tuple[Node, Columns, Columns]:
-        return self.view
 
     @property
     def is_full(self) -> bool:
@@ -174,7 +168,7 @@ class Fill:
     def compute(self) -> None:
         self._is_running = True
         with self.engine.spending(self._spend):
-            view: View = self.engine.add_view(*self.view)
+            view: View = self.engine.add_view(*self.known.definition)
             self.engine.fill(view, self.keys)
         self._measure()
         self._is_running = False

@@ -17,11 +17,13 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
+from backend.network.messages import AddView
 from backend.network.view_messages import HostedViews
 from backend.shared_memory.publication import Edited, Publisher
 from backend.shared_memory.segment import SegmentNames
 from backend.views.hosted_view import HostedView, definition_of, hosted_view, status_of
-from backend.views.set_aside import HeldUp, SetAside, reason_of, severity, to_blame
+from backend.views.known_view import KnownView, known_view
+from backend.views.set_aside import HeldUp, SetAsideViews, reason_of, severity, to_blame
 from backend.views.small_tables import SmallTables, is_too_large
 from backend.views.table_use import TableChanges, TableUse
 from backend.views.view_filling import PARTIAL, Fill, Fills, OutOfMemory, Runner, StillFilling, Stuck
@@ -31,11 +33,9 @@ from backend.views.view_reading import ViewReading
 from backend.views.view_restarting import restarting, stored_bytes
 from backend.views.view_use import ViewUse
 from backend.views.worker_views import ShownViews
-from controller.catalog import decode_node, decode_table
 from dataflow.commit.epoch_effects import PersistEpoch
 from dataflow.commit.large_writes import LargeWrites
 from dataflow.expressions.source import Key
-from dataflow.plan.node import Columns, Node, tables_of
 from dataflow.runtime.engine import Engine, View
 from dataflow.runtime.loading import Budget, OverBudget
 from dataflow.state.clock import MemoryReport
@@ -65,10 +65,8 @@ class ViewHost:
         self.small = SmallTables()
         self._memory_bytes = memory_bytes
         self.memory = MemoryReport(0, 0, 0, False)  # what the views took when it was last looked at
-        self._refused: dict[bytes, SetAside] = {}
+        self._aside = SetAsideViews()
         self.hung: frozenset[bytes] = frozenset()  # see `backend.views.hung_views`
-        self._origins: dict[bytes, tuple[tuple[str, ...], frozenset[int], float]] = {}
-        """(named views, their ids, since) of those that are being added."""
         self.idle_s = math.inf  # views that nobody has used for so long go, unless they read named ones
         self._is_writing = False
         self._start_anew()
@@ -96,71 +94,48 @@ class ViewHost:
 
     # --- views come and go
 
-    def add(
-        self,
-        name: bytes,
-        node_bytes: bytes,
-        key: tuple[int, ...],
-        tables: list[bytes],
-        versions: Mapping[int, int],
-        order: tuple[int, ...] = (),
-        names: tuple[str, ...] = (),
-        since: float = 0.0,
-        named: tuple[int, ...] = (),
-    ) -> bool:
+    def add(self, message: AddView, versions: Mapping[int, int]) -> bool:
         """Host a view; False if it cannot be: what it reads is defined otherwise by now, or it cannot be computed.
 
         Or not yet: a view that takes long to fill is there once it is asked for again after that.
         """
-        if name in self.views or name in self._refused or self.filling(name) is not None:
+        name = message.view
+        if name in self.views or name in self._aside or self.filling(name) is not None:
             return name in self.views
-        definitions = [decode_table(table) for table in tables]
-        if any(versions.get(table.id) != table.version for table in definitions) or not set(named) <= versions.keys():
+        known = known_view(message)
+        if known.is_stale(versions):
             return False
         if not self._use:
             self._source.advance(self._store.view())
-        for table in definitions:
-            self._source.learn(table)
-        node = decode_node(node_bytes)
-        used = tables_of(node)
+        known.learn(self._source)
         room_bytes = self._memory_bytes - self.engine.measure().full_bytes
-        if is_too_large((node, key, order), self._source, stored_bytes(self._store, used), room_bytes):
+        if is_too_large(known.definition, self._source, stored_bytes(self._store, known.tables), room_bytes):
             return False
-        self._origins[name] = (names, frozenset(named), since)
-        if not self._make(name, (node, key, order), used, self._budget()):
+        if not self._make(known, self._budget()):
             return False
-        self._use.begin(used)
+        self._use.begin(known.tables)
         return name in self.views
 
-    def _make(
-        self, name: bytes, view: tuple[Node, Columns, Columns], tables: frozenset[int], budget: Callable[[int], None]
-    ) -> bool:
+    def _make(self, known: KnownView, budget: Callable[[int], None]) -> bool:
         """Have the view, or begin to fill it; False if it is refused."""
+        name = known.name
         try:
             if name in self.hung:
                 raise HeldUp
             with self.engine.spending(budget):
-                made = self.engine.add_view(*view, full=self.small.reason(view, self._source))
+                made = self.engine.add_view(*known.definition, full=self.small.reason(known.definition, self._source))
         except OverBudget:
-            self._begin(name, view, (), tables)
+            self._begin(known, ())
         except Exception as error:
-            self._set_aside(name, view, tables, error)
+            self._aside.add(known, reason_of(error), level=severity(error))
             return False
         else:
-            self._host(name, made, tables)
+            self._host(known, made)
         return True
 
-    def _set_aside(
-        self, name: bytes, view: tuple[Node, Columns, Columns], tables: frozenset[int], error: BaseException, definition: str = ""
-    ) -> None:
-        names, named, _ = self._origins.pop(name, ((), frozenset(), 0.0))
-        log.log(severity(error), "view %s %s is set aside: %s, %s", name.hex(), names, reason_of(error), view[0])
-        versions = {table: self._source.version(table) for table in tables}
-        self._refused[name] = SetAside(view[1], versions, reason_of(error), names, named, definition)
-
-    def _host(self, name: bytes, view: View, tables: frozenset[int]) -> None:
-        self.views[name] = hosted_view(view, tables, *self._origins.pop(name, ((), frozenset(), 0.0)))
-        log.info("view %s is %s, %d views", name.hex(), view.reason or "partial", len(self.views))
+    def _host(self, known: KnownView, view: View) -> None:
+        self.views[known.name] = hosted_view(known, view)
+        log.info("view %s is %s, %d views", known.name.hex(), view.reason or "partial", len(self.views))
 
     def remove(self, name: bytes) -> None:
         hosted = self.views.pop(name, None)
@@ -175,11 +150,8 @@ class ViewHost:
 
     def tables_changed(self, versions: Mapping[int, int]) -> None:
         """Drop the views over tables, or named views, that were changed or dropped."""
-        stale = {table_id for table_id in self._use if versions.get(table_id) != self._source.version(table_id)}
-        names = {name for name, hosted in self.views.items() if hosted.tables & stale or not hosted.named <= versions.keys()}
-        names |= {name for name, (_, named, _) in self._origins.items() if not named <= versions.keys()}
-        self._refused = {name: each for name, each in self._refused.items() if each.is_current(versions)}
-        for name in names | {fill.name for fill in self._under_way() if fill.tables & stale}:
+        self._aside.tables_changed(versions)
+        for name in [name for name, each in self._all().items() if each.known.is_stale(versions)]:
             self.remove(name)
 
     # --- fills that take long
@@ -194,13 +166,11 @@ class ViewHost:
     def _budget(self) -> Callable[[int], None]:
         return Budget(ROWS_AT_ONCE_MAX if self._fills is not None else sys.maxsize)
 
-    def _begin(
-        self, name: bytes, view: tuple[Node, Columns, Columns], keys: Sequence[Key], tables: frozenset[int]
-    ) -> Fill:
+    def _begin(self, known: KnownView, keys: Sequence[Key]) -> Fill:
         assert self._fills is not None
         limit_bytes = self._memory_bytes - self.engine.measure().full_bytes
-        fill = Fill(name, view, keys, tables, self._source.copy(tables), limit_bytes)
-        log.info("view %s is filled from epoch %d%s", name.hex(), self._source.state.epoch, ", some keys" if keys else "")
+        fill = Fill(known, keys, self._source.copy(known.tables), limit_bytes)
+        log.info("view %s is filled from epoch %d%s", known.name.hex(), self._source.state.epoch, ", some keys" if keys else "")
         self._fills.begin(fill)
         return fill
 
@@ -210,12 +180,11 @@ class ViewHost:
             self.engine.take_over(fill.engine)
             self.views[fill.name].misses += len(fill.keys)
         else:
-            view = self.engine.add_view(*fill.view, prepared=fill.engine)
-            self._host(fill.name, view, fill.tables)
+            self._host(fill.known, self.engine.add_view(*fill.known.definition, prepared=fill.engine))
 
     def _fail(self, fill: Fill, error: Exception) -> None:
         if not fill.keys:
-            self._set_aside(fill.name, fill.view, fill.tables, error)
+            self._aside.add(fill.known, reason_of(error), level=severity(error))
             self._use.end(fill.tables)
             return
         log.warning("keys of view %s cannot be filled: %r", fill.name.hex(), error)
@@ -239,7 +208,7 @@ class ViewHost:
             if not patient:
                 return None
             missing = [key for key in wanted if key not in kept]
-            fill = self._begin(name, hosted.definition, missing, hosted.tables)
+            fill = self._begin(hosted.known, missing)
             raise StillFilling(fill) from None
         finally:
             filled = max(len(kept) - before, 0)
@@ -327,10 +296,8 @@ class ViewHost:
         assert self._source.state.epoch == changes.epoch, "views are shown before their epoch is stored"
         self._publisher.show(edited)
         leaving, self._leaving = self._leaving, {}
-        for name, left in leaving.items():
-            if isinstance(left, HostedView):
-                self._origins[name] = (left.names, left.named, left.since)
-            if not self._make(name, left.definition, left.tables, Budget(0)):
+        for left in leaving.values():
+            if not self._make(left.known, Budget(0)):
                 self._use.end(left.tables)
         return sum(map(len, deltas.values()))
 
@@ -339,17 +306,14 @@ class ViewHost:
         views = self.views | {name: left for name, left in self._leaving.items() if isinstance(left, HostedView)}
         blamed = to_blame(error, views, self._source, changed)
         log.log(severity(error), "the views begin anew: %d of %d could not follow", len(blamed), len(views), exc_info=error)
-        broken, source = self.engine, self._source
+        broken = self.engine
         definitions = {name: definition_of(views[name].view) for name in blamed}
         self._start_anew()
         for name, hosted in views.items():
-            view = hosted.definition
-            for table in hosted.tables:
-                self._source.learn(source.table(table))
-            self._origins[name] = (hosted.names, hosted.named, hosted.since)
+            hosted.known.learn(self._source)
             if name in blamed:
-                self._set_aside(name, view, hosted.tables, blamed[name], definitions[name])
-            elif self._make(name, view, hosted.tables, self._budget()):
+                self._aside.add(hosted.known, reason_of(blamed[name]), definitions[name], severity(blamed[name]))
+            elif self._make(hosted.known, self._budget()):
                 self._use.begin(hosted.tables)
         broken.close()
 
@@ -394,4 +358,4 @@ class ViewHost:
     def status(self) -> HostedViews:
         """What is kept, with sizes measured on samples."""
         found = status_of(self.views, [fill.status() for fill in self._under_way()], self._publisher.groups, self.engine.meter)
-        return replace(found, views=[*found.views, *(each.status(name) for name, each in self._refused.items())])
+        return replace(found, views=[*found.views, *self._aside.status()])

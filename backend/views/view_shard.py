@@ -27,12 +27,13 @@ from backend.shared_memory.publication import Publisher
 from backend.shared_memory.segment import SegmentNames, is_possible, remove_orphans
 from backend.views.hosted_view import hosted_view, status_of
 from backend.views.hung_views import is_within
+from backend.views.known_view import KnownView
 from backend.views.set_aside import HeldUp, reason_of, severity
 from backend.views.table_use import TableUse
 from backend.views.view_limit import ViewLimit
 from backend.views.view_range import Range
 from backend.views.view_restarting import require_few
-from backend.views.view_transitions import KnownView, ViewTransitions, decoded, is_stale
+from backend.views.view_transitions import ViewTransitions, decoded
 from backend.views.view_use import ViewUse
 from backend.views.worker_views import Outside, ShownViews
 from dataflow.commit.epoch_effects import ApplyEpoch, PersistEpoch, PreparedEpoch
@@ -144,7 +145,7 @@ class ViewShard:
         self._use.source.advance(self._store.view())
         current = effect.generation == self._views.generation
         transitions = tuple([self._transition(each) for each in effect.transitions]) if current else ()
-        if current and any(is_stale(known.reads, versions) for known in self._known.values()):
+        if current and any(known.is_stale(versions) for known in self._known.values()):
             self._carry_out(self._views.fail(RuntimeError("a table has changed while a view of it was on its way")))
         hung = tuple([each.view for each in transitions if isinstance(each, shard_messages.StartView) and each.view in self.hung])
         if hung:
@@ -166,8 +167,8 @@ class ViewShard:
         known, start = transition
         known.learn(self._use.source)
         self._use.begin(known.tables)
-        self._known[known.message.view] = known
-        log.info("view %s, %d views", known.message.view.hex(), len(self._known))
+        self._known[known.name] = known
+        log.info("view %s, %d views", known.name.hex(), len(self._known))
         return start
 
     def start(self, generation: int) -> None:
@@ -259,9 +260,7 @@ class ViewShard:
         self._leaving.clear()
         for name, view in self._views.views.items():
             if name not in self._hosted:
-                known = self._known[bytes(name)]
-                origin = known.message.names, frozenset(known.message.named), known.message.since
-                self._hosted[bytes(name)] = hosted_view(view, frozenset(known.tables), *origin)
+                self._hosted[bytes(name)] = hosted_view(self._known[bytes(name)], view)
         self.on_shown()
         self._outside.views_applied()
 
@@ -319,4 +318,4 @@ class ViewShard:
 
     def status(self) -> HostedViews:
         found = status_of(self._hosted)
-        return replace(found, views=[*found.views, *self.transitions.blamed.status()])
+        return replace(found, views=[*found.views, *self.transitions.aside.status()])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 import msgspec
 
@@ -16,12 +15,11 @@ from backend.network.messages import Acknowledged, AddView, Message, UnknownView
 from backend.network.transport import Peer
 from backend.network.view_messages import RemoveView
 from backend.views.hosted_view import HostedView, definition_of
-from backend.views.set_aside import BlamedViews
+from backend.views.known_view import KnownView, known_view
+from backend.views.set_aside import SetAsideViews
 from backend.views.small_tables import BYTES_IN_MEMORY, SmallTables, is_too_large
 from backend.views.view_restarting import stored_bytes
-from controller.catalog import decode_node, decode_table
 from dataflow.commit.epoch_messages import ViewsFailed
-from dataflow.plan.node import tables_of
 from dataflow.runtime.shard_messages import EndView, StartView
 from persistence.shard_store import ShardStore
 from persistence.table_source import TableSource
@@ -36,38 +34,12 @@ _decode_transition = msgspec.msgpack.Decoder(tuple[str, bytes, str]).decode
 _decode_view = msgspec.msgpack.Decoder(AddView).decode
 
 
-@dataclass(frozen=True, slots=True)
-class KnownView:
-    """A view that is here, or comes in the epoch that is applied; `reads` has the versions of its tables and named views."""
-
-    message: AddView
-    tables: Mapping[int, int]
-
-    @property
-    def reads(self) -> Mapping[int, int]:
-        return {**self.tables, **dict.fromkeys(self.message.named, 0)}
-
-    def learn(self, source: TableSource) -> None:
-        for table in map(decode_table, self.message.tables):
-            if table.id in self.tables:
-                source.learn(table)
-
-    def start(self, full: str) -> StartView:
-        message = self.message
-        return StartView(message.view, decode_node(message.node), message.key, message.order, full)
-
-
-def known_view(message: AddView) -> KnownView:
-    used = tables_of(decode_node(message.node))
-    return KnownView(message, {table.id: table.version for table in map(decode_table, message.tables) if table.id in used})
-
-
 def decoded(transition: bytes) -> tuple[KnownView, StartView] | EndView:
     kind, body, full = _decode_transition(transition)
     if kind == RemoveView.__name__:
         return EndView(body)
     known = known_view(_decode_view(body))
-    return known, known.start(full)
+    return known, StartView(known.name, *known.definition, full)
 
 
 class ViewTransitions:
@@ -83,7 +55,7 @@ class ViewTransitions:
         self._full_bytes = full_bytes
         self.known: dict[bytes, KnownView] = {}
         self.hosted: dict[bytes, HostedView] = {}
-        self.blamed = BlamedViews()
+        self.aside = SetAsideViews()
         self._small = SmallTables()
         self._adding: dict[bytes, tuple[KnownView, list[tuple[Peer, int]]]] = {}
 
@@ -107,7 +79,7 @@ class ViewTransitions:
             self._adding[message.view][1].append((peer, request))
             return
         known = known_view(message)
-        full = None if is_stale(known.reads, versions) or self.blamed.refuses(message) else self._fullness(known)
+        full = None if known.is_stale(versions) or message.view in self.aside else self._fullness(known)
         if full is None or not self._change(_encode((AddView.__name__, _encode(message), full))):
             peer.send(UnknownView(), request)
         else:
@@ -117,12 +89,10 @@ class ViewTransitions:
         """Why the view is kept whole, '' if it may be partial; None if there is no room for it. All shards have about the same."""
         source = TableSource(self._store.view(), is_all=False)
         known.learn(source)
-        start = known.start("")
-        view = start.node, start.key, start.order
         room_bytes = min(self._memory_bytes - self._full_bytes(), LOADED_BYTES_MAX * BYTES_IN_MEMORY)
-        if is_too_large(view, source, stored_bytes(self._store, known.tables), room_bytes, self._shard_count):
+        if is_too_large(known.definition, source, stored_bytes(self._store, known.tables), room_bytes, self._shard_count):
             return None
-        return self._small.reason(view, source)
+        return self._small.reason(known.definition, source)
 
     def landed(self, versions: Mapping[int, int]) -> None:
         """All shards are at the epoch, so whoever asked for a view in it can look there."""
@@ -141,7 +111,7 @@ class ViewTransitions:
     def remove_stale(self, versions: Mapping[int, int]) -> None:
         """Have the views over changed tables go."""
         for name, known in self.known.items():
-            if is_stale(known.reads, versions):
+            if known.is_stale(versions):
                 self._remove(name)
 
     def _remove(self, name: bytes) -> None:
@@ -150,22 +120,14 @@ class ViewTransitions:
     def has_stale(self, versions: Mapping[int, int]) -> bool:
         """Whether views over changed tables are there, or about to be."""
         known = [*self.known.values(), *[each for each, _ in self._adding.values()]]
-        return any(is_stale(each.reads, versions) for each in known)
+        return any(each.is_stale(versions) for each in known)
 
     def blame(self, failed: ViewsFailed) -> None:
         """Set aside who is to blame. If that is not known, nobody is."""
-        for name in failed.suspects:
-            if self.blamed.blame(name, failed):
-                if name in self.known:
-                    hosted = self.hosted.get(name)
-                    self.blamed.refuses(self.known[name].message, "" if hosted is None else definition_of(hosted.view))
-                elif name in self._adding:
-                    self.blamed.refuses(self._adding[name][0].message)
-
-
-def is_stale(tables: Mapping[int, int], versions: Mapping[int, int]) -> bool:
-    """Whether a table is gone, or has a later version than this. A shard that hears late of one is no reason."""
-    return any(versions.get(table_id, version + 1) > version for table_id, version in tables.items())
+        views = self.known | {name: known for name, (known, _) in self._adding.items()}
+        for name in views.keys() & {*failed.suspects}:
+            hosted = self.hosted.get(name)
+            self.aside.blame(views[name], failed, "" if hosted is None else definition_of(hosted.view))
 
 
 def _answer(waiting: list[tuple[Peer, int]], message: Message) -> None:

@@ -32,7 +32,7 @@ class ViewUse:
         """On shard 0: those of the views that no shard has used for so long; each is told once in that time."""
         now, recent = time.monotonic(), self._recent
         self._used_at = {
-            name: now if name in recent else self._used_at.get(name, now) for name, hosted in views.items() if not hosted.names
+            name: now if name in recent else self._used_at.get(name, now) for name, hosted in views.items() if not hosted.known.names
         }
         found = [name for name, moment in self._used_at.items() if name not in recent and now - moment > idle_s]
         self._recent = set(found)

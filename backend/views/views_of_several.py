@@ -119,7 +119,7 @@ class ViewsOfSeveral:
         They go in the same epoch on all shards, so whichever takes the versions over first, all are gone by then.
         """
         self._versions = versions
-        self._transitions.blamed.tables_changed(versions)
+        self._transitions.aside.tables_changed(versions)
         if self._hosting.coordinator is not None:
             self._transitions.remove_stale(versions)
 

@@ -37,7 +37,7 @@ def hosted(folder: Path, memory_bytes: int, is_shared: bool = True) -> Iterator[
     rows = [(number, f"the title of the story with the number {number}") for number in range(1, KEYS + 1)]
     store.persist_epoch(PersistEpoch(1, dict(TableWriter(TABLE).stored_rows(rows)), [], {}, None, True))
     host = ViewHost(store, memory_bytes, SegmentNames(str(folder), 0) if is_shared else None)
-    assert host.add(BY_ID.name, BY_ID.node, BY_ID.key, BY_ID.tables, {TABLE.id: TABLE.version})
+    assert host.add(BY_ID.request(), {TABLE.id: TABLE.version})
     try:
         yield host
     finally:

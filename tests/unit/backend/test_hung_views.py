@@ -62,7 +62,7 @@ def test_a_view_that_never_ends_is_named_and_set_aside_by_the_next_worker(tmp_pa
 
     write(1, (1, 1))
     for name, node, columns in ((b"rows", base, (0,)), (b"slow", slow, key)):
-        assert host.add(name, encode_node(node), columns, [encode_table(TABLE)], VERSIONS)
+        assert host.add(AddView(name, encode_node(node), columns, [encode_table(TABLE)]), VERSIONS)
     worker = threading.Thread(target=work)
     worker.start()
     assert entered.wait(30)
@@ -75,8 +75,8 @@ def test_a_view_that_never_ends_is_named_and_set_aside_by_the_next_worker(tmp_pa
 
     successor = ViewHost(store, 1 << 30)
     successor.hung = HungViews(tmp_path / "hung").names
-    assert successor.add(b"rows", encode_node(base), (0,), [encode_table(TABLE)], VERSIONS)
-    assert not successor.add(b"slow", encode_node(slow), key, [encode_table(TABLE)], VERSIONS)
+    assert successor.add(AddView(b"rows", encode_node(base), (0,), [encode_table(TABLE)]), VERSIONS)
+    assert not successor.add(AddView(b"slow", encode_node(slow), key, [encode_table(TABLE)]), VERSIONS)
     [aside] = [each for each in successor.status().views if each.is_set_aside]
     assert aside.name == b"slow" and "stood still" in aside.reason
     hung.note(frozenset())  # it went on after all

@@ -59,7 +59,7 @@ class Shop:
     def ask(self, definition: ViewDefinition, *keys: Row) -> list[list[Row]]:
         """Ask the worker, as a client does that has found nothing."""
         versions = self.store.table_versions
-        assert self.host.add(definition.name, definition.node, definition.key, definition.tables, versions)
+        assert self.host.add(definition.request(), versions)
         found = self.host.lookup_shared(definition.name, encode(keys))
         assert found is not None
         self.shared.learn(definition, Found(*found))

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from backend.network.messages import AddView
 from backend.views import view_filling
 from backend.views.view_filling import Runner, StillFilling, ThreadRunner
 from backend.views.view_host import ROWS_AT_ONCE_MAX, ViewHost
@@ -88,7 +89,7 @@ class Hosted:
         self.host.apply(changes)
 
     def add(self, name: bytes, node: Node, key: tuple[int, ...]) -> bool:
-        return self.host.add(name, encode_node(node), key, [encode_table(TABLE)], VERSIONS)
+        return self.host.add(AddView(name, encode_node(node), key, [encode_table(TABLE)]), VERSIONS)
 
     def lookup(self, name: bytes, *keys: tuple[int, ...]) -> list[list[list[int]]] | None:
         found = self.host.lookup(name, msgspec.msgpack.encode(keys))

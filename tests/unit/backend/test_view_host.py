@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from backend.network.messages import AddView
 from backend.shared_memory.reader import SharedViewReader
 from backend.shared_memory.segment import SegmentNames
 from backend.views.view_host import ViewHost
@@ -38,7 +39,7 @@ def host(tmp_path: Path) -> ViewHost:
 
 
 def test_keys_of_a_partial_view_go_when_memory_is_short_and_come_back(host: ViewHost) -> None:
-    assert host.add(b"by id", NODE, (0,), [encode_table(TABLE)], VERSIONS)
+    assert host.add(AddView(b"by id", NODE, (0,), [encode_table(TABLE)]), VERSIONS)
     wanted = msgspec.msgpack.encode([(n,) for n in range(500)])
     found = host.lookup(b"by id", wanted)
     assert found is not None and [len(msgspec.msgpack.decode(rows)) for rows in found] == [1] * 500
@@ -52,7 +53,7 @@ def test_keys_that_are_not_shared_yet_are_filled_without_the_others(tmp_path: Pa
     rows = dict(TableWriter(TABLE).stored_rows([(n, n % 10) for n in range(1000)]))
     store.persist_epoch(PersistEpoch(1, dict(rows), [], {}, None, True))
     host = ViewHost(store, 1 << 30, SegmentNames(str(tmp_path), 0))
-    assert host.add(b"by id", NODE, (0,), [encode_table(TABLE)], VERSIONS)
+    assert host.add(AddView(b"by id", NODE, (0,), [encode_table(TABLE)]), VERSIONS)
     hosted = host.views[b"by id"]
 
     def asked(*keys: int) -> list[object] | None:
@@ -85,7 +86,7 @@ def test_a_small_table_is_kept_whole_until_it_has_outgrown_that(tmp_path: Path) 
 
     for key in (0, 1):
         name = b"by %d" % key
-        assert host.add(name, NODE, (key,), [encode_table(TABLE)], VERSIONS)
+        assert host.add(AddView(name, NODE, (key,), [encode_table(TABLE)]), VERSIONS)
         found = host.lookup_shared(name, msgspec.msgpack.encode([(n,) for n in range(8)]))
         assert found is not None
         reader = SharedViewReader.open(found[1])
@@ -99,13 +100,13 @@ def test_a_small_table_is_kept_whole_until_it_has_outgrown_that(tmp_path: Path) 
     write(4, [(n, n) for n in range(100, 200)])
     host.enforce_limit()
     assert not host.views
-    assert host.add(b"by 0", NODE, (0,), [encode_table(TABLE)], VERSIONS)
+    assert host.add(AddView(b"by 0", NODE, (0,), [encode_table(TABLE)]), VERSIONS)
     assert host.views[b"by 0"].view.reason == ""
     host.close()
 
 
 def test_memory_that_full_views_alone_take_too_much_of_is_reported(host: ViewHost) -> None:
-    assert host.add(b"all", NODE, (), [encode_table(TABLE)], VERSIONS)
+    assert host.add(AddView(b"all", NODE, (), [encode_table(TABLE)]), VERSIONS)
     host.enforce_limit()
     assert host.memory.only_full_left and host.memory.full_bytes > 60_000
     [rows] = host.lookup(b"all", msgspec.msgpack.encode([()])) or []
@@ -113,7 +114,7 @@ def test_memory_that_full_views_alone_take_too_much_of_is_reported(host: ViewHos
 
 
 def test_a_view_over_another_version_of_a_table_is_refused(host: ViewHost) -> None:
-    assert not host.add(b"old", NODE, (1,), [encode_table(TABLE)], {TABLE.id: TABLE.version + 1})
+    assert not host.add(AddView(b"old", NODE, (1,), [encode_table(TABLE)]), {TABLE.id: TABLE.version + 1})
     assert host.lookup(b"old", msgspec.msgpack.encode([(1,)])) is None
 
 
@@ -121,15 +122,15 @@ def test_a_view_that_nobody_uses_goes_unless_it_reads_a_named_one(tmp_path: Path
     names = SegmentNames(str(tmp_path), 0)
     host = ViewHost(ShardStore(tmp_path, "os"), 1 << 30, names)
     wanted = msgspec.msgpack.encode([(n,) for n in range(8)])
-    host.add(b"idle", NODE, (0,), [encode_table(TABLE)], VERSIONS)
-    host.add(b"named", NODE, (0, 1), [encode_table(TABLE)], VERSIONS, names=("d.v",), since=5.0)
-    host.add(b"asked", NODE, (1,), [encode_table(TABLE)], VERSIONS)
+    host.add(AddView(b"idle", NODE, (0,), [encode_table(TABLE)]), VERSIONS)
+    host.add(AddView(b"named", NODE, (0, 1), [encode_table(TABLE)], names=("d.v",), since=5.0), VERSIONS)
+    host.add(AddView(b"asked", NODE, (1,), [encode_table(TABLE)]), VERSIONS)
     host.enforce_limit()
     assert host.lookup(b"asked", wanted) is not None
     host.idle_s = 0.0
     host.enforce_limit()
     assert set(host.views) == {b"named", b"asked"}
-    assert (host.views[b"named"].names, host.views[b"named"].since) == (("d.v",), 5.0)
+    assert (host.views[b"named"].known.names, host.views[b"named"].since) == (("d.v",), 5.0)
     found = host.lookup_shared(b"asked", wanted)
     host.enforce_limit()
     assert found is not None
@@ -167,7 +168,7 @@ def test_rows_in_bulk_are_counted_whoever_else_looks_at_them(tmp_path: Path) -> 
 
     gone_through: list[int] = []
     for round_number, (name, node) in enumerate(names.items()):
-        assert host.add(name, node, (1,) if name == b"rows" else (0,), [encode_table(TABLE)], VERSIONS)
+        assert host.add(AddView(name, node, (1,) if name == b"rows" else (0,), [encode_table(TABLE)]), VERSIONS)
         for epoch in range(3):
             write(1 + 3 * round_number + epoch)
             keys = msgspec.msgpack.encode([(kind,) for kind in range(20)])
@@ -184,7 +185,7 @@ def test_rows_in_bulk_are_counted_whoever_else_looks_at_them(tmp_path: Path) -> 
 
 
 def test_what_a_removed_view_held_is_let_go_at_once(host: ViewHost) -> None:
-    assert host.add(b"by id", NODE, (0,), [encode_table(TABLE)], VERSIONS)
+    assert host.add(AddView(b"by id", NODE, (0,), [encode_table(TABLE)]), VERSIONS)
     assert host.lookup(b"by id", msgspec.msgpack.encode([(n,) for n in range(100)])) is not None
     held = host.views[b"by id"].view.arrangement.index
     assert len(held) == 100
@@ -198,8 +199,8 @@ def test_views_follow_while_an_epoch_is_written_and_wait_for_what_they_read_of_i
     base = Base(TABLE.id, (BIGINT, BIGINT), (0,))
     pairs = Join((base, base), ((1, 2),), None, (Column(0, BIGINT), Column(3, BIGINT)))  # a row, and the one that it names
     count = Aggregate(base, (1,), (AggregateFunction("count_star", (), BIGINT),))
-    assert host.add(b"pairs", encode_node(pairs), (0,), [encode_table(TABLE)], VERSIONS)
-    assert host.add(b"count", encode_node(count), (0,), [encode_table(TABLE)], VERSIONS)
+    assert host.add(AddView(b"pairs", encode_node(pairs), (0,), [encode_table(TABLE)]), VERSIONS)
+    assert host.add(AddView(b"count", encode_node(count), (0,), [encode_table(TABLE)]), VERSIONS)
     keys = msgspec.msgpack.encode([(n,) for n in range(40)])
     seen = []
     for epoch in range(1, 9):
@@ -244,13 +245,13 @@ def test_a_view_that_cannot_follow_is_set_aside_and_the_others_stay(tmp_path: Pa
 
     write(1, (1, 1), (2, 1))
     for name, node, columns in ((b"rows", base, (0,)), (b"all", base, ()), (b"count", counted, (0,)), (b"bad", doubled, key)):
-        assert host.add(name, encode_node(node), columns, [encode_table(TABLE)], VERSIONS, names=("d.v",) if name == b"bad" else ())
+        assert host.add(AddView(name, encode_node(node), columns, [encode_table(TABLE)], names=("d.v",) if name == b"bad" else ()), VERSIONS)
     assert (rows(b"rows", 1), rows(b"count", 1)) == ([[1, 1]], [[1, 2]])
     assert rows(b"bad", *key and (2,)) is not None
     write(2, (2, 9))
     assert set(host.views) == {b"rows", b"all", b"count"}, "nobody else goes"
     assert (rows(b"rows", 2), rows(b"count", 1), rows(b"all")) == ([[2, 9]], [[1, 1]], [[1, 1], [2, 9]])
-    assert not host.add(b"bad", encode_node(doubled), key, [encode_table(TABLE)], VERSIONS), "it is not tried for ever"
+    assert not host.add(AddView(b"bad", encode_node(doubled), key, [encode_table(TABLE)]), VERSIONS), "it is not tried for ever"
     [aside] = [each for each in host.status().views if each.is_set_aside]
     assert (aside.name, aside.names, aside.tables) == (b"bad", ("d.v",), (TABLE.id,))
     assert "out of range" in aside.reason
