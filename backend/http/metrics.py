@@ -33,7 +33,7 @@ _COUNTERS = {"transactions": "transactions answered", "reads": "read requests"}
 _DURATIONS = {
     "epoch": "from writing an epoch until the views show it",
     "write": "writing an epoch to disk, fsync included",
-    "fill": "upqueries: filling the keys that a lookup missed, where it is done at once",
+    "fill": "upqueries: from a lookup that missed until its keys were filled",
 }
 _VIEW_GAUGES = {"keys": "keys that are filled", "bytes": "memory"}
 _VIEW_COUNTERS = {"misses": "keys that had to be filled", "evictions": "keys that were evicted"}
@@ -124,6 +124,11 @@ def _of_views(views: Sequence[ShownView]) -> Iterator[Metric]:
         for each in most:
             counter.add_metric([each.name, ",".join(each.tables)], getattr(each, field))
         yield counter
+    fills = HistogramMetricFamily("millrace_view_fill_seconds", "upqueries: from a lookup that missed until its keys were filled", labels=labels)
+    for each in most:
+        if each.fill_bins:
+            fills.add_metric([each.name, ",".join(each.tables)], _buckets(each.fill_bins), each.fill_seconds)
+    yield fills
     for field, meaning in _VIEW_GAUGES.items():
         gauge = GaugeMetricFamily(f"millrace_view_{field}", meaning, labels=labels)
         for each in most:

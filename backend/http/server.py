@@ -11,6 +11,7 @@ from backend.http.description import description
 from backend.http.interface import Interface
 from backend.http.observation import Observation
 from backend.http.page_files import PageFiles
+from backend.http.request_origin import named_requests
 from backend.http.status import Status, status_routes
 from backend.http.twins import Twins
 from backend.network.tls import Certificate
@@ -18,7 +19,7 @@ from backend.network.tls import Certificate
 
 def application(routes: list[web.RouteDef], connections: HttpConnections) -> web.Application:
     files = PageFiles()
-    middlewares = [connections.middleware(), errors_as_json]
+    middlewares = [connections.middleware(), named_requests, errors_as_json]
     found = web.Application(middlewares=middlewares, client_max_size=REQUEST_BYTES_MAX)
 
     async def show_description(request: web.Request) -> web.Response:

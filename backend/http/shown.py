@@ -102,7 +102,10 @@ class ShownNode(msgspec.Struct):
 
 
 class ShownView(msgspec.Struct):
-    """A maintained view, all shards together. `shared_hits` were answered from shared memory, `hits` by the workers."""
+    """A maintained view, all shards together. `shared_hits` were answered from shared memory, `hits` by the workers.
+
+    `fill_seconds` and `fill_bins` are the histogram of its upqueries; `fill_p95_ms` is null before the first.
+    """
 
     name: str
     node: str
@@ -121,6 +124,9 @@ class ShownView(msgspec.Struct):
     named_views: list[str]
     since: datetime
     queries: list[str]
+    fill_seconds: float = 0.0
+    fill_bins: list[int] = []
+    fill_p95_ms: float | None = None
 
 
 class ShownGraph(msgspec.Struct):

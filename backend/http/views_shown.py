@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from backend.http.observation import Picture
 from backend.http.shown import Filling, ShownGraph, ShownNode, ShownView, Transition, Transitions
 from backend.network.view_messages import ArrangementStatus, HostedViews, NodeStatus, ViewStatus
-from backend.processes.statement_counts import StatementCount
+from backend.processes.statement_counts import StatementCount, added, quantiles
 from controller.catalog import Catalog
 
 TRANSITIONS_MAX = 500
@@ -78,6 +78,11 @@ def _views(picture: Picture, statements: Iterable[StatementCount], catalog: Cata
             known.hits += each.hits
             known.misses += each.misses
             known.evictions += each.evictions
+            known.fill_seconds += each.fill_seconds
+            known.fill_bins = added(known.fill_bins, each.fill_bins)
+    for view in merged.values():
+        [p95] = quantiles(view.fill_bins, (0.95,))
+        view.fill_p95_ms = None if p95 is None else round(1000 * p95, 4)
     return list(merged.values())
 
 
@@ -86,6 +91,7 @@ def _view(view: ViewStatus, queries: list[str], shared_hits: int, catalog: Catal
         view.name.hex(), view.node, view.definition, table_names(view.tables, catalog), [column + 1 for column in view.key],
         state_of(view), view.reason, view.keys, view.rows, view.size_bytes, view.hits, shared_hits, view.misses, view.evictions,
         list(view.names), datetime.fromtimestamp(int(view.since), UTC), queries,
+        view.fill_seconds, list(view.fill_bins),
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -28,6 +29,9 @@ class ViewStatus:
     group_columns: tuple[int, ...] = ()
     """That so many `groups` of keys are alike in: which of their keys have rows is known of all."""
     groups: int = 0
+    fill_seconds: float = 0.0
+    fill_bins: Sequence[int] = ()
+    """How long upqueries took, see `backend.processes.durations`; no bins before the first."""
 
 
 @dataclass(frozen=True, slots=True)

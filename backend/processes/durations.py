@@ -26,7 +26,7 @@ EPOCHS = Durations()
 WRITES = Durations()
 """Writing an epoch to disk, fsync included."""
 FILLS = Durations()
-"""Upqueries: from a lookup that misses until its keys are filled, where that is done at once."""
+"""Upqueries: from a lookup that misses until its keys are filled."""
 
 
 def told() -> dict[str, tuple[float, list[int]]]:

@@ -11,6 +11,7 @@ from itertools import islice
 import msgspec
 
 from backend.network.view_messages import ArrangementStatus, FillStatus, HostedViews, NodeStatus, ViewStatus
+from backend.processes.durations import FILLS, Durations
 from backend.views.known_view import KnownView
 from backend.views.view_definition import keys_decoder
 from backend.views.view_range import RangeDecoder
@@ -39,6 +40,15 @@ class HostedView:
     misses: int = 0
     too_large: set[Key] = field(default_factory=set)
     """Keys that there is not enough memory for."""
+    fills: Durations | None = None
+    """How long upqueries took; None before the first."""
+
+    def filled(self, seconds: float) -> None:
+        """A lookup missed, and so long after it its keys were there."""
+        if self.fills is None:
+            self.fills = Durations()
+        self.fills.took(seconds)
+        FILLS.took(seconds)
 
     @property
     def tables(self) -> frozenset[int]:
@@ -128,4 +138,5 @@ def _view_status(name: bytes, hosted: HostedView, meter: Meter, groups: tuple[Co
         name, definition_of(view), tuple(sorted(hosted.tables)), view.key, view.reason, len(arrangement.index), rows,
         meter.bytes_of(arrangement), hosted.hits, hosted.misses, hosted.evictions,
         hosted.known.names, hosted.since, False, view.operator.label, *groups,
+        *((0.0, []) if hosted.fills is None else (hosted.fills.seconds, hosted.fills.bins)),
     )  # fmt: skip

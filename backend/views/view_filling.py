@@ -15,6 +15,7 @@ import asyncio
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -129,6 +130,7 @@ class Fill:
         self.epoch = source.state.epoch
         self.changes: dict[int, Delta] = {}
         self.abandoned = False
+        self.began = time.perf_counter()
         self.rounds = 0
         self._limit_bytes = limit_bytes
         self._rows = 0

@@ -179,6 +179,7 @@ class ViewHost:
         if fill.keys:
             self.engine.take_over(fill.engine)
             self.views[fill.name].misses += len(fill.keys)
+            self.views[fill.name].filled(time.perf_counter() - fill.began)
         else:
             self._host(fill.known, self.engine.add_view(*fill.known.definition, prepared=fill.engine))
 
@@ -200,7 +201,7 @@ class ViewHost:
             raise StillFilling(filling[0])
         if filling or not hosted.too_large.isdisjoint(wanted):
             return None
-        before = len(kept)
+        before, began = len(kept), time.perf_counter()
         try:
             with self.engine.spending(self._budget()):
                 self.engine.fill(view, wanted)
@@ -212,7 +213,9 @@ class ViewHost:
             raise StillFilling(fill) from None
         finally:
             filled = max(len(kept) - before, 0)
-            hosted.misses += filled
+            if filled:
+                hosted.misses += filled
+                hosted.filled(time.perf_counter() - began)
         hosted.hits += len(wanted) - filled
         return wanted
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from time import perf_counter
 
 import msgspec
 
-from backend.processes.durations import FILLS
 from backend.shared_memory.publication import Publisher
 from backend.shared_memory.reader import NO_ROWS
 from backend.views.hosted_view import HostedView
@@ -93,10 +91,7 @@ class ViewReading:
     def _fill_and_show(
         self, engine: Engine, name: bytes, hosted: HostedView, wanted: list[Row], patient: bool
     ) -> tuple[list[bytes], str] | None:
-        misses, started = hosted.misses, perf_counter()
         filled = self._fill(name, hosted, wanted, patient)
-        if hosted.misses != misses:
-            FILLS.took(perf_counter() - started)
         if filled is None:
             return None
         arrangement = hosted.view.arrangement

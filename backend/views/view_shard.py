@@ -11,6 +11,7 @@ who is to blame: that is set aside by shard 0 (`backend.views.set_aside`).
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import FrameType
@@ -25,7 +26,7 @@ from backend.network.view_messages import HostedViews
 from backend.shared_memory.epoch_words import EpochWords
 from backend.shared_memory.publication import Publisher
 from backend.shared_memory.segment import SegmentNames, is_possible, remove_orphans
-from backend.views.hosted_view import hosted_view, status_of
+from backend.views.hosted_view import HostedView, hosted_view, status_of
 from backend.views.hung_views import is_within
 from backend.views.known_view import KnownView
 from backend.views.set_aside import HeldUp, reason_of, severity
@@ -63,12 +64,15 @@ _encode = msgspec.msgpack.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class _Asking:
+    """A lookup under way; `began` is when it came, 0 if all its keys were there."""
+
     peer: Peer
     request: int
-    view: View
+    hosted: HostedView
     wanted: list[Row]
     is_part: bool
     is_each: bool
+    began: float
 
 
 class ViewShard:
@@ -222,10 +226,12 @@ class ViewShard:
         return frozenset(map(bytes, self._views.worker.blamed)) if is_within(frame, shard_worker.__name__) else frozenset()
 
     def _answer(self, asking: _Asking, epoch: int, rows: tuple[tuple[Row, ...], ...]) -> None:
+        if asking.began:
+            asking.hosted.filled(time.perf_counter() - asking.began)
         payloads = [_encode(each) for each in rows]
         file = ""
         if self._words is not None and epoch == self._shown_epoch:
-            view, wanted, engine = asking.view, asking.wanted, self._views.worker.engine
+            view, wanted, engine = asking.hosted.view, asking.wanted, self._views.worker.engine
             if asking.is_part:
                 file = self._publisher.ranged(view, wanted)
             else:
@@ -283,11 +289,12 @@ class ViewShard:
         read = None if part is None else self._reading(view, wanted, hosted.ranges.decode(part))
         keys = tuple([view.index_key(values) for values in wanted])
         self._requests += 1
-        self._asking[self._requests] = _Asking(peer, request, view, wanted, read is not None, isinstance(message, LookupEach))
-        effects = self._views.lookup(self._requests, message.view, keys, message.least_epoch, read)
-        is_hit = any(isinstance(effect, UpqueryAnswered) for effect in effects)
-        hosted.hits, hosted.misses = hosted.hits + len(keys) * is_hit, hosted.misses + len(keys) * (not is_hit)
-        self._carry_out(effects)
+        kept = view.arrangement.index
+        missing = 0 if hosted.is_full else sum([key not in kept for key in keys])
+        hosted.hits, hosted.misses = hosted.hits + len(keys) - missing, hosted.misses + missing
+        began = time.perf_counter() if missing else 0.0
+        self._asking[self._requests] = _Asking(peer, request, hosted, wanted, read is not None, isinstance(message, LookupEach), began)
+        self._carry_out(self._views.lookup(self._requests, message.view, keys, message.least_epoch, read))
 
     def _reading(self, view: View, wanted: list[Row], part: Range) -> Reading:
         def read(place: int) -> tuple[Row, ...]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import threading
+import urllib.request
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -135,3 +137,15 @@ def test_logs_are_json_and_name_the_statement_in_every_process(millrace: Millrac
     for path in sorted((millrace.data / "logs").glob("*.log")):
         assert all(json.loads(line)["message"] for line in path.read_text().splitlines()), path
 
+
+
+def test_a_request_over_http_is_known_by_its_number(millrace: MillraceServer, receiver: Receiver) -> None:
+    body = json.dumps({"sql": "CREATE TABLE over_http (a INT PRIMARY KEY)"}).encode()
+    headers = {"Content-Type": "application/json", "Authorization": f"Basic {base64.b64encode(b'root:').decode()}"}
+    request = urllib.request.Request(f"{millrace.http_address}/v1/databases/d/program", body, headers)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        assert answer.status == 200
+    span = receiver.until(name="POST /v1/databases/{database}/program", process="http")
+    assert receiver.until(name="Define", process="controller-0", trace=span["trace"])["parent"] == span["id"]
+    [line] = [each for each in lines_of(millrace, "controller-0") if "CREATE TABLE over_http" in each["message"]]
+    assert line["statement"] == span["millrace.statement"] and line["statement"].startswith("http.")

@@ -1,6 +1,6 @@
 // What a click on the graph tells: plan, key, queries, memory, evictions.
 import { useDatabase } from "./api.js";
-import { bytes, clock, count, h, percent } from "./dom.js";
+import { bytes, clock, count, h, ms, percent } from "./dom.js";
 import { name } from "./graph.js";
 
 export function details(each, all, choose, close) {
@@ -21,7 +21,7 @@ function viewParts(each) {
   return [
     facts([["state", each.state === "full" ? `full: ${each.reason}` : each.state === "set aside" ? `set aside: ${each.reason}` : "partial: the keys that were asked for"],
       ["key", each.key_columns.length ? `column ${each.key_columns.join(", ")} of its rows` : "none"], ["keys", count(each.keys)], ["rows", count(each.rows)], ["memory", bytes(each.bytes)],
-      ["hit rate", percent(hits, hits + each.misses)], ["hits in shared memory", count(each.shared_hits)], ["hits in the worker", count(each.hits)], ["misses, filled since", count(each.misses)], ["evictions", count(each.evictions)], ["since", clock(each.since)]]),
+      ["hit rate", percent(hits, hits + each.misses)], ["hits in shared memory", count(each.shared_hits)], ["hits in the worker", count(each.hits)], ["misses, filled since", count(each.misses)], ["a fill takes, p95", ms(each.fill_p95_ms)], ["evictions", count(each.evictions)], ["since", clock(each.since)]]),
     h("h3", {}, "Tables"), h("div", {}, each.tables.join(", ")),
     each.named_views.length ? [h("h3", {}, "Reads the named views"), h("div", {}, each.named_views.join(", "))] : null,
     h("h3", {}, each.queries.length === 1 ? "Query" : "Queries"),
