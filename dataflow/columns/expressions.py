@@ -125,7 +125,9 @@ def _native(expression: Expression) -> _Numeric | None:
 
 def _constant(literal: Literal) -> _Numeric | None:
     value = literal.value
-    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+    if literal.type.kind not in INTEGERS and literal.type.kind is not Kind.DECIMAL:
+        return None  # a moment is an integer, too
+    if not isinstance(value, int | Decimal):
         return None
     try:
         number = unscaled(value, _scale(literal))
@@ -242,7 +244,7 @@ def _comparison(name: str, left: Expression, right: Expression) -> _Numeric | No
     def evaluate(columns: Columns) -> NumberVector:
         first, second = one(columns), two(columns)
         found = compare(_aligned(first, more_one), _aligned(second, more_two))
-        return NumberVector(found, _either(first.missing, second.missing))
+        return _truths(found, _either(first.missing, second.missing))
 
     return evaluate
 
@@ -279,7 +281,7 @@ def _among(arguments: Sequence[Expression], negated: bool) -> _Numeric | None:
     def evaluate(columns: Columns) -> NumberVector:
         numbers = inner(columns)
         found = np.isin(_aligned(numbers, more), sought)
-        return NumberVector(~found if negated else found, numbers.missing)
+        return _truths(~found if negated else found, numbers.missing)
 
     return evaluate
 
@@ -308,11 +310,16 @@ def _combined(parts: Sequence[NumberVector], is_or: bool) -> NumberVector:
         decided = deciding if decided is None else decided | deciding
     assert decided is not None
     missing = None if unknown is None else unknown & ~decided
-    return NumberVector(decided if is_or else ~decided, missing)
+    return _truths(decided if is_or else ~decided, missing)
 
 
 def _negated(numbers: NumberVector) -> NumberVector:
-    return NumberVector(numbers.values == 0, numbers.missing)
+    return _truths(numbers.values == 0, numbers.missing)
+
+
+def _truths(true: Array, missing: Array | None) -> NumberVector:
+    """Numbers as SQL has them for what is true: they may be added up, grouped and ordered."""
+    return NumberVector((true if missing is None else true & ~missing).astype(np.int64), missing)
 
 
 def _is_null(place: int, negated: bool) -> _Numeric:
@@ -322,7 +329,7 @@ def _is_null(place: int, negated: bool) -> _Numeric:
             missing = vector.is_null().to_numpy(zero_copy_only=False)
         else:
             missing = np.zeros(len(vector), bool) if vector.missing is None else vector.missing
-        return NumberVector(~missing if negated else missing)
+        return _truths(~missing if negated else missing, None)
 
     return evaluate
 
