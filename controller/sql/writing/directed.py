@@ -142,7 +142,9 @@ class DirectedPlanner:
         is_table = named is not None and self._catalog.find_table(named.text("db") or self._database or "", named.name) is not None
         if table is None or not is_table or len(table.columns) != len(source.fields) or table.id < 0:
             raise InvalidStatement(Condition.NON_UPDATABLE_TABLE, source.alias, verb)
-        return table
+        checks = named.meta.get("checks") if named is not None and verb == "UPDATE" else None
+        in_sight = TableInSight(source.alias, table, 0, table.database)
+        return self._writes.checked(in_sight, *checks).table if checks is not None and checks[1] else table
 
     def _row(self, items: list[Any], source: NamedSource, table: Table) -> int:
         """Where in the query's outputs the table's row begins; its columns are added there."""

@@ -54,7 +54,7 @@ def written_through(node: Any, catalog: Catalog, database: str | None, views: li
     verb = type(node).__name__.upper()
     found = _written(view, catalog, views)
     inserting = isinstance(node, exp.Insert)
-    joined = joined_through(node, target, view, catalog) if found is None else None
+    joined = joined_through(node, target, view, catalog, lambda each: _written(each, catalog, views)) if found is None else None
     if joined is not None:
         return joined
     if found is None or (inserting and not _is_insertable(found)):
@@ -64,7 +64,7 @@ def written_through(node: Any, catalog: Catalog, database: str | None, views: li
     node = node.copy()
     base = exp.to_table(exp.table_(found.table, found.database, quoted=True), copy=False)
     base.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
-    base.meta["checks"] = (view, found.checks)
+    base.meta["checks"] = (view, _checks(node, alias, found, catalog))
     if inserting:
         base.meta["seen"] = {value.name.lower() for value in found.columns.values() if isinstance(value, exp.Column)}
         given = node.this.expressions if isinstance(node.this, exp.Schema) else None
@@ -89,6 +89,18 @@ def written_through(node: Any, catalog: Catalog, database: str | None, views: li
     return node
 
 
+def _checks(node: Any, alias: str, found: _Written, catalog: Catalog) -> Checks:
+    """What the row has to fulfil. A subquery still holds for a row of the view in which nothing changes that it reads."""
+    if not isinstance(node, exp.Update):
+        return found.checks
+    targets = [each.this for each in node.expressions if isinstance(each, exp.EQ) and each.this.table in ("", alias)]
+    changed = {_base_column(found, each.name).lower() for each in targets if each.name.lower() in found.columns}
+    columns = catalog.table(found.database, found.table).columns
+    changed |= {each.name.lower() for each in columns if each.generated is not None or each.on_update_now}
+    terms = [term for each in found.checks for term in (each.flatten() if isinstance(each, exp.And) else [each])]
+    return tuple(each for each in terms if each.find(exp.Query) is None or changed & {column.name.lower() for column in each.find_all(exp.Column)})
+
+
 def _in_join(node: Any, catalog: Catalog, database: str | None, views: list[CatalogView]) -> Any:
     """A statement about several tables with the table of each view in it that it changes, where that is joined by INNER JOIN alone."""
     using = node.args.get("using")
@@ -106,8 +118,9 @@ def _in_join(node: Any, catalog: Catalog, database: str | None, views: list[Cata
         found = _written(view, catalog, views)
         if not _is_changed(node, table.alias or table.name, found):
             continue
-        if found is None or not is_inner or (found.checks and isinstance(node, exp.Update)):
+        if found is None or not is_inner:
             raise InvalidStatement(Condition.NON_UPDATABLE_TABLE, table.alias or table.name, type(node).__name__.upper())
+        table.meta["checks"] = (view, _checks(node, table.alias or table.name, found, catalog))
         _put_table(node, source, table, found)
     return node
 
@@ -168,7 +181,7 @@ def loaded_table(catalog: Catalog, database: str, name: str) -> tuple[Table, dic
 def _written(view: CatalogView, catalog: Catalog, views: list[CatalogView]) -> _Written | None:
     """What the view is a view of, if it can be written through."""
     views.append(view)
-    tree = parse_view(view.select)
+    tree = parse_view(view.select).unnest()
     if view.algorithm == "TEMPTABLE" or not isinstance(tree, exp.Select) or any(value for name, value in tree.args.items() if name not in _PLAIN):
         return None
     clause = tree.args.get("from_")
@@ -196,7 +209,7 @@ def _written(view: CatalogView, catalog: Catalog, views: list[CatalogView]) -> _
             items.append((item.alias if isinstance(item, exp.Alias) else default_name(item), _mapped(value, inner)))
     names = view.columns or tuple(each for each, _ in items)
     where = tree.args.get("where")
-    if where is not None and any(each.name.lower() == inner.table.lower() for each in where.find_all(exp.Table)):
+    if where is not None and name in _read(where, view, catalog):
         return None  # a subquery reads the table that would be changed
     own = () if where is None else (_mapped(where.this, inner),)
     checks = inner.checks
@@ -204,6 +217,15 @@ def _written(view: CatalogView, catalog: Catalog, views: list[CatalogView]) -> _
         checks = (*checks, *own) if view.check == "LOCAL" else (*inner.conditions, *own)
     columns = {name.lower(): value for name, (_, value) in zip(names, items)}
     return _Written(inner.database, inner.table, columns, (*inner.conditions, *own), checks)
+
+
+def _read(node: Any, view: CatalogView, catalog: Catalog) -> set[tuple[str, str]]:
+    """The tables and views that an expression of a view reads, and those that these are made of."""
+    names = {(each.text("db") or view.default_database, each.name) for each in node.find_all(exp.Table)}
+    for name in list(names):
+        if name in catalog.views:
+            names |= _read(parse_view(catalog.views[name].select), catalog.views[name], catalog)
+    return names
 
 
 def _is_insertable(found: _Written) -> bool:

@@ -64,9 +64,9 @@ class WritePlanner:
         if source is None:
             raise InvalidStatement(Condition.NO_TABLES_USED)
         found = node.meta.get("checks")
-        return source if found is None or not found[1] else self._checked(source, *found)
+        return source if found is None or not found[1] else self.checked(source, *found)
 
-    def _checked(self, source: TableInSight, view: CatalogView, checks: Checks) -> TableInSight:
+    def checked(self, source: TableInSight, view: CatalogView, checks: Checks) -> TableInSight:
         """The table with the conditions of views WITH CHECK OPTION among its constraints."""
         parameters = Parameters([])
         translator = Translator(Scope((source,)), WHERE_CLAUSE, parameters, self._settings)
@@ -222,8 +222,6 @@ class WritePlanner:
         if node.args.get("returning"):
             raise syntax_error(node.args["returning"].sql("mysql"), 0)
         if is_directed(node):
-            if (node.this.meta.get("checks") or (None, ()))[1]:
-                raise Unsupported("subqueries in a change of a view WITH CHECK OPTION")
             return DirectedPlanner(self, self._catalog, self._database, self._settings, self._parameters).update(node)
         source = self._single(node, node.this)
         scope = Scope((source,))

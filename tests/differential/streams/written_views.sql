@@ -138,3 +138,40 @@ insert into x1 (a,b) values (1,2) on duplicate key update b=b+1;
 select * from m1;
 DROP VIEW x1, x2;
 DROP TABLE m1, m2;
+-- views of several tables WITH CHECK OPTION, of views, in parentheses, and of what is only read
+CREATE TABLE p (id INT PRIMARY KEY, c INT);
+CREATE TABLE q (id INT PRIMARY KEY, p INT, n INT DEFAULT 7);
+INSERT INTO p VALUES (1, 1), (2, 2), (3, 3);
+INSERT INTO q VALUES (1, 1, 10), (2, 2, 20), (3, 3, 30);
+CREATE VIEW pv AS SELECT id AS pid, c AS pc FROM p WHERE c < 3;
+CREATE VIEW checked AS SELECT p.id, p.c, q.n FROM p JOIN q ON q.p = p.id AND p.c < 5 WITH CHECK OPTION;
+UPDATE checked SET c = 4 WHERE id = 1;
+-- accept: 1369
+UPDATE checked SET c = 6 WHERE id = 1;
+UPDATE checked SET n = 11 WHERE id = 1;
+-- accept: 1369
+INSERT INTO checked (id, c) VALUES (9, 1);
+CREATE VIEW of_view AS SELECT pv.pid, pv.pc, q.n, q.id AS qid FROM pv, q WHERE q.p = pv.pid;
+UPDATE of_view SET pc = pc + 1 WHERE qid = 2;
+UPDATE of_view SET n = n + pc;
+INSERT INTO of_view (pid, pc) VALUES (8, 2);
+INSERT INTO of_view (pid, n) VALUES (8, 2);
+DELETE FROM of_view WHERE pid = 1;
+CREATE VIEW nested AS SELECT p.id, p.c FROM (p JOIN q ON q.p = p.id AND p.c < 9) JOIN (SELECT 1 AS one) AS o ON o.one < 2;
+UPDATE nested SET c = 2 WHERE id = 3;
+INSERT INTO nested (id, c) VALUES (7, 7);
+CREATE VIEW read_only AS SELECT p.c, x.s FROM p, (SELECT SUM(n) AS s FROM q) x;
+UPDATE read_only SET c = c + 1;
+UPDATE read_only SET s = 1;
+CREATE VIEW in_parentheses AS (SELECT id, c FROM p);
+INSERT INTO in_parentheses VALUES (20, 1);
+UPDATE p, pv SET p.c = 0 WHERE p.id = pv.pid AND p.id = 20;
+CREATE VIEW strict AS SELECT id, c FROM p WHERE c < 5 AND id IN (SELECT p FROM q) WITH CHECK OPTION;
+UPDATE strict SET c = 3 WHERE id = 2;
+-- accept: 1369
+UPDATE strict SET c = 8 WHERE id = 2;
+-- accept: 1369
+UPDATE strict s JOIN q ON q.p = s.id SET s.c = 9;
+UPDATE strict s JOIN q ON q.p = s.id SET s.c = 2 WHERE q.id = 2;
+SELECT * FROM p ORDER BY id;
+SELECT * FROM q ORDER BY id;
