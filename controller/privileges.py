@@ -188,11 +188,15 @@ def check_sees_table(session: Asker, database: str | None, table: str) -> None:
 
 def check_definition(session: Asker, cursor: TokenReader) -> None:
     """CREATE, ALTER, DROP, TRUNCATE and RENAME of databases, tables, indexes and views."""
-    if session.rights.everything:
-        return
+    if not session.rights.everything:
+        check_needs(session, definition_needs(session, cursor))
+
+
+def definition_needs(session: Asker, cursor: TokenReader) -> list[Need]:
+    """The cursor stays where it is."""
     mark = cursor.mark()
     try:
-        check_needs(session, _definition_needs(session, cursor))
+        return _definition_needs(session, cursor)
     finally:
         cursor.back_to(mark)
 

@@ -24,6 +24,7 @@ from dataflow.expressions.notices import Said, listen
 from dataflow.expressions.user_variables import LAST_INSERT_ID, UserVariables
 from dataflow.functions.waiting import Needed, WaitingCalls
 from dataflow.values.types import TEMPORALS, Row, Value
+from mysql_adapter.sessions import table_locks
 from mysql_adapter.sessions.facts import fact
 from mysql_adapter.sessions.select_limit import limited
 from mysql_adapter.sessions.statement_limits import time_limit_s
@@ -45,8 +46,10 @@ async def run_planned(session: Session, sql: str, stream: bool = False, unborn: 
             plan, values = aside(len(sql), lambda: plans.plan_text(sql, catalog, session.database, settings))
         except InvalidStatement:
             check_text(session, sql)
+            table_locks.check_query(session, sql, None)
             raise
         check_plan(session, plan, sql)
+        table_locks.check_query(session, sql, plan)
         if stream and isinstance(plan.statement, Query):
             session.connection.limit_time(time_limit_s(session, sql))
         session.counted = session.environment.statements.of(plan, sql, session, values)
@@ -65,6 +68,7 @@ async def run_prepared(
     async def attempt(catalog: Catalog) -> Answer:
         plan = aside(len(sql), lambda: environment.plans.plan_prepared(sql, catalog, session.database, settings, codes))
         check_plan(session, plan, sql)
+        table_locks.check_query(session, sql, plan)
         if stream and isinstance(plan.statement, Query):
             session.connection.limit_time(time_limit_s(session, sql))
         plain = [value for value, _ in values]
@@ -93,8 +97,10 @@ async def plan_prepared(session: Session, sql: str, values: Sequence[Typed] | No
             plan = aside(len(sql), lambda: plans.plan_prepared(sql, catalog, session.database, settings, codes))
         except InvalidStatement:
             check_text(session, sql)
+            table_locks.check_query(session, sql, None)
             raise
         check_plan(session, plan, sql)
+        table_locks.check_query(session, sql, None)
         return plan
 
     return await session.environment.with_catalog(planned)

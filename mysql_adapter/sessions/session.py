@@ -36,6 +36,7 @@ from mysql_adapter.sessions.planned import run_planned
 from mysql_adapter.sessions.prepared import Prepared
 from mysql_adapter.sessions.query_log import SLOW_S
 from mysql_adapter.sessions.select_limit import select_limit
+from mysql_adapter.sessions.table_locks import TableLocks
 from mysql_adapter.sessions.statement_counts import CountedStatement
 from mysql_adapter.sessions.variables import NUMBERS, TEXTS, Variables, settings_of
 from mysql_adapter.statements.accounts import check_password
@@ -100,6 +101,7 @@ class Session:
         self.row_count = -1
         self.found_rows = 0
         self.waiting_calls: WaitingCalls = WaitingCalls()
+        self.table_locks: TableLocks | None = None
         self.next_transaction: dict[str, Value] = {}
         """What SET TRANSACTION said of the next transaction alone."""
         collation = collation_by_id(self._initial_collation_id)

@@ -286,7 +286,7 @@ class Shortcuts:
                 return None
         elif not transaction.may_use_views:
             return None
-        if session.settings.owner or session.account.expired or session.select_limit is not None:
+        if session.settings.owner or session.account.expired or session.select_limit is not None or session.table_locks is not None:
             return None
         catalog = self._database.catalog
         if catalog is not self._catalog:

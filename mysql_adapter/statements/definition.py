@@ -9,6 +9,7 @@ from backend.execution.outcome import Done
 from controller.privileges import check_definition, check_global
 from controller.sql.definitions.view_definition import at_view, with_definer
 from dataflow.errors import Condition, InvalidStatement, Unsupported
+from mysql_adapter.sessions import table_locks
 from mysql_adapter.statements.create_select import create_select, run_create_select
 from mysql_adapter.statements.cursor import TokenCursor
 from mysql_adapter.wire.parameters import Typed
@@ -33,6 +34,7 @@ def check_characters(sql: str) -> None:
 async def define(session: Session, cursor: TokenCursor, values: Sequence[Typed] = ()) -> Done:
     """`values` are those of the parameters that the SELECT of CREATE TABLE … SELECT has."""
     await session.environment.with_catalog(lambda _: check_definition(session, cursor))
+    table_locks.check_definition(session, cursor)
     check_characters(cursor.sql)
     verb = cursor.next().upper
     if cursor.token.upper in _UNSUPPORTED:
@@ -46,6 +48,7 @@ async def define(session: Session, cursor: TokenCursor, values: Sequence[Typed] 
         if definer != session.account.name:
             check_global(session, "SUPER", "SET_USER_ID")
     done = await session.define(sql)
+    table_locks.forget_gone(session)
     database = session.database
     if verb == "DROP" and database is not None and database not in session.environment.catalog().databases:
         session.database = None

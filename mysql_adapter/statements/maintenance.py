@@ -12,6 +12,7 @@ from dataflow.errors import Condition, CorruptState, InvalidStatement, MillraceE
 from dataflow.values.types import BIGINT, Row, text
 from mysql_adapter.neighbours import flush_hosts
 from mysql_adapter.sessions.planned import run_planned
+from mysql_adapter.sessions.table_locks import TableLocks
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
@@ -112,6 +113,8 @@ async def flush(session: Session, cursor: TokenCursor) -> Done:
     """FLUSH HOSTS, LOGS, and STATUS, of which the longest hold is forgotten; TABLES, PRIVILEGES, …: nothing is held back that could be flushed."""
     check_global(session, "RELOAD")
     options = cursor.rest().upper().split()
+    if options[-3:] == ["WITH", "READ", "LOCK"]:
+        session.table_locks = TableLocks(None)
     if "HOSTS" in options:
         await flush_hosts(session)
     if "LOGS" in options:

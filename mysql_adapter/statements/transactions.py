@@ -1,4 +1,4 @@
-"""BEGIN, COMMIT, ROLLBACK, savepoints, and table locks (which are accepted and hold nothing)."""
+"""BEGIN, COMMIT, ROLLBACK, savepoints, and LOCK TABLES."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from controller.catalog import Catalog
 from controller.privileges import check_sees_table
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.values.types import Value
+from mysql_adapter.sessions.table_locks import lock
 from mysql_adapter.statements.cursor import TokenCursor
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ async def begin(session: Session, cursor: TokenCursor) -> Done:
         cursor.expect("BEGIN")
         cursor.accept("WORK")
     cursor.expect_end()
+    if session.table_locks is not None and session.table_locks.is_written is not None:
+        session.table_locks = None
     await session.begin(read_only, snapshot)
     return Done()
 
@@ -94,6 +97,8 @@ async def lock_tables(session: Session, cursor: TokenCursor) -> Done:
     if not cursor.accept_any("TABLES", "TABLE"):
         raise cursor.error()
     await session.commit()
+    session.table_locks = None
+    wanted: dict[tuple[str, str], bool] = {}
     while True:
         database, name = cursor.qualified_name()
         if not session.has_temporary(database or session.database, name):
@@ -102,13 +107,17 @@ async def lock_tables(session: Session, cursor: TokenCursor) -> Done:
         if cursor.accept("AS") or not cursor.at_any("READ", "WRITE", "LOW_PRIORITY"):
             cursor.identifier()
         cursor.accept("LOW_PRIORITY")
+        owner = database or session.database or ""
         if cursor.accept("READ"):
             cursor.accept("LOCAL")
+            wanted.setdefault((owner, name), False)
         else:
             cursor.expect("WRITE")
+            wanted[owner, name] = True
         if not cursor.accept(","):
             break
     cursor.expect_end()
+    lock(session, wanted)
     return Done()
 
 
@@ -119,9 +128,12 @@ def _expect_table_or_view(database: str | None, name: str, catalog: Catalog) -> 
 
 async def unlock_tables(session: Session, cursor: TokenCursor) -> Done:
     cursor.expect("UNLOCK")
-    if not cursor.accept_any("TABLES", "TABLE", "INSTANCE"):
+    is_instance = cursor.accept("INSTANCE")
+    if not is_instance and not cursor.accept_any("TABLES", "TABLE"):
         raise cursor.error()
     cursor.expect_end()
+    if not is_instance:
+        session.table_locks = None
     return Done()
 
 
