@@ -20,6 +20,7 @@ from controller.sql.plan import Plan
 from dataflow.errors import Condition, Retryable
 from dataflow.expressions.notices import ignore, listen
 from dataflow.expressions.user_variables import UserVariables
+from dataflow.functions.waiting import WaitingCalls
 from dataflow.values.modes import Modes
 from dataflow.values.storing import Report
 from dataflow.values.temporal import from_datetime
@@ -68,7 +69,8 @@ class StatementRun:
         """Whether it may be committed together with others that want the same row."""
         plan = self._plan
         is_one = plan.batch is None or len(self._parameters) == len(plan.parameter_types) + len(plan.facts)
-        return is_one and isinstance(self._compiled, CompiledInsert | CompiledUpdate | CompiledDelete)
+        is_change = isinstance(self._compiled, CompiledInsert | CompiledUpdate | CompiledDelete)
+        return is_one and is_change and "waiting_calls" not in plan.facts
 
     @property
     def name(self) -> Hashable:
@@ -106,7 +108,7 @@ class StatementRun:
         for _ in range(LOOKS_MAX):
             mark = transaction.mark()
             for value in self._vectors[0]:
-                if isinstance(value, UserVariables):
+                if isinstance(value, UserVariables | WaitingCalls):
                     value.restart()
             try:
                 return await self._once(execution)

@@ -19,7 +19,7 @@ from controller.sql.plan import Delete, Insert, Plan, Query, Statement, Update
 from controller.sql.planner import tables_of
 from controller.sql.settings import Settings
 from controller.sql.text.parameter_types import code_of
-from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.expressions.notices import Said, listen
 from dataflow.expressions.user_variables import LAST_INSERT_ID, UserVariables
 from dataflow.functions.waiting import Needed, WaitingCalls
@@ -109,15 +109,12 @@ async def plan_prepared(session: Session, sql: str, values: Sequence[Typed] | No
 async def execute_plan(session: Session, plan: Plan, values: Sequence[Value], stream: bool = False) -> Answer:
     if "waiting_calls" not in plan.facts:
         return await _execute_once(session, plan, values, stream)
-    if not isinstance(plan.statement, Query):
-        raise Unsupported("functions that wait where rows are changed")
     calls = session.waiting_calls = WaitingCalls()
     while True:
         try:
             return await _execute_once(session, plan, values, False)
         except Needed as needed:
             calls.add(await answer(session, needed))
-            calls.restart()
 
 
 async def _execute_once(session: Session, plan: Plan, values: Sequence[Value], stream: bool) -> Answer:

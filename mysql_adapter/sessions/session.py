@@ -36,8 +36,8 @@ from mysql_adapter.sessions.planned import run_planned
 from mysql_adapter.sessions.prepared import Prepared
 from mysql_adapter.sessions.query_log import SLOW_S
 from mysql_adapter.sessions.select_limit import select_limit
-from mysql_adapter.sessions.table_locks import TableLocks
 from mysql_adapter.sessions.statement_counts import CountedStatement
+from mysql_adapter.sessions.table_locks import TableLocks
 from mysql_adapter.sessions.variables import NUMBERS, TEXTS, Variables, settings_of
 from mysql_adapter.statements.accounts import check_password
 from mysql_adapter.statements.cursor import TokenCursor
