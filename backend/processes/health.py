@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any
 
-from backend.clustering.cluster import Cluster
+from backend.network.connections import ShardConnections
 from backend.network.messages import ShardStatus
 from backend.processes.heartbeat import Sign, signs
 from backend.processes.settings import Deployment
@@ -24,10 +24,10 @@ SILENCE_S = 5.0
 
 
 class Health:
-    def __init__(self, deployment: Deployment, registry: Registry, cluster: Cluster) -> None:
+    def __init__(self, deployment: Deployment, registry: Registry, shards: ShardConnections) -> None:
         self._deployment = deployment
         self._registry = registry
-        self._cluster = cluster
+        self._shards = shards
         self._asking: asyncio.Task[dict[str, Any]] | None = None
 
     async def status(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class Health:
 
     async def _shard(self, shard: int) -> dict[str, Any]:
         try:
-            status: ShardStatus = await asyncio.wait_for(self._cluster.status(shard), ANSWER_S)
+            status: ShardStatus = await asyncio.wait_for(self._shards.status(shard), ANSWER_S)
         except (TimeoutError, MillraceError, OSError) as error:
             return {"shard": shard, "error": str(error) or "no answer"}
         return {name: getattr(status, name) for name in ShardStatus.__dataclass_fields__}

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
-
-import pyspark
 
 SMALL_HEAP = (
     "-XX:+UseSerialGC",
@@ -74,7 +73,9 @@ autopurge.purgeInterval=1
 4lw.commands.whitelist=srvr,ruok
 """
     )
-    jars = Path(pyspark.__file__).parent / "jars"
+    found = find_spec("pyspark")  # to import it takes a second
+    assert found is not None and found.origin is not None
+    jars = Path(found.origin).parent / "jars"
     return [
         str(java),
         "-Xmx128m",

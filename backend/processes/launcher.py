@@ -27,7 +27,6 @@ from backend.processes.heartbeat import Heartbeat
 from backend.processes.java import SMALL_HEAP
 from backend.processes.records import begin_records
 from backend.processes.settings import Deployment, spark_secret
-from backend.processes.worker_process import run_worker
 
 TASK_FAILURES_MAX = 1_000_000_000
 GATEWAY_CHECK_S = 0.2
@@ -134,6 +133,8 @@ def run_launcher(master: str, deployment: Deployment) -> None:
     fields = asdict(deployment)
 
     def work(shards: Iterable[int]) -> Iterator[int]:
+        from backend.processes.worker_process import run_worker  # the launcher itself needs nothing of it
+
         for shard in shards:
             run_worker(shard, Deployment(**fields))
             yield shard

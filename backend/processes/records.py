@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-from backend.network.attributed_peer import tell_origins
 from backend.processes.process_log import configure_logging
 from backend.processes.settings import Deployment
 
@@ -12,9 +11,13 @@ from backend.processes.settings import Deployment
 def begin_records(deployment: Deployment, process: str) -> None:
     """To be called once, before the process connects to others."""
     configure_logging(deployment.data_path / "logs" / f"{process}.log", deployment.log_format)
+    if not deployment.trace_endpoint and deployment.log_format != "json":
+        return
+    from backend.network.attributed_peer import tell_origins
+
     if deployment.trace_endpoint:
         from backend.processes.tracing import begin_spans  # an optional dependency
 
         tell_origins(begin_spans(deployment.trace_endpoint, process, version("millrace")))
-    elif deployment.log_format == "json":
+    else:
         tell_origins(None)

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from backend.clustering.cluster import Cluster
+from backend.network.connections import ShardConnections
 from backend.network.tls import BadCertificate, server_context
 from backend.processes.catalog_floor import known_version, note_version
 from backend.processes.child import Child
@@ -69,7 +69,7 @@ class Supervisor:
         self._java: Path | None = None
         self._ports: list[socket.socket] = []
         self._registry: Registry | None = None
-        self.cluster: Cluster | None = None
+        self._shards: ShardConnections | None = None
         self.deployment: Deployment | None = None
         self._watching: list[asyncio.Task[None]] = []
 
@@ -137,8 +137,8 @@ class Supervisor:
         self._watch(self.deployment)
         if known is not None:
             await self._take_possession(registry, known)
-        cluster = self._connect(registry, self.deployment)
-        await self._until_ready(Health(self.deployment, registry, cluster))
+        shards = self._connect(registry, self.deployment)
+        await self._until_ready(Health(self.deployment, registry, shards))
 
     async def _take_possession(self, registry: Registry, known: int | None) -> None:
         try:
@@ -199,16 +199,16 @@ class Supervisor:
         self._ports.append(held)
         return int(held.getsockname()[1])
 
-    def _connect(self, registry: Registry, deployment: Deployment) -> Cluster:
-        cluster = self.cluster = Cluster(deployment.shard_count, deployment.secret_bytes)
+    def _connect(self, registry: Registry, deployment: Deployment) -> ShardConnections:
+        shards = self._shards = ShardConnections(deployment.secret_bytes)
         loop = asyncio.get_running_loop()
 
         def moved(workers: dict[int, Address]) -> None:
             with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(cluster.set_addresses, workers)
+                loop.call_soon_threadsafe(shards.set_addresses, workers)
 
         registry.watch_workers(moved)
-        return cluster
+        return shards
 
     def _commands(self, deployment: str) -> dict[str, list[str]]:
         """The module of each process and its arguments, by name."""
@@ -288,15 +288,15 @@ class Supervisor:
         for task in self._watching:
             task.cancel()
         await asyncio.gather(self._stop_children("http", 2.0), self._stop_children("adapter", 2.0))
-        if self.cluster is not None:
+        if self._shards is not None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.cluster.stop_workers(), 2.0)
+                await asyncio.wait_for(self._shards.stop_workers(), 2.0)
         await self._stop_children("launcher", 4.0)
         await self._stop_children("controller", 1.0)
         if self._registry is not None:
             await asyncio.to_thread(self._registry.stop)
-        if self.cluster is not None:
-            self.cluster.close()
+        if self._shards is not None:
+            self._shards.close()
         await self._stop_children("zookeeper", 1.0)
         for held in self._ports:
             held.close()
