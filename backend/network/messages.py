@@ -43,7 +43,7 @@ from backend.network.session_messages import (
     LockRequest,
 )
 from backend.network.statement_messages import AddStatement, RunStatements, UnknownStatement
-from backend.network.view_messages import HostedViews, ViewsUsed
+from backend.network.view_messages import FillReported, HostedViews, ViewsUsed
 from backend.views.view_range import EncodedRange
 from controller.account_changes import AccountStatement
 from controller.catalog_nodes import StoredHead
@@ -364,6 +364,7 @@ Message = (
     | AskViews
     | HostedViews
     | ViewsUsed
+    | FillReported
     | BundleSent
     | ShardLinked
     | StagePart

@@ -98,6 +98,21 @@ class ViewsUsed:
 
 
 @dataclass(frozen=True, slots=True)
+class FillReported:
+    """A shard to shard 0: its part of a fill is where all were to follow to, with so many changed rows `behind`; or failed for a `reason`.
+
+    `suspects` are the views that may be to blame, for certain or not.
+    """
+
+    shard: int
+    fill: int
+    behind: int
+    suspects: tuple[bytes, ...] = ()
+    reason: str = ""
+    is_certain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RemoveView:
     """A transition: the view is not kept any more."""
 

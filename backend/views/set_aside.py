@@ -17,12 +17,11 @@ from types import TracebackType
 from backend.network.view_messages import ViewStatus
 from backend.views.hosted_view import HostedView
 from backend.views.known_view import KnownView
-from backend.views.view_filling import OutOfMemory, Stuck
+from backend.views.view_filling import Stuck
 from backend.views.view_restarting import TooManyRows
-from dataflow.commit.epoch_messages import ViewsFailed
 from dataflow.errors import MillraceError
 from dataflow.runtime.engine import Engine
-from dataflow.runtime.loading import Budget, OverBudget
+from dataflow.runtime.loading import Budget, OutOfMemory, OverBudget
 from dataflow.runtime.operator import below
 from persistence.table_source import TableSource
 
@@ -72,11 +71,11 @@ class SetAsideViews:
         log.log(level, "view %s %s is set aside: %s, %s", known.name.hex(), known.names, reason, known.node)
         self._aside[known.name] = SetAside(known, reason, definition, time.time())
 
-    def blame(self, known: KnownView, failed: ViewsFailed, definition: str = "") -> None:
+    def blame(self, known: KnownView, reason: str, is_certain: bool, definition: str = "") -> None:
         """A shard could not go on, perhaps because of this view: the third time it is set aside."""
-        self._failures[known.name] = FAILURES_MAX if failed.is_certain else self._failures.get(known.name, 0) + 1
+        self._failures[known.name] = FAILURES_MAX if is_certain else self._failures.get(known.name, 0) + 1
         if self._failures[known.name] >= FAILURES_MAX and known.name not in self:
-            self.add(known, failed.reason, definition)
+            self.add(known, reason, definition)
 
     def tables_changed(self, versions: Mapping[int, int]) -> None:
         """Those that were defined for other tables may be tried again."""

@@ -25,6 +25,7 @@ from backend.network.view_messages import FillStatus
 from backend.views.known_view import KnownView
 from dataflow.expressions.source import Key
 from dataflow.runtime.engine import Engine, View
+from dataflow.runtime.loading import FillBudget, OutOfMemory
 from dataflow.state.delta import Delta
 from persistence.table_source import TableSource
 from persistence.view import StateView
@@ -33,7 +34,6 @@ ROWS_AT_ONCE = 1000
 """So many changed rows are followed without leaving the event loop."""
 ROUNDS_MAX = 50
 """Where epochs come faster than a fill can follow them, the rest is done at once after so many rounds."""
-ROWS_BETWEEN_MEASURES = 100_000
 SWITCH_INTERVAL_S = 0.0002
 """How long a fill keeps the interpreter from the event loop: at each system call of the loop."""
 
@@ -44,14 +44,6 @@ PARTIAL = os.environ.get("MILLRACE_PARTIAL") != "off"
 """For `millrace bench migration` alone: without it every view is full."""
 
 log = logging.getLogger(__name__)
-
-
-class Abandoned(Exception):
-    """The fill is not wanted any more."""
-
-
-class OutOfMemory(Exception):
-    """What is filled takes more memory than there is for it."""
 
 
 class Stuck(Exception):
@@ -129,11 +121,9 @@ class Fill:
         self.engine = Engine(source, partial=PARTIAL)
         self.epoch = source.state.epoch
         self.changes: dict[int, Delta] = {}
-        self.abandoned = False
         self.began = time.perf_counter()
+        self.budget = FillBudget(lambda: self.engine.measure().total_bytes, limit_bytes)
         self.rounds = 0
-        self._limit_bytes = limit_bytes
-        self._rows = 0
         self._is_running = False
         self._waiting: list[Callable[[Exception | None], None]] = []
 
@@ -158,21 +148,21 @@ class Fill:
 
     def status(self) -> FillStatus:
         tables = tuple(sorted(self.tables))
-        return FillStatus(self.name, tables, len(self.keys), self.epoch, self._rows, self.rounds, self.behind)
+        return FillStatus(self.name, tables, len(self.keys), self.epoch, self.budget.rows, self.rounds, self.behind)
 
     @property
     def progress(self) -> int | None:
         """What grows as long as somebody works on it; None if nobody does."""
-        return self._rows if self._is_running else None
+        return self.budget.rows if self._is_running else None
 
     # --- work, wherever it is done
 
     def compute(self) -> None:
         self._is_running = True
-        with self.engine.spending(self._spend):
+        with self.engine.spending(self.budget):
             view: View = self.engine.add_view(*self.known.definition)
             self.engine.fill(view, self.keys)
-        self._measure()
+        self.budget.check()
         self._is_running = False
 
     def follow(self, changes: dict[int, Delta], epoch: int, state: StateView) -> None:
@@ -182,17 +172,6 @@ class Fill:
         if changes:
             self.engine.apply(epoch, changes)
         self._is_running = False
-
-    def _spend(self, rows: int) -> None:
-        if self.abandoned:
-            raise Abandoned
-        before, self._rows = self._rows, self._rows + rows
-        if before // ROWS_BETWEEN_MEASURES != self._rows // ROWS_BETWEEN_MEASURES:
-            self._measure()
-
-    def _measure(self) -> None:
-        if self.engine.measure().total_bytes > self._limit_bytes:
-            raise OutOfMemory
 
 
 class Fills:
@@ -229,7 +208,7 @@ class Fills:
             loop.call_later(STUCK_S, self._watch, fill, fill.progress, loop)
             return
         self._run.renew()
-        fill.abandoned = True
+        fill.budget.abandoned = True
         self.under_way.remove(fill)
         self._fail(fill, Stuck())
         fill.end(None)
@@ -245,19 +224,19 @@ class Fills:
                 fill.changes.setdefault(table, []).extend(changes[table])
 
     def abandon(self, fill: Fill) -> None:
-        fill.abandoned = True
+        fill.budget.abandoned = True
         self.under_way.remove(fill)
         fill.end(None)
 
     def close(self) -> None:
         for fill in list(self.under_way):
-            fill.abandoned = True
+            fill.budget.abandoned = True
         self.under_way.clear()
         self._run.close()
 
     def _done(self, fill: Fill, error: BaseException | None) -> None:
         """A round is over."""
-        if fill.abandoned:
+        if fill.budget.abandoned:
             fill.engine.close()
             return
         if error is None:

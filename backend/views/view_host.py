@@ -26,7 +26,7 @@ from backend.views.known_view import KnownView, known_view
 from backend.views.set_aside import HeldUp, SetAsideViews, reason_of, severity, to_blame
 from backend.views.small_tables import SmallTables, is_too_large
 from backend.views.table_use import TableChanges, TableUse
-from backend.views.view_filling import PARTIAL, Fill, Fills, OutOfMemory, Runner, StillFilling, Stuck
+from backend.views.view_filling import PARTIAL, Fill, Fills, Runner, StillFilling, Stuck
 from backend.views.view_limit import ViewLimit
 from backend.views.view_range import EncodedRange
 from backend.views.view_reading import ViewReading
@@ -37,7 +37,7 @@ from dataflow.commit.epoch_effects import PersistEpoch
 from dataflow.commit.large_writes import LargeWrites
 from dataflow.expressions.source import Key
 from dataflow.runtime.engine import Engine, View
-from dataflow.runtime.loading import Budget, OverBudget
+from dataflow.runtime.loading import Budget, OutOfMemory, OverBudget
 from dataflow.state.clock import MemoryReport
 from dataflow.state.delta import Delta
 from dataflow.values.types import Row

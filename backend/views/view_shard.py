@@ -1,7 +1,7 @@
 """One worker's part of the views that several workers keep together.
 
 `dataflow.runtime.shard_views` decides; here tables are learnt and read, bundles are sent, and whoever
-waits is answered. Views come and go by transitions (`backend.views.view_transitions`).
+waits is answered. Views come and go by transitions (`backend.views.view_transitions`); what takes long is filled in a thread.
 
 A view is refused where it cannot be computed, and while a shard is missing; who asks then
 evaluates the query. When something in the views fails, all of them are forgotten and begin anew, except
@@ -22,7 +22,7 @@ from backend.network.bundles import decode_bundle, encode_bundle
 from backend.network.messages import Found, Lookup, UnknownView
 from backend.network.miss_messages import FoundEach, LookupEach
 from backend.network.transport import FRAME_BYTES_MAX, Peer
-from backend.network.view_messages import HostedViews
+from backend.network.view_messages import FillReported, FillStatus, HostedViews
 from backend.shared_memory.epoch_words import EpochWords
 from backend.shared_memory.publication import Publisher
 from backend.shared_memory.segment import SegmentNames, is_possible, remove_orphans
@@ -31,6 +31,7 @@ from backend.views.hung_views import is_within
 from backend.views.known_view import KnownView
 from backend.views.set_aside import HeldUp, reason_of, severity
 from backend.views.table_use import TableUse
+from backend.views.view_filling import Runner
 from backend.views.view_limit import ViewLimit
 from backend.views.view_range import Range
 from backend.views.view_restarting import require_few
@@ -42,7 +43,9 @@ from dataflow.commit.epoch_messages import ViewsFailed
 from dataflow.expressions.source import Key
 from dataflow.runtime import shard_messages, shard_worker
 from dataflow.runtime.engine import View
+from dataflow.runtime.shard_fill import BeginFill, EndFill, FillTransition, ShardFill, Work
 from dataflow.runtime.shard_messages import (
+    Effect,
     EpochApplied,
     MemoryLimited,
     Outgoing,
@@ -51,7 +54,16 @@ from dataflow.runtime.shard_messages import (
     UpqueryRefused,
     ViewName,
 )
-from dataflow.runtime.shard_views import Applied, FailedViews, Reading, ShardViews, ViewEffect
+from dataflow.runtime.shard_views import (
+    Applied,
+    FailedFill,
+    FailedViews,
+    FillReached,
+    Reading,
+    RunBeside,
+    ShardViews,
+    ViewEffect,
+)
 from dataflow.state.arrangement import Hit
 from dataflow.state.clock import MemoryReport
 from dataflow.state.delta import Delta
@@ -85,9 +97,10 @@ class ViewShard:
         store: ShardStore,
         memory_bytes: int,
         outside: Outside,
+        run: Runner,
         names: SegmentNames | None = None,
     ) -> None:
-        """With `names`, views are shared with other processes of this machine."""
+        """`run` fills views beside the epochs. With `names`, views are shared with other processes of this machine."""
         self._shard = shard
         self._publisher = Publisher(names)
         self._words = EpochWords(names) if names is not None and is_possible() else None
@@ -96,12 +109,13 @@ class ViewShard:
         self._memory_bytes = memory_bytes
         self._outside = outside
         self._use = TableUse(store, is_all=False)
-        self._views = ShardViews(shard, shard_count, self._use.source)
-        self.transitions = ViewTransitions(
-            store, shard_count, memory_bytes, outside.change_views, lambda: self._views.worker.engine.measure().full_bytes
-        )
+        self._run = run
+        self._views = ShardViews(shard, shard_count, self._use.source, lambda: memory_bytes - self._views.worker.engine.measure().full_bytes)
+        self.transitions = ViewTransitions(store, shard_count, memory_bytes, outside.change_views, lambda: self._views.worker.engine)
         self._known, self._hosted = self.transitions.known, self.transitions.hosted
         self._leaving: list[KnownView] = []
+        self._filling: list[bytes] = []
+        """The views of the fill that is under way."""
         self._changes: tuple[int, dict[int, Delta]] = (0, {})
         self._asking: dict[int, _Asking] = {}
         self._requests = 0
@@ -117,6 +131,7 @@ class ViewShard:
 
     def close(self) -> None:
         """Nothing is shared any more."""
+        self._run.close()
         self._publisher.close()
         if self._words is not None:
             self._words.close()
@@ -151,29 +166,39 @@ class ViewShard:
         transitions = tuple([self._transition(each) for each in effect.transitions]) if current else ()
         if current and any(known.is_stale(versions) for known in self._known.values()):
             self._carry_out(self._views.fail(RuntimeError("a table has changed while a view of it was on its way")))
-        hung = tuple([each.view for each in transitions if isinstance(each, shard_messages.StartView) and each.view in self.hung])
+        hung = tuple([name for name in self.hung if name in self._known])
         if hung:
             self._carry_out(self._views.fail(HeldUp(), hung, is_certain=True))
         own = changes if epoch == effect.epoch else {}
         self._carry_out(self._views.apply(effect.epoch, effect.generation, own, transitions))
 
-    def _transition(self, payload: bytes) -> shard_messages.Transition:
-        transition = decoded(payload)
-        if isinstance(transition, shard_messages.EndView):
-            name = bytes(transition.view)
-            gone = self._known.pop(name, None)
-            if gone is not None:
-                self._leaving.append(gone)
-                hosted = self._hosted.pop(name, None)
-                if hosted is not None:
-                    self._publisher.end(hosted.view)
-            return transition
-        known, start = transition
-        known.learn(self._use.source)
-        self._use.begin(known.tables)
-        self._known[known.name] = known
-        log.info("view %s, %d views", known.name.hex(), len(self._known))
-        return start
+    def _transition(self, payload: bytes) -> shard_messages.Transition | FillTransition:
+        views, transition = decoded(payload)
+        match transition:
+            case shard_messages.EndView(name):
+                self._leave(bytes(name))
+            case BeginFill() | EndFill(is_wanted=False):
+                for each in self._filling:
+                    if each not in self._hosted:
+                        self._leave(each)
+                self._filling = [each.name for each in views]
+            case EndFill():
+                self._filling = []
+        for known in views:
+            known.learn(self._use.source)
+            if known.name not in self._known:
+                self._use.begin(known.tables)
+            self._known[known.name] = known
+            log.info("view %s, %d views", known.name.hex(), len(self._known))
+        return transition
+
+    def _leave(self, name: bytes) -> None:
+        gone = self._known.pop(name, None)
+        if gone is not None:
+            self._leaving.append(gone)
+            hosted = self._hosted.pop(name, None)
+            if hosted is not None:
+                self._publisher.end(hosted.view)
 
     def start(self, generation: int) -> None:
         """Forget all views: a shard was lost, or something failed.
@@ -184,14 +209,18 @@ class ViewShard:
         self._publisher.close()
         remove_orphans()
         self._leaving.clear()
+        self._filling = []
         self._use.end_all()
         self._carry_out(self._views.start(generation))
         self.transitions.forget()
 
     def link_broken(self) -> None:
         """Bundles may be lost: who waits for one cannot go on."""
+        error = ConnectionError("a connection between two workers has ended")
         if self._views.is_applying:
-            self._carry_out(self._views.fail(ConnectionError("a connection between two workers has ended"), ()))
+            self._carry_out(self._views.fail(error, ()))
+        else:
+            self._carry_out(self._views.fail_fill(error))
 
     def receive(self, payload: bytes) -> None:
         self._carry_out(self._views.receive(decode_bundle(payload)))
@@ -214,9 +243,35 @@ class ViewShard:
                     asking.peer.send(UnknownView(), asking.request)
                 case MemoryLimited(report):
                     self.memory = report
+                case RunBeside(fill, work):
+                    self._run_beside(fill, work)
+                case FillReached(number, behind):
+                    self._outside.fill_reported(FillReported(self._shard, number, behind))
+                case FailedFill(number, error, suspects, is_certain):
+                    log.log(severity(error), "views cannot be filled: %s", error, exc_info=error)
+                    names = tuple(map(bytes, suspects))
+                    self._outside.fill_reported(FillReported(self._shard, number, 0, names, reason_of(error), is_certain))
                 case FailedViews(generation, error, suspects, is_certain):
                     log.log(severity(error), "views cannot be kept: %s", error, exc_info=error)
                     self._failed(generation, suspects, reason_of(error), is_certain)
+
+    def _run_beside(self, fill: ShardFill, work: Work) -> None:
+        handled: list[Effect] = []
+
+        def done(error: BaseException | None) -> None:
+            if error is not None and not isinstance(error, Exception):
+                raise error
+            self._carry_out(self._views.ran(fill, handled, error))
+
+        self._run(lambda: handled.extend(work()), done)
+
+    def fill_reported(self, report: FillReported) -> None:
+        """On shard 0: what some shard says of its part of a fill."""
+        self.transitions.fill_reported(report, self._views.last_fill)
+
+    def landed(self, versions: Mapping[int, int]) -> None:
+        """On shard 0: all shards are at the epoch."""
+        self.transitions.landed(versions, self._views.fill is not None)
 
     def _failed(self, generation: int, suspects: tuple[ViewName, ...], reason: str, is_certain: bool) -> None:
         self._outside.views_failed(ViewsFailed(self._shard, generation, tuple(map(bytes, suspects)), reason, is_certain))
@@ -258,6 +313,9 @@ class ViewShard:
         else:
             reason = f"views need {len(payload)} bytes of one shard at once, which is too much"
             log.error(reason)
+            if bundle.fill:
+                self._carry_out(self._views.fail_fill(ValueError(reason)))
+                return
             self._failed(bundle.generation, self._views.worker.blamed, reason, is_certain=False)
 
     def _applied(self) -> None:
@@ -324,5 +382,10 @@ class ViewShard:
         return report
 
     def status(self) -> HostedViews:
-        found = status_of(self._hosted)
+        fill = self._views.fill
+        found = status_of(self._hosted, () if fill is None else [self._fill_status(fill, name) for name in self._filling])
         return replace(found, views=[*found.views, *self.transitions.aside.status()])
+
+    def _fill_status(self, fill: ShardFill, name: bytes) -> FillStatus:
+        tables = tuple(sorted(self._known[name].tables))
+        return FillStatus(name, tables, 0, fill.epoch, fill.budget.rows, fill.rounds, fill.behind)

@@ -1,7 +1,7 @@
 """How views of several shards come and go: by transitions, which all shards make in the same epoch.
 
-Shard 0 takes the requests, decides once for all shards whether a view is kept whole, and hands transitions to the coordinator.
-Every shard knows which views it has, and the versions of the tables that they read.
+Shard 0 takes the requests, decides once for all shards whether a view is kept whole, and whether it is filled beside the epochs, and
+hands transitions to the coordinator. Every shard knows which views it has, and the versions of the tables that they read.
 """
 
 from __future__ import annotations
@@ -13,51 +13,66 @@ import msgspec
 
 from backend.network.messages import Acknowledged, AddView, Message, UnknownView
 from backend.network.transport import Peer
-from backend.network.view_messages import RemoveView
+from backend.network.view_messages import FillReported, RemoveView
 from backend.views.hosted_view import HostedView, definition_of
 from backend.views.known_view import KnownView, known_view
 from backend.views.set_aside import SetAsideViews
-from backend.views.small_tables import BYTES_IN_MEMORY, SmallTables, is_too_large
+from backend.views.small_tables import SmallTables, is_too_large
 from backend.views.view_restarting import stored_bytes
 from dataflow.commit.epoch_messages import ViewsFailed
-from dataflow.runtime.shard_messages import EndView, StartView
+from dataflow.runtime.engine import Engine
+from dataflow.runtime.fill_lead import FillLead
+from dataflow.runtime.loading import has_new_full_state
+from dataflow.runtime.shard_fill import BeginFill, EndFill, FillTransition, FollowFill
+from dataflow.runtime.shard_messages import EndView, StartView, Transition, ViewName
 from persistence.shard_store import ShardStore
 from persistence.table_source import TableSource
 
-LOADED_BYTES_MAX = 4 << 20
-"""All rows of a table that takes no more than this on a shard's disk are read within one epoch, for which all wait."""
+ROWS_AT_ONCE_MAX, BYTES_AT_ONCE_MAX = 1_000, 1 << 20
+"""All rows of a table that has no more than these on a shard are read within one epoch, for which all wait."""
 
 log = logging.getLogger(__name__)
 _encode = msgspec.msgpack.Encoder().encode
 _decode_transition = msgspec.msgpack.Decoder(tuple[str, bytes, str]).decode
 """What is done, the view, and why it is kept whole."""
 _decode_view = msgspec.msgpack.Decoder(AddView).decode
+_decode_views = msgspec.msgpack.Decoder(list[tuple[AddView, str]]).decode
 
 
-def decoded(transition: bytes) -> tuple[KnownView, StartView] | EndView:
+def decoded(transition: bytes) -> tuple[list[KnownView], Transition | FillTransition]:
+    """The views that come by it, and what is to be done."""
     kind, body, full = _decode_transition(transition)
     if kind == RemoveView.__name__:
-        return EndView(body)
-    known = known_view(_decode_view(body))
-    return known, StartView(known.name, *known.definition, full)
+        return [], EndView(body)
+    if kind == FollowFill.__name__:
+        return [], FollowFill()
+    if kind == EndFill.__name__:
+        return [], EndFill(bool(body))
+    views = _decode_views(body) if kind == BeginFill.__name__ else [(_decode_view(body), full)]
+    known = [known_view(message) for message, _ in views]
+    starts = tuple([StartView(each.name, *each.definition, reason) for each, (_, reason) in zip(known, views)])
+    return known, BeginFill(starts) if kind == BeginFill.__name__ else starts[0]
 
 
 class ViewTransitions:
-    """`change` has all shards make a transition, and is False while one is missing; `full_bytes` says what is taken by views that cannot leave."""
+    """`change` has all shards make a transition, and is False while one is missing; `engine` is the one that answers."""
 
     def __init__(
-        self, store: ShardStore, shard_count: int, memory_bytes: int, change: Callable[[bytes], bool], full_bytes: Callable[[], int]
+        self, store: ShardStore, shard_count: int, memory_bytes: int, change: Callable[[bytes], bool], engine: Callable[[], Engine]
     ) -> None:
         self._store = store
         self._shard_count = shard_count
         self._memory_bytes = memory_bytes
         self._change = change
-        self._full_bytes = full_bytes
+        self._engine = engine
         self.known: dict[bytes, KnownView] = {}
         self.hosted: dict[bytes, HostedView] = {}
         self.aside = SetAsideViews()
         self._small = SmallTables()
         self._adding: dict[bytes, tuple[KnownView, list[tuple[Peer, int]]]] = {}
+        self._filling: dict[bytes, tuple[KnownView, str]] = {}
+        """Those that are filled beside the epochs, or will be, and why they are kept whole."""
+        self._lead = FillLead(shard_count, self._begin_fill, lambda: self._do(FollowFill), lambda wanted: self._do(EndFill, b"1" * wanted))
 
     def keep_small(self, rows_max: int) -> None:
         self._small.rows_max = rows_max // self._shard_count
@@ -66,12 +81,14 @@ class ViewTransitions:
         """All views are gone; who waits for one is told so."""
         self.known.clear()
         self.hosted.clear()
+        self._filling.clear()
+        self._lead.forget()
         adding, self._adding = self._adding, {}
         for _, waiting in adding.values():
             _answer(waiting, UnknownView())
 
     def add(self, peer: Peer, request: int, message: AddView, versions: Mapping[int, int]) -> None:
-        """Have a view kept; answered when it can be asked, or if it cannot be."""
+        """Have a view kept; answered when it can be asked, or if it cannot be: or not yet, because it is being filled."""
         if message.view in self.hosted:
             peer.send(Acknowledged(), request)
             return
@@ -79,27 +96,64 @@ class ViewTransitions:
             self._adding[message.view][1].append((peer, request))
             return
         known = known_view(message)
-        full = None if known.is_stale(versions) or message.view in self.aside else self._fullness(known)
+        if known.is_stale(versions) or message.view in self.aside or message.view in self._filling:
+            peer.send(UnknownView(), request)
+            return
+        source = TableSource(self._store.view(), is_all=False)
+        known.learn(source)
+        full = self._fullness(known, source)
+        if full is not None and self._takes_long(known, full, source):
+            self._filling[message.view] = (known, full)
+            self._lead.want(message.view)
+            full = None
         if full is None or not self._change(_encode((AddView.__name__, _encode(message), full))):
             peer.send(UnknownView(), request)
         else:
             self._adding[message.view] = (known, [(peer, request)])
 
-    def _fullness(self, known: KnownView) -> str | None:
+    def _takes_long(self, known: KnownView, full: str, source: TableSource) -> bool:
+        """Whether many rows have to be read before the view can be asked."""
+        if all(source.is_small(table, ROWS_AT_ONCE_MAX, BYTES_AT_ONCE_MAX) for table in known.tables):
+            return False
+        planned = Engine(source, distributed=True)
+        planned.add_view(*known.definition, full=full)
+        return has_new_full_state(self._engine().graph, planned.graph)
+
+    def _begin_fill(self, views: tuple[ViewName, ...]) -> None:
+        wanted = [(known.message, full) for known, full in [self._filling[bytes(each)] for each in views]]
+        self._do(BeginFill, _encode(wanted))
+
+    def _do(self, transition: type[FillTransition], body: bytes = b"") -> None:
+        self._change(_encode((transition.__name__, body, "")))
+
+    def fill_reported(self, report: FillReported, last_fill: int) -> None:
+        """A shard's part of a fill is where it was to be, or has failed; `last_fill` is the last that has begun here."""
+        if not report.reason:
+            self._lead.reached(report.shard, report.fill, report.behind)
+        elif report.fill >= last_fill:
+            log.warning("a fill has failed on shard %d: %s", report.shard, report.reason)
+            self._blame(report.suspects, report.reason, report.is_certain)
+            for name in self._lead.under_way:
+                self._filling.pop(bytes(name), None)
+            self._lead.failed()
+
+    def _fullness(self, known: KnownView, source: TableSource) -> str | None:
         """Why the view is kept whole, '' if it may be partial; None if there is no room for it. All shards have about the same."""
-        source = TableSource(self._store.view(), is_all=False)
-        known.learn(source)
-        room_bytes = min(self._memory_bytes - self._full_bytes(), LOADED_BYTES_MAX * BYTES_IN_MEMORY)
+        room_bytes = self._memory_bytes - self._engine().measure().full_bytes
         if is_too_large(known.definition, source, stored_bytes(self._store, known.tables), room_bytes, self._shard_count):
             return None
         return self._small.reason(known.definition, source)
 
-    def landed(self, versions: Mapping[int, int]) -> None:
+    def landed(self, versions: Mapping[int, int], is_filling: bool) -> None:
         """All shards are at the epoch, so whoever asked for a view in it can look there."""
         added = [name for name in self._adding if name in self.hosted]
         for name in added:
             _answer(self._adding.pop(name)[1], Acknowledged())
-        if added:
+        filled = [name for name in self._filling if name in self.hosted]
+        for name in filled:
+            del self._filling[name]
+        self._lead.landed(not is_filling)
+        if added or filled:
             self.remove_stale(versions)
 
     def retire(self, idle: Iterable[bytes]) -> None:
@@ -110,6 +164,9 @@ class ViewTransitions:
 
     def remove_stale(self, versions: Mapping[int, int]) -> None:
         """Have the views over changed tables go."""
+        for name in [name for name, (known, _) in self._filling.items() if known.is_stale(versions)]:
+            del self._filling[name]
+            self._lead.remove(name)
         for name, known in self.known.items():
             if known.is_stale(versions):
                 self._remove(name)
@@ -119,15 +176,19 @@ class ViewTransitions:
 
     def has_stale(self, versions: Mapping[int, int]) -> bool:
         """Whether views over changed tables are there, or about to be."""
-        known = [*self.known.values(), *[each for each, _ in self._adding.values()]]
+        known = [*self.known.values(), *[each for each, _ in (*self._adding.values(), *self._filling.values())]]
         return any(each.is_stale(versions) for each in known)
 
     def blame(self, failed: ViewsFailed) -> None:
         """Set aside who is to blame. If that is not known, nobody is."""
-        views = self.known | {name: known for name, (known, _) in self._adding.items()}
-        for name in views.keys() & {*failed.suspects}:
+        self._blame(failed.suspects, failed.reason, failed.is_certain)
+
+    def _blame(self, suspects: Iterable[bytes], reason: str, is_certain: bool) -> None:
+        coming: dict[bytes, KnownView] = {name: known for name, (known, _) in (*self._adding.items(), *self._filling.items())}
+        views = self.known | coming
+        for name in views.keys() & {*suspects}:
             hosted = self.hosted.get(name)
-            self.aside.blame(views[name], failed, "" if hosted is None else definition_of(hosted.view))
+            self.aside.blame(views[name], reason, is_certain, "" if hosted is None else definition_of(hosted.view))
 
 
 def _answer(waiting: list[tuple[Peer, int]], message: Message) -> None:

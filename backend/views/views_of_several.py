@@ -14,9 +14,10 @@ from backend.network.bundles import BundleSent, ShardLinked
 from backend.network.messages import AddView, AskViews, Lookup
 from backend.network.miss_messages import LookupEach
 from backend.network.transport import Peer
-from backend.network.view_messages import ViewsUsed
+from backend.network.view_messages import FillReported, ViewsUsed
 from backend.shared_memory.segment import SegmentNames
 from backend.views.hung_views import HungViews
+from backend.views.view_filling import Runner
 from backend.views.view_shard import ViewShard
 from backend.views.worker_views import Handlers, Hosting, ShownViews
 from backend.worker.shard_links import ShardLinks
@@ -36,11 +37,19 @@ class ViewsOfSeveral:
     """Implements `backend.views.worker_views.WorkerViews` and `backend.views.view_shard.Outside`."""
 
     def __init__(
-        self, hosting: Hosting, shard: int, shard_count: int, store: ShardStore, memory_bytes: int, names: SegmentNames | None
+        self,
+        hosting: Hosting,
+        shard: int,
+        shard_count: int,
+        store: ShardStore,
+        memory_bytes: int,
+        names: SegmentNames | None,
+        fill: Runner,
     ) -> None:
+        """`fill` does its work beside the event loop."""
         self._hosting = hosting
         self._shard = shard
-        self._views = ViewShard(shard, shard_count, store, memory_bytes, self, names)
+        self._views = ViewShard(shard, shard_count, store, memory_bytes, self, fill, names)
         self._transitions = self._views.transitions
         self._links = ShardLinks(self._views.link_broken)
         self._versions: Mapping[int, int] = {}
@@ -53,6 +62,7 @@ class ViewsOfSeveral:
             BundleSent: self._bundle_sent,
             ShardLinked: lambda peer, _, message: self._links.found(message.shard, peer),
             ViewsUsed: self._used,
+            FillReported: self._fill_reported,
         }
 
     @property
@@ -99,7 +109,7 @@ class ViewsOfSeveral:
         self._views.apply(epoch, self._hosting.epochs.tables)
 
     def landed(self) -> None:
-        self._transitions.landed(self._versions)
+        self._views.landed(self._versions)
 
     def start(self, generation: int) -> None:
         self._links.forget()
@@ -144,6 +154,10 @@ class ViewsOfSeveral:
         if self._links.knows(peer):
             self._views.use.used(message.views)
 
+    def _fill_reported(self, peer: Peer, request: int, message: FillReported) -> None:
+        if self._links.knows(peer):
+            self._views.fill_reported(message)
+
     def _lookup(self, peer: Peer, request: int, message: Any) -> None:
         self._hosting.count_reads(1)
         self._views.lookup(peer, request, message)
@@ -168,6 +182,12 @@ class ViewsOfSeveral:
             self._views.use.used(views)
         else:
             self._hosting.tell_coordinator(ViewsUsed(views))
+
+    def fill_reported(self, report: FillReported) -> None:
+        if self._hosting.coordinator is not None:
+            self._views.fill_reported(report)
+        else:
+            self._hosting.tell_coordinator(report)
 
     def change_views(self, transition: bytes) -> bool:
         coordinator = self._hosting.coordinator

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from backend.network.messages import Message
 from backend.network.transport import Peer
+from backend.network.view_messages import FillReported
 from backend.shared_memory.publication import Publisher
 from backend.views.hosted_view import HostedView
 from backend.views.hung_views import HungViews
@@ -74,6 +75,10 @@ class Outside(Protocol):
     def views_failed(self, failed: ViewsFailed) -> None: ...
 
     def views_used(self, views: list[bytes]) -> None: ...
+
+    def fill_reported(self, report: FillReported) -> None:
+        """Tell shard 0."""
+        ...
 
     def change_views(self, transition: bytes) -> bool:
         """On shard 0: have all shards make a transition; False while one is missing."""

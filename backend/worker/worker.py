@@ -92,7 +92,7 @@ class Worker:
         if shard_count == 1:
             self.views = FollowedViews(store, memory_bytes, names, ThreadRunner(), ThreadRunner(), self.garbage, self)
         else:
-            self.views = ViewsOfSeveral(self, shard, shard_count, store, memory_bytes, names)
+            self.views = ViewsOfSeveral(self, shard, shard_count, store, memory_bytes, names, ThreadRunner())
         self.coordinator: Coordinator | None = None
         if shard == 0:
             self.coordinator = Coordinator(shard_count, store.next_epoch, store.decisions(), store.readable_epoch)

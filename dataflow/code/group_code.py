@@ -92,21 +92,24 @@ class GroupWriter:
 
 
 def group_loader(operator: Operator) -> Callable[..., States]:
-    """input rows → the state of each of their groups, put into the dict `states` if one is given."""
+    """input rows → the state of each of their groups, put into the dict `states` if one is given.
+
+    Where rows come in several pieces, the groups have their own rows when it `ends`.
+    """
     node = operator.node
     assert isinstance(node, Aggregate)
-    code = FunctionSource(f"group_{operator.number}_load", "bag, states=None")
+    code = FunctionSource(f"group_{operator.number}_load", "bag, states=None, ends=True")
     writer = GroupWriter(code, node)
     code.line("if states is None: states = {}")
     if not node.group:
-        code.line(f"states[()] = {writer.fresh}")
+        code.line(f"if () not in states: states[()] = {writer.fresh}")
     with code.block("for row, w in bag.items():"):
         code.line(f"g = {writer.group_key()}")
         code.line("s = states.get(g)")
         with code.block("if s is None:"):
             code.line(f"s = states[g] = {writer.fresh}")
         writer.absorb("w")
-    with code.block("for g, s in states.items():"):
+    with code.block("for g, s in states.items() if ends else ():"):
         code.line(f"s[-1] = {writer.output_row('g')}")
     code.line("return states")
     return code.build()

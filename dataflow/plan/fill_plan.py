@@ -5,12 +5,13 @@ come from, and its rows end on the shard of the key. Many keys go through it tog
 it looks up in an arrangement if the operator holds one for its updates, or in the state of an aggregate
 or top-k; else it goes on upstream, down to the tables, of which every shard has a part.
 
-A load is the same, seeded with all rows that each shard has of the first input.
+A load is the same, seeded with all rows that each shard has of the first input, some in each round.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 
 from dataflow.code.lookup_code import each_row, fetch
 from dataflow.code.path_code import At, Finish, JoinPath, MatchPath, Track
@@ -24,6 +25,9 @@ from dataflow.runtime.upquery import held_reader, start_lookups
 from dataflow.state.arrangement import Arrangement
 from dataflow.state.delta import Bag, Change, merged, negated
 from dataflow.values.types import SqlType
+
+LOADED_AT_ONCE = 10_000
+"""So many rows of a load begin in one round: what bundles carry is bounded by it."""
 
 Parts = dict[str, SqlType]
 """Names of variables that hold parts of a key, which a path carries along."""
@@ -202,6 +206,7 @@ class LoadPlan:
         self.collecting = self._track.leg(types=source.types)
         self.collecting.run = collect
         self._starts: list[tuple[Callable[[], Iterable[Change]], Function]] = []
+        self._rest: list[tuple[Iterator[Change], Function]] = []
 
         def finish(at: At, row: str, weight: str) -> None:
             code = at.code
@@ -218,8 +223,21 @@ class LoadPlan:
         return self._track.legs
 
     def start(self) -> None:
-        for rows, function in self._starts:
-            function(rows())
+        self._rest = [(iter(rows()), function) for rows, function in self._starts]
+
+    @property
+    def has_more(self) -> bool:
+        """Whether not all rows of this shard have begun."""
+        return bool(self._rest)
+
+    def run_some(self) -> None:
+        """Begin with the next rows."""
+        if self._rest:
+            rows, function = self._rest[0]
+            some = list(islice(rows, LOADED_AT_ONCE))
+            function(some)
+            if len(some) < LOADED_AT_ONCE:
+                del self._rest[0]
 
     def _all(self, operator: Operator, then: Finish) -> None:
         """Every row of an operator that this shard can begin with."""

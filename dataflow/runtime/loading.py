@@ -22,6 +22,9 @@ from dataflow.runtime.operator import Operator
 from dataflow.state.arrangement import Arrangement, ArrangementKind
 from dataflow.state.delta import Stream
 
+ROWS_BETWEEN_MEASURES = 100_000
+"""So many rows are read for a fill until it is looked how much memory it takes."""
+
 
 class OverBudget(Exception):
     """More rows had to be read than were allowed."""
@@ -39,18 +42,59 @@ class Budget:
             raise OverBudget
 
 
+class Abandoned(Exception):
+    """The fill is not wanted any more."""
+
+
+class OutOfMemory(Exception):
+    """What is filled takes more memory than there is for it."""
+
+
+class FillBudget:
+    """Counts the `rows` that are read to fill an engine of its own, and ends that if it takes too much memory, or is abandoned."""
+
+    def __init__(self, taken_bytes: Callable[[], int], limit_bytes: int) -> None:
+        self._taken_bytes = taken_bytes
+        self._limit_bytes = limit_bytes
+        self.rows = 0
+        self.abandoned = False
+
+    def __call__(self, rows: int) -> None:
+        if self.abandoned:
+            raise Abandoned
+        before, self.rows = self.rows, self.rows + rows
+        if before // ROWS_BETWEEN_MEASURES != self.rows // ROWS_BETWEEN_MEASURES:
+            self.check()
+
+    def check(self) -> None:
+        if self._taken_bytes() > self._limit_bytes:
+            raise OutOfMemory
+
+
 def load(graph: Graph, prepared: Graph | None = None) -> None:
     """Give every full arrangement that has none yet its rows; from `prepared` if it has them."""
+    if prepared is not None:
+        take_full(graph, prepared)
     while graph.unloaded:
-        operator, arrangement = graph.unloaded[0]
-        taken = None if prepared is None else _counterpart(prepared, operator, arrangement)
-        if taken is None:
-            _compute(graph, operator, arrangement)
-        else:
-            assert taken.full and taken.kind is arrangement.kind
+        _compute(graph, *graph.unloaded[0])
+        del graph.unloaded[0]
+
+
+def take_full(graph: Graph, prepared: Graph) -> None:
+    """Give the full arrangements that have no rows yet those that `prepared` has."""
+    for operator, arrangement in list(graph.unloaded):
+        taken = _counterpart(prepared, operator, arrangement)
+        if taken is not None and prepared.is_loaded(taken):
+            assert taken.kind is arrangement.kind
             arrangement.index.update(taken.index)
             arrangement.orders = taken.orders
-        del graph.unloaded[0]
+            graph.unloaded.remove((operator, arrangement))
+
+
+def has_new_full_state(graph: Graph, planned: Graph) -> bool:
+    """Whether another graph, which nothing was loaded into, needs full arrangements that this one does not have."""
+    needed = [_counterpart(graph, operator, arrangement) for operator, arrangement in planned.unloaded]
+    return any(each is None or not graph.is_loaded(each) for each in needed)
 
 
 def take_over(graph: Graph, prepared: Graph) -> Iterator[tuple[Arrangement, Key]]:
@@ -82,6 +126,7 @@ def _compute(graph: Graph, operator: Operator, arrangement: Arrangement) -> None
     node = operator.node
     if arrangement is not operator.state:
         arrangement.load(graph.stream(operator))
+        arrangement.end_load()
         return
     rows = Stream(graph.stream(operator.inputs[0]))
     if arrangement.kind is ArrangementKind.STATE:

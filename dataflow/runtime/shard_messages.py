@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dataflow.expressions.source import Key
 from dataflow.plan.node import Columns, Node
 from dataflow.state.clock import MemoryReport
 from dataflow.state.delta import Delta
 from dataflow.values.types import Row
+
+if TYPE_CHECKING:
+    from dataflow.runtime.engine import Engine
 
 Rows = tuple[str, list[tuple[Any, ...]], bool]
 """The prefixes for a leg, and whether all their values are plain: no DECIMALs."""
@@ -38,7 +41,26 @@ class EndView:
     view: ViewName
 
 
-Transition = StartView | EndView
+@dataclass(frozen=True, slots=True)
+class TakeViews:
+    """Views that another engine has, which is at the same epoch: what it holds is taken over."""
+
+    views: tuple[StartView, ...]
+    prepared: Engine
+
+
+Transition = StartView | EndView | TakeViews
+
+
+def views_of(transition: Transition) -> tuple[ViewName, ...]:
+    """The views that come by it."""
+    match transition:
+        case StartView(name):
+            return (name,)
+        case TakeViews(views):
+            return tuple([each.view for each in views])
+        case EndView():
+            return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +106,7 @@ class Bundle:
     `busy`: the sender sent something that may cause more. `level`: the lowest level of its pending fills.
     `working`: the sender has or sent rows of the step under way.
     In round 0, `tables` are those with changes, `asks` the views with upqueries, `evicts` whether keys have to go.
+    `fill`: the number of the fill that it belongs to, see `dataflow.runtime.shard_fill`; 0 if it is the epoch's own.
     """
 
     generation: int
@@ -98,6 +121,7 @@ class Bundle:
     tables: tuple[int, ...] = ()
     asks: tuple[ViewName, ...] = ()
     evicts: bool = False
+    fill: int = 0
 
 
 @dataclass(frozen=True, slots=True)

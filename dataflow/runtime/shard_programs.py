@@ -24,7 +24,7 @@ from dataflow.runtime.graph import Graph
 from dataflow.runtime.operator import Operator
 from dataflow.runtime.shard_messages import Rows
 from dataflow.state.arrangement import Arrangement, ArrangementKind
-from dataflow.state.delta import Bag, Delta
+from dataflow.state.delta import Bag, Stream
 
 STATE = "state"
 """Stands for the columns of an operator's own state in the name of its fills."""
@@ -70,6 +70,39 @@ class KeyFills:
         return states if self._fresh is None else states.get(key) or self._fresh()
 
 
+class Loading:
+    """The rows of a full arrangement on this shard, as they come. Without a key they are all on one shard, which `is_owner`."""
+
+    def __init__(self, operator: Operator, arrangement: Arrangement, is_owner: bool) -> None:
+        self._arrangement = arrangement
+        self._is_here = bool(arrangement.columns) or is_owner
+        self._rows: Bag = {}
+        """Of a top-k, which wants them together."""
+        self._load: Any = None
+        if arrangement is operator.state:
+            self._load = group_loader(operator) if isinstance(operator.node, Aggregate) else topk_loader(operator)
+
+    def take(self, rows: list[Prefix]) -> None:
+        changes = changes_of(rows)
+        if self._load is None:
+            self._arrangement.load(changes)
+        elif self._arrangement.kind is ArrangementKind.STATE:
+            self._load(Stream(changes), self._arrangement.index, False)
+        else:
+            for row, weight in changes:
+                self._rows[row] = self._rows.get(row, 0) + weight
+
+    def end(self) -> None:
+        if self._load is None:
+            self._arrangement.end_load()
+        elif not self._is_here:
+            assert not self._arrangement.index and not self._rows
+        elif self._arrangement.kind is ArrangementKind.STATE:
+            self._load({}, self._arrangement.index)
+        else:
+            self._arrangement.index[()] = self._load(self._rows)
+
+
 class Programs:
     def __init__(self, graph: Graph, shard: int, shard_count: int) -> None:
         self.graph, self.shard = graph, shard
@@ -85,7 +118,7 @@ class Programs:
         self._fillers: dict[str, tuple[FillPlan, KeyFills]] = {}
         self._active: dict[str, FillPlan | LoadPlan] = {}
         self._wanted: dict[str, list[Key]] = {}
-        self._loaded: list[Prefix] = []
+        self._loading: Loading | None = None
         self._at = [-1]
         """The operator whose code runs, or was the last to; of a fill or load, the one it is for."""
 
@@ -141,29 +174,20 @@ class Programs:
     def begin_load(self, operator: Operator, arrangement: Arrangement) -> None:
         """Send all rows that an empty full arrangement is made from on their way."""
         name = f"load{operator.number}"
-        plan = LoadPlan(self.shards, self.graph, operator, arrangement, name, self._boxes_of, self._loaded.extend)
+        self._loading = Loading(operator, arrangement, self.shards.owner(()) == self.shard)
+        plan = LoadPlan(self.shards, self.graph, operator, arrangement, name, self._boxes_of, self._loading.take)
         self._active[name] = plan
         self._at[0] = operator.number
         plan.start()
 
-    def end_load(self, operator: Operator, arrangement: Arrangement) -> None:
+    def end_load(self, operator: Operator) -> None:
         """All have come that are this shard's."""
         self._at[0] = operator.number
-        delta, self._loaded[:] = changes_of(self._loaded), []
+        assert self._loading is not None
+        self._loading.end()
+        self._loading = None
         for leg in self._active.pop(f"load{operator.number}").legs:
             self._boxes.pop(leg.name, None)
-        if arrangement is not operator.state:
-            arrangement.load(delta)
-            return
-        is_owner = self.shards.owner(()) == self.shard
-        bag: Delta | Bag = _added(delta)
-        if arrangement.kind is ArrangementKind.STATE:
-            states = group_loader(operator)(bag)
-            if arrangement.columns or is_owner:
-                arrangement.index.update(states)
-        elif is_owner:
-            make: Any = group_loader if isinstance(operator.node, Aggregate) else topk_loader
-            arrangement.index[()] = make(operator)(bag)
 
     # -- holes
 
@@ -201,7 +225,11 @@ class Programs:
     # -- running
 
     def run_fills(self) -> None:
-        """Do all that can be done here of fills and loads."""
+        """Do all that can be done here of fills, and some of loads."""
+        for plan in self._active.values():
+            if isinstance(plan, LoadPlan):
+                self._at[0] = plan.operator.number
+                plan.run_some()
         while True:
             wanted, self._wanted = self._wanted, {}
             for name, keys in wanted.items():
@@ -246,6 +274,7 @@ class Programs:
             for leg in step.legs.values():
                 self._empty(leg, others, leaving)
         for plan in self._active.values():
+            is_busy |= isinstance(plan, LoadPlan) and plan.has_more
             for leg in plan.legs:
                 if self._empty(leg, others, leaving) and leg is not plan.collecting:
                     is_busy = True
@@ -270,10 +299,3 @@ def operator_number(name: str) -> int:
 
 def _columns(text: str) -> Columns:
     return tuple(map(int, text.split("_"))) if text else ()
-
-
-def _added(delta: Delta) -> Bag:
-    bag: Bag = {}
-    for row, weight in delta:
-        bag[row] = bag.get(row, 0) + weight
-    return bag

@@ -2,7 +2,8 @@
 
 `dataflow.commit.epochs` says which epoch the views are to be brought up to, `dataflow.runtime.shard_worker`
 does it together with the other shards. In between, reads are answered: at once if all their
-keys are here, else by an epoch of their own, which computes what is missing.
+keys are here, else by an epoch of their own, which computes what is missing. Views that take long to compute are filled
+beside the epochs (`dataflow.runtime.shard_fill`).
 
 Invariants
 - An answer is the state as of one epoch, never of the middle of one.
@@ -13,20 +14,33 @@ Invariants
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dataflow.expressions.source import Key
 from dataflow.runtime.engine import View
 from dataflow.runtime.loading import OverBudget
+from dataflow.runtime.shard_fill import (
+    BeginFill,
+    EndFill,
+    FillTransition,
+    FollowFill,
+    HeldSource,
+    ShardFill,
+    Work,
+)
 from dataflow.runtime.shard_messages import (
     BeginEpoch,
     Bundle,
     Effect,
     EpochApplied,
     LimitMemory,
+    Outgoing,
     Reset,
+    StartView,
     StepWanted,
+    TakeViews,
     ToWorker,
     Transition,
     Upquery,
@@ -35,7 +49,6 @@ from dataflow.runtime.shard_messages import (
     ViewName,
 )
 from dataflow.runtime.shard_worker import ShardWorker
-from dataflow.runtime.upquery import BaseSource
 from dataflow.state.delta import Delta, rows_of
 from dataflow.values.types import Row
 
@@ -57,7 +70,33 @@ class FailedViews:
     """Whether it was the code of these views that failed."""
 
 
-ViewEffect = Effect | Applied | FailedViews
+@dataclass(frozen=True, slots=True)
+class RunBeside:
+    """Do this beside everything else, and give `ShardViews.ran` what it returns or raises."""
+
+    fill: ShardFill
+    work: Work
+
+
+@dataclass(frozen=True, slots=True)
+class FillReached:
+    """This shard's part of a fill is at an epoch, and so many changed rows have come since; shard 0 has to be told."""
+
+    fill: int
+    behind: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailedFill:
+    """This shard's part of a fill cannot go on; shard 0 has to be told."""
+
+    fill: int
+    error: Exception
+    suspects: tuple[ViewName, ...] = ()
+    is_certain: bool = False
+
+
+ViewEffect = Effect | Applied | FailedViews | RunBeside | FillReached | FailedFill
 Reading = Callable[[int], tuple[Row, ...]]
 """The wanted rows of the key at this place of a lookup, which is filled."""
 
@@ -72,10 +111,22 @@ class _Lookup:
 
 
 class ShardViews:
-    def __init__(self, shard: int, shard_count: int, source: BaseSource) -> None:
+    def __init__(self, shard: int, shard_count: int, source: HeldSource, room_bytes: Callable[[], int] = lambda: sys.maxsize) -> None:
+        """`room_bytes` says how much memory a fill may take."""
         self.worker = ShardWorker(shard, shard_count, source)
+        self.fill: ShardFill | None = None
+        """The one that is under way."""
+        self._source = source
+        self._room_bytes = room_bytes
+        self._early: list[Bundle] = []
+        """Bundles of a fill that has not begun here."""
+        self._held: BeginEpoch | None = None
+        """The epoch in which a fill is taken over, until that is at the same epoch."""
+        self._taken: ShardFill | None = None
         self.epoch = 0
         """The epoch that the views show."""
+        self.last_fill = 0
+        """The last that has begun."""
         self._applying = False
         self._failed = False
         self._waiting: list[_Lookup] = []
@@ -104,6 +155,9 @@ class ShardViews:
         effects: list[ViewEffect] = [*self.worker.handle(Reset(generation))]
         waiting, self._waiting = self._waiting, []
         self._filling.clear()
+        self._abandon_fill()
+        self._held = self._taken = None
+        self._early = [each for each in self._early if each.generation >= generation]
         effects += [UpqueryRefused(each.request) for each in waiting]
         if self._applying:
             self._applying = False
@@ -111,16 +165,94 @@ class ShardViews:
         return effects
 
     def apply(
-        self, epoch: int, generation: int, changes: Mapping[int, Delta], transitions: tuple[Transition, ...]
+        self, epoch: int, generation: int, changes: Mapping[int, Delta], transitions: tuple[Transition | FillTransition, ...]
     ) -> list[ViewEffect]:
         """Bring the views up to an epoch that is in the source by now, with the other shards."""
         if generation != self.generation:
             return [Applied()]
         self._applying = True
-        return self._handle(BeginEpoch(epoch, changes, transitions))
+        if self.fill is not None:
+            self.fill.collect(changes)
+        own: list[Transition] = []
+        is_held = False
+        for each in transitions:
+            match each:
+                case BeginFill(views):
+                    self._begin_fill(epoch, views)
+                case FollowFill() | EndFill(is_wanted=True):
+                    if self.fill is not None:  # it may have gone with an earlier generation
+                        self.fill.follow(epoch, self._source.state)
+                        if isinstance(each, EndFill):
+                            own.append(TakeViews(self.fill.views, self.fill.worker.engine))
+                            is_held = True
+                case EndFill():
+                    self._abandon_fill()
+                case _:
+                    own.append(each)
+        message = BeginEpoch(epoch, changes, tuple(own))
+        if is_held:
+            self._held = message
+            return self._fill_work()
+        return [*self._handle(message), *self._fill_work()]
 
     def receive(self, bundle: Bundle) -> list[ViewEffect]:
-        return self._handle(bundle)
+        if not bundle.fill:
+            return self._handle(bundle)
+        if self.fill is not None and bundle.fill == self.fill.number:
+            self.fill.receive(bundle)
+            return self._fill_work()
+        if bundle.generation >= self.generation and bundle.fill > self.last_fill:
+            self._early.append(bundle)
+        return []
+
+    # -- a fill beside the epochs
+
+    def _begin_fill(self, epoch: int, views: tuple[StartView, ...]) -> None:
+        self._abandon_fill()  # shard 0 has forgotten it, with an earlier generation
+        worker, self.last_fill = self.worker, epoch
+        self.fill = ShardFill(epoch, self.generation, worker.shard, worker.shard_count, self._source, views, self._room_bytes())
+        for each in self._early:
+            if each.fill == epoch:
+                self.fill.receive(each)
+        self._early = [each for each in self._early if each.fill > epoch]
+
+    def _abandon_fill(self) -> None:
+        if self.fill is not None:
+            self.fill.abandon()
+            self.fill = None
+
+    def _fill_work(self) -> list[ViewEffect]:
+        work = None if self.fill is None else self.fill.next_work()
+        return [] if self.fill is None or work is None else [RunBeside(self.fill, work)]
+
+    def ran(self, fill: ShardFill, handled: Sequence[Effect], error: Exception | None) -> list[ViewEffect]:
+        """A piece of work for a fill is done, or has raised."""
+        fill.done()
+        if fill is not self.fill:
+            fill.abandon()
+            return []
+        if error is not None:
+            return self.fail_fill(error)
+        effects: list[ViewEffect] = [each for each in handled if isinstance(each, Outgoing)]
+        if any(isinstance(each, EpochApplied) and each.epoch == fill.epoch for each in handled):
+            if self._held is None:
+                effects.append(FillReached(fill.number, fill.behind))
+            else:
+                held, self._held = self._held, None
+                self.fill, self._taken = None, fill
+                return [*effects, *self._handle(held)]
+        return [*effects, *self._fill_work()]
+
+    def fail_fill(self, error: Exception) -> list[ViewEffect]:
+        """The fill under way cannot go on; it stays until shard 0 has all shards let it go. If an epoch waits for it, nothing goes on."""
+        fill = self.fill
+        if fill is None:
+            return []
+        fill.has_failed = True
+        suspects, is_certain = fill.worker.blamed, fill.worker.is_culprit_known and not isinstance(error, ConnectionError)
+        if self._held is not None:
+            return self.fail(error, suspects, is_certain)
+        return [FailedFill(fill.number, error, suspects, is_certain)]
 
     def limit_memory(self, limit_bytes: int) -> list[ViewEffect]:
         return [*self._handle(LimitMemory(limit_bytes)), StepWanted()]
@@ -177,6 +309,9 @@ class ShardViews:
             if isinstance(effect, EpochApplied):
                 self.epoch, self._applying, is_applied = effect.epoch, False, True
         if is_applied:
+            if self._taken is not None:
+                self._taken.abandon()
+                self._taken = None
             effects.append(Applied())
             waiting, self._waiting = self._waiting, []
             for each in waiting:

@@ -15,16 +15,17 @@ all shards begin anew without state.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 from dataflow.plan.step_plan import StepPlan
 from dataflow.runtime.engine import Engine, View
-from dataflow.runtime.loading import Budget
+from dataflow.runtime.loading import Budget, take_full
 from dataflow.runtime.operator import Operator, below
 from dataflow.runtime.shard_messages import (
     BeginEpoch,
     Bundle,
     Effect,
+    EndView,
     EpochApplied,
     Eviction,
     EvictKeys,
@@ -34,12 +35,14 @@ from dataflow.runtime.shard_messages import (
     Reset,
     StartView,
     StepWanted,
+    TakeViews,
     ToWorker,
     Transition,
     Upquery,
     UpqueryAnswered,
     UpqueryRefused,
     ViewName,
+    views_of,
 )
 from dataflow.runtime.shard_programs import Programs
 from dataflow.runtime.upquery import BaseSource
@@ -55,8 +58,12 @@ Program = Generator[None, Inbox, None]
 
 
 class ShardWorker:
-    def __init__(self, shard: int, shard_count: int, source: BaseSource) -> None:
+    def __init__(
+        self, shard: int, shard_count: int, source: BaseSource, fill: int = 0, spend: Callable[[int], None] | None = None
+    ) -> None:
+        """`fill`: the number of the fill that it does, see `Bundle`. `spend` is told what is read, else that is limited."""
         self.shard, self.shard_count, self.source = shard, shard_count, source
+        self.fill, self._spend = fill, spend
         self.generation = 0
         self._reset()
 
@@ -163,8 +170,8 @@ class ShardWorker:
         self._tables = tuple(sorted(table for table, delta in message.changes.items() if delta))
         self._asked, self._upqueries = self._upqueries, []
         self._asked_views.clear()
-        self._added_views = tuple(each.view for each in message.transitions if isinstance(each, StartView))
-        self.engine.graph.spend = Budget(ROWS_PER_EPOCH_MAX)
+        self._added_views = tuple([name for each in message.transitions for name in views_of(each)])
+        self.engine.graph.spend = self._spend or Budget(ROWS_PER_EPOCH_MAX)
         self.programs.forget_culprit()
         self._program = self._epoch(message)
         next(self._program)
@@ -196,7 +203,7 @@ class ShardWorker:
             bundle = Bundle(
                 self.generation, self.epoch, self._round, self.shard, tuple(leaving.get(shard, ())),
                 evictions if is_other else (), busy or bool(evictions), level, working,
-                self._tables if first else (), asks, evicts,
+                self._tables if first else (), asks, evicts, self.fill,
             )  # fmt: skip
             if is_other:
                 self._effects.append(Outgoing(shard, bundle))
@@ -306,15 +313,20 @@ class ShardWorker:
     def _transition(self, transition: Transition) -> Program:
         graph, programs = self.engine.graph, self.programs
         programs.forget_culprit()
-        if isinstance(transition, StartView):
-            if transition.view not in self.views:  # it may have been asked for twice before it came
-                view = self.engine.add_view(transition.node, transition.key, transition.order, full=transition.full)
-                self.views[transition.view] = view
-        else:
-            removed = self.views.pop(transition.view, None)
-            if removed is not None:
-                self.engine.remove_view(removed)
+        prepared: Engine | None = None
+        match transition:
+            case StartView():
+                self._add_view(transition)
+            case TakeViews(views, prepared):
+                for each in views:
+                    self._add_view(each)
+            case EndView(name):
+                removed = self.views.pop(name, None)
+                if removed is not None:
+                    self.engine.remove_view(removed)
         programs.refresh()
+        if prepared is not None:
+            take_full(graph, prepared.graph)
         graph.unloaded = sorted(
             [pair for pair in graph.unloaded if any(pair[1] is each for each in pair[0].arrangements())],
             key=lambda pair: (pair[0].level, pair[1] is not pair[0].state, pair[0].number, pair[1].columns),
@@ -323,8 +335,14 @@ class ShardWorker:
             operator, arrangement = graph.unloaded[0]
             programs.begin_load(operator, arrangement)
             yield from self._quiet()
-            programs.end_load(operator, arrangement)
+            programs.end_load(operator)
             del graph.unloaded[0]
+        if prepared is not None:
+            self.engine.take_over(prepared)
+
+    def _add_view(self, start: StartView) -> None:
+        if start.view not in self.views:  # it may have been asked for twice before it came
+            self.views[start.view] = self.engine.add_view(start.node, start.key, start.order, full=start.full)
 
     # -- reads and evictions
 

@@ -139,7 +139,7 @@ class Arrangement:
         return next(iter(bag), ())
 
     def load(self, delta: Iterable[Change]) -> None:
-        """Take all rows into a full arrangement that is empty."""
+        """Take rows into a full arrangement, which has none of them yet. `end_load` comes after all of them."""
         for row, weight in delta:
             key = self.key_of(row)
             if self.kind is ArrangementKind.UNIQUE:
@@ -148,6 +148,9 @@ class Arrangement:
             else:
                 bag = self.index.setdefault(key, {})
                 bag[row] = bag.get(row, 0) + weight
+
+    def end_load(self) -> None:
+        """All rows have come."""
         if self.orders:
             self.set_orders(self.orders)
 

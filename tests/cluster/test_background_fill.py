@@ -52,9 +52,9 @@ class Loop:
             raise self.failure
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MillraceServer]:
-    server = MillraceServer(tmp_path_factory.mktemp("fill") / "data", "--adapters=2", "--durability=os")
+@pytest.fixture(scope="module", params=[1, 2], ids=["one worker", "two workers"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MillraceServer]:
+    server = MillraceServer(tmp_path_factory.mktemp("fill") / "data", "--adapters=2", "--durability=os", f"--workers={request.param}")
     yield server
     server.kill()
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from copy import deepcopy
+
 import pytest
 
 from dataflow.expressions.expression import Column, Literal
 from dataflow.functions import call
 from dataflow.plan.node import Aggregate, AggregateFunction, Base, Columns, Join, Node
-from dataflow.runtime.shard_messages import Outgoing, StartView
-from dataflow.runtime.shard_views import FailedViews, ShardViews
+from dataflow.runtime.shard_fill import BeginFill, EndFill, FillTransition
+from dataflow.runtime.shard_messages import Outgoing, StartView, Transition, UpqueryAnswered
+from dataflow.runtime.shard_views import FailedFill, FailedViews, RunBeside, ShardViews
 from dataflow.sharding import shard_of
 from dataflow.values.types import BIGINT, INT
 from tests.property.dataflow_plans import MemorySource
@@ -23,21 +27,48 @@ COUNTED = Aggregate(ROWS, (2,), (AggregateFunction("count_star", (), BIGINT),))
 VIEWS: dict[int, tuple[Node, Columns]] = {0: (COUNTED, (0,)), 1: (OVERFLOWS, (0,)), 2: (ROWS, (2,)), 3: (ABOVE, (0,))}
 
 
+class HeldSource(MemorySource):
+    @property
+    def state(self) -> MemorySource:
+        return self
+
+    def copy(self, tables: Iterable[int]) -> MemorySource:
+        return deepcopy(self)
+
+    def advance(self, state: MemorySource) -> None:
+        self.tables = deepcopy(state.tables)
+
+
 class Cluster:
     def __init__(self) -> None:
-        self.sources = [MemorySource() for _ in range(SHARDS)]
+        self.sources = [HeldSource() for _ in range(SHARDS)]
         self.views = [ShardViews(shard, SHARDS, source) for shard, source in enumerate(self.sources)]
         self.failed: list[FailedViews] = []
+        self.failed_fills: list[FailedFill] = []
+        self.answers: dict[int, tuple[tuple[object, ...], ...]] = {}
         self.epoch = 0
 
     def carry_out(self, shard: int, effects: list) -> None:  # type: ignore[type-arg]
         for effect in effects:
             if isinstance(effect, Outgoing):
                 self.carry_out(effect.to, self.views[effect.to].receive(effect.bundle))
+            elif isinstance(effect, RunBeside):
+                self.run_beside(shard, effect)
             elif isinstance(effect, FailedViews):
                 self.failed.append(effect)
+            elif isinstance(effect, FailedFill):
+                self.failed_fills.append(effect)
+            elif isinstance(effect, UpqueryAnswered):
+                self.answers[effect.request] = effect.rows
 
-    def run_epoch(self, rows: list[tuple[int, int, int]], transitions: tuple[StartView, ...] = ()) -> None:
+    def run_beside(self, shard: int, effect: RunBeside) -> None:
+        try:
+            handled, error = effect.work(), None
+        except Exception as raised:
+            handled, error = [], raised
+        self.carry_out(shard, self.views[shard].ran(effect.fill, handled, error))
+
+    def run_epoch(self, rows: list[tuple[int, int, int]], transitions: tuple[Transition | FillTransition, ...] = ()) -> None:
         self.epoch += 1
         for shard, views in enumerate(self.views):
             own = [(row, 1) for row in rows if shard_of(row[0], SHARDS) == shard]
@@ -67,3 +98,18 @@ def test_the_view_that_cannot_be_computed_is_blamed_and_what_is_made_of_it(read:
         cluster.run_epoch([])
     assert cluster.failed
     assert all(each.suspects and {*each.suspects} <= {1, 3} for each in cluster.failed)
+
+
+def test_a_fill_that_fails_is_blamed_and_nobody_else_notices() -> None:
+    cluster = Cluster()
+    cluster.run_epoch([(1, 5, 7), (2, 5, 7)], (StartView(0, *VIEWS[0]),))
+    cluster.read(0, 7)
+    cluster.run_epoch([], (BeginFill((StartView(1, OVERFLOWS, ()), StartView(2, COUNTED, ()))),))
+    assert [each.suspects for each in cluster.failed_fills] in ([(1,)], [(1,)] * 2)
+    cluster.run_epoch([(3, 5, 7)], (EndFill(is_wanted=False), BeginFill((StartView(2, COUNTED, ()),))))
+    cluster.run_epoch([(4, 5, 8)], (EndFill(is_wanted=True),))
+    for shard, views in enumerate(cluster.views):
+        cluster.carry_out(shard, views.lookup(shard, 2, ((),), 0))
+    cluster.read(0, 7)
+    assert not cluster.failed and cluster.answers[7] == (((7, 3),),)
+    assert sorted(row for shard in range(SHARDS) for rows in cluster.answers[shard] for row in rows) == [(7, 3), (8, 1)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from backend.network.bundles import decode_bundle, encode_bundle
 from dataflow.expressions.source import key_function
+from dataflow.plan import fill_plan
 from dataflow.plan.node import Columns, Join, LeftJoin, Node, SemiJoin
 from dataflow.runtime.shard_messages import (
     BeginEpoch,
@@ -41,6 +42,14 @@ from tests.property.dataflow_oracle import evaluate
 from tests.property.dataflow_plans import BASES, Action, MemorySource, histories
 
 EXAMPLES = int(os.environ.get("MILLRACE_EXAMPLES", "100"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _rows_are_loaded_in_many_rounds() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(fill_plan, "LOADED_AT_ONCE", 5)
+        yield
+
 
 
 class Cluster:

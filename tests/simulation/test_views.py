@@ -10,17 +10,18 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
 from dataflow.commit.epoch_effects import ApplyEpoch, PersistEpoch, PreparedEpoch, StartViews
-from dataflow.commit.epoch_messages import ANY, Committed, Outcome, Stage, TransactionId
+from dataflow.commit.epoch_messages import ANY, Committed, EpochLanded, Outcome, Stage, TransactionId
 from dataflow.commit.epochs import ShardEpochs
 from dataflow.expressions.expression import Column, Literal
 from dataflow.expressions.source import key_function
 from dataflow.functions import call
+from dataflow.plan import fill_plan
 from dataflow.plan.node import (
     Aggregate,
     AggregateFunction,
@@ -35,6 +36,8 @@ from dataflow.plan.node import (
     Union,
     inputs_of,
 )
+from dataflow.runtime.fill_lead import FillLead
+from dataflow.runtime.shard_fill import BeginFill, EndFill, FillTransition, FollowFill, ShardFill, Work
 from dataflow.runtime.shard_messages import (
     BeginEpoch,
     EndView,
@@ -45,7 +48,15 @@ from dataflow.runtime.shard_messages import (
     UpqueryAnswered,
     UpqueryRefused,
 )
-from dataflow.runtime.shard_views import Applied, FailedViews, ShardViews, ViewEffect
+from dataflow.runtime.shard_views import (
+    Applied,
+    FailedFill,
+    FailedViews,
+    FillReached,
+    RunBeside,
+    ShardViews,
+    ViewEffect,
+)
 from dataflow.sharding import shard_of
 from dataflow.values.types import BIGINT, INT, Row, decimal
 from tests.property.dataflow_oracle import evaluate
@@ -54,6 +65,14 @@ from tests.simulation import test_epochs
 from tests.simulation.test_epochs import Disk
 
 SEEDS = int(os.environ.get("MILLRACE_SEEDS", "40"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _rows_are_loaded_in_many_rounds() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(fill_plan, "LOADED_AT_ONCE", 5)
+        yield
+
 
 A, B, C = BASES[1], BASES[2], BASES[3]
 COUNTED = Aggregate(A, (1,), (AggregateFunction("count_star", (), BIGINT),))
@@ -84,9 +103,23 @@ class DiskSource:
 
     def __init__(self, disk: Disk) -> None:
         self.disk = disk
+        self.held: dict | None = None
+
+    @property
+    def state(self) -> dict:
+        return dict(self.disk.values) if self.held is None else self.held
+
+    def copy(self, tables: Iterable[int]) -> DiskSource:
+        copied = DiskSource(self.disk)
+        copied.advance(self.state)
+        return copied
+
+    def advance(self, state: dict) -> None:
+        self.held = state
 
     def scan(self, table: int) -> Iterable[Row]:
-        return [value for key, (_, value) in self.disk.values.items() if key[0] == table]
+        values = self.disk.values if self.held is None else self.held
+        return [value for key, (_, value) in values.items() if key[0] == table]
 
     def lookup(self, table: int, columns: Columns, keys: Sequence[object]) -> list[Iterable[Row]]:
         key_of = key_function(columns, BASES[table].types)
@@ -108,6 +141,7 @@ class Due:
         for _, writes in record.spanning if record else ():
             written.update(writes)
         used = {table for view in views.views.values() for table in bases(view.node)}
+        used |= frozenset() if views.fill is None else views.fill.tables
         return any(key[0] in used for key in written)
 
 
@@ -130,6 +164,7 @@ class Cluster(test_epochs.Cluster):
         self.readers = [Reader() for _ in range(4)]
         self.acknowledged = 0
         self.answered = 0
+        self.filled = 0
         super().__init__(seed, shard_count)
 
     # --- processes
@@ -141,6 +176,12 @@ class Cluster(test_epochs.Cluster):
         machine = self.shards[shard] = ShardEpochs(shard, disk, disk.prepared, Due(self, shard))
         machine.set_tables({1: 1})
         if shard == 0:
+            self.lead = FillLead(
+                self.shard_count,
+                lambda views: self.change(b"f" + b",".join(b"%d" % each for each in views)),
+                lambda: self.change(b">"),
+                lambda is_wanted: self.change(b"=" if is_wanted else b"x"),
+            )
             self.coordinator = test_epochs.Coordinator(self.shard_count, disk.next_epoch, dict(disk.decisions))
             for other in range(self.shard_count):
                 self.connect(other)
@@ -158,6 +199,16 @@ class Cluster(test_epochs.Cluster):
                 reader.busy = False
                 self.queues.pop(("read", f"r{number}", shard), None)
 
+    def send_all(self, sends: list) -> None:
+        for send in sends:
+            super().send_all([send])
+            if send.shard == 0 and isinstance(send.message, EpochLanded):
+                self.post(("down", 0, 0), self.landed)
+
+    def landed(self) -> None:
+        if self.shards[0] is not None:
+            self.lead.landed(self.views[0].fill is None)
+
     def carry_out(self, shard: int, effects: list) -> None:
         for effect in effects:
             match effect:
@@ -166,6 +217,8 @@ class Cluster(test_epochs.Cluster):
                     decoded = tuple(map(decoded_transition, transitions))
                     self.carry_out_views(shard, self.views[shard].apply(epoch, generation, changes, decoded))
                 case StartViews(generation):
+                    if shard == 0:
+                        self.lead.forget()
                     self.carry_out_views(shard, self.views[shard].start(generation))
                 case PersistEpoch():
                     self.changes[shard, effect.epoch] = self.changes_of(shard, effect)
@@ -187,12 +240,38 @@ class Cluster(test_epochs.Cluster):
                     self.carry_out(shard, machine.applied())
                 case StepWanted():
                     self.carry_out(shard, machine.want_epoch())
-                case FailedViews(error=error):
+                case FailedViews(error=error) | FailedFill(error=error):
                     raise error
+                case RunBeside(fill, work):
+                    self.post(("thread", shard), self.running(shard, fill, work))
+                case FillReached(fill, behind):
+                    def report(fill: int = fill, behind: int = behind) -> None:
+                        if self.shards[0] is not None:
+                            self.lead.reached(shard, fill, behind * self.random.choice([0, 500, 5000]))
+                    self.post(("report", shard, 0), report)
                 case UpqueryAnswered(request, epoch, rows):
                     self.check(self.readers[request], epoch, rows[0])
                 case UpqueryRefused(request):
                     self.readers[request].busy = False
+
+    def running(self, shard: int, fill: ShardFill, work: Work) -> Callable[[], None]:
+        life = self.lives[shard]
+
+        def run() -> None:
+            if self.lives[shard] != life or self.shards[shard] is None:
+                return
+            handled, error = [], None
+            try:
+                handled = work()
+            except Exception as raised:
+                error = raised
+            self.carry_out_views(shard, self.views[shard].ran(fill, handled, error))
+        return run
+
+    def change(self, transition: bytes) -> None:
+        if self.coordinator is not None and self.coordinator.is_whole:
+            self.filled += transition == b"="
+            self.send_all(self.coordinator.change_views(transition))
 
     def storing(self, shard: int, effect: PersistEpoch) -> Callable[[], None]:
         life = self.lives[shard]
@@ -282,7 +361,10 @@ class Cluster(test_epochs.Cluster):
                 return
             views = self.views[shard]
             if reader.view not in views.views and self.coordinator is not None and self.coordinator.is_whole:
-                self.send_all(self.coordinator.change_views(b"+%d" % reader.view))
+                if self.random.random() < 0.5:
+                    self.change(b"+%d" % reader.view)
+                else:
+                    self.lead.want(reader.view)
             self.carry_out_views(shard, views.lookup(number, reader.view, (reader.key,), reader.last_epoch))
 
         self.post(("read", f"r{number}", shard), deliver)
@@ -299,12 +381,23 @@ class Cluster(test_epochs.Cluster):
             assert Counter(rows) == Counter(wanted), (node, reader.key, epoch, shown)
 
 
-def decoded_transition(payload: bytes) -> Transition:
-    number = int(payload[1:])
-    return StartView(number, *NODES[number]) if payload[:1] == b"+" else EndView(number)
+def decoded_transition(payload: bytes) -> Transition | FillTransition:
+    numbers = [int(each) for each in payload[1:].split(b",") if each]
+    views = tuple(StartView(number, *NODES[number]) for number in numbers)
+    match payload[:1]:
+        case b"+":
+            return views[0]
+        case b"-":
+            return EndView(numbers[0])
+        case b"f":
+            return BeginFill(views)
+        case b">":
+            return FollowFill()
+    return EndFill(payload == b"=")
 
 
-def run(seed: int) -> int:
+def run(seed: int) -> tuple[int, int]:
+    """How many lookups were answered, and fills taken over."""
     chance = random.Random(seed)
     cluster = Cluster(seed, shard_count=chance.randint(2, 5))
     crashes = chance.choice([0.0, 0.001, 0.004])
@@ -315,7 +408,9 @@ def run(seed: int) -> int:
         elif roll < 0.09:
             cluster.read()
         elif roll < 0.092 and cluster.coordinator is not None and cluster.coordinator.is_whole:
-            cluster.send_all(cluster.coordinator.change_views(b"-%d" % chance.randrange(len(NODES))))
+            gone = chance.randrange(len(NODES))
+            cluster.lead.remove(gone)
+            cluster.change(b"-%d" % gone)
         elif roll < 0.092 + crashes:
             alive = [shard for shard, machine in enumerate(cluster.shards) if machine is not None]
             if alive:
@@ -335,18 +430,19 @@ def run(seed: int) -> int:
                     assert shard_of(key, cluster.shard_count) == shard
                     right = Counter({row: n for row, n in wanted.items() if arrangement.key_of(row) == key})
                     assert Counter(arrangement.bag(value)) == right
-    return cluster.answered
+    return cluster.answered, cluster.filled
 
 
 def test_readers_see_committed_epochs_in_order_and_all_that_was_acknowledged() -> None:
-    answered = 0
+    answered = filled = 0
     for seed in range(SEEDS):
         try:
-            answered += run(seed)
+            counts = run(seed)
+            answered, filled = answered + counts[0], filled + counts[1]
         except BaseException as error:
             error.add_note(f"seed {seed}")
             raise
-    assert answered > 10 * SEEDS
+    assert answered > 10 * SEEDS and filled > SEEDS
 
 
 def test_a_view_that_was_asked_for_twice_before_it_came_goes_as_a_whole() -> None:

@@ -7,7 +7,6 @@ recursive one, uses no views.
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from functools import cached_property
@@ -193,7 +192,6 @@ class CompiledQuery:
         if "_reader" not in self.__dict__:  # it is made when it is first needed, which takes long for long lists
             effort = max(self.effort, PARAMETER_LENGTH * len(run.parameters))
             aside(effort, lambda: deeply(lambda: (self._reader, self._finish)))
-        started = time.perf_counter()
         stop = self._finish.bounds(run.parameters)[1] if self._first_rows is not None else None
         if self._first_rows is not None and stop is not None:
             rows, count = await self._first_rows.rows(run, keys, stop)
@@ -201,8 +199,7 @@ class CompiledQuery:
             rows = await self._reader.rows(run, keys)
             count = len(rows)
         if self.views is not None:
-            shard_count = run.execution.transaction.store.shard_count
-            self.views.evaluated(count, time.perf_counter() - started, shard_count)
+            self.views.evaluated(count)
         return rows
 
     def wanted(self, parameters: tuple[Value, ...]) -> Keys:

@@ -47,7 +47,6 @@ KEYLESS_ROWS_MAX = 100_000
 """More would keep a worker too long from other work each time they are sent."""
 ORDERED_ROWS_MAX = 200_000
 """As many rows of a result without a key may be kept where only parts of it are read."""
-KEYLESS_SECONDS_MAX = 3.0
 REFUSED_USES = 5
 """A view that the worker has no room for, or not yet, is not asked for again so many times, where it saves reading the table."""
 
@@ -97,7 +96,6 @@ class QueryViews:
         self._bindings: OrderedDict[tuple[object, ...], _Binding] = OrderedDict()
         self._rows_seen = 0
         self._rows_max = KEYLESS_ROWS_MAX if self._range is None else ORDERED_ROWS_MAX
-        self._seconds_taken = 0.0
         self._refused = 0
         self._uses_before_view = uses_before_view
         is_small = bool(key_columns) or self._ends or _has_end(query.node)
@@ -122,10 +120,9 @@ class QueryViews:
         )
         return plain and bool(query.order_by) and query.limit is not None and not filter_parameters
 
-    def evaluated(self, rows: int, seconds: float, shard_count: int = 1) -> None:
-        """The query was evaluated from the base tables: what its node gave, and how long it took."""
+    def evaluated(self, rows: int) -> None:
+        """The query was evaluated from the base tables: so many rows its node gave."""
         self._rows_seen = rows
-        self._seconds_taken = seconds if shard_count > 1 else 0.0
 
     async def rows(self, run: Run, keys: Keys | None) -> list[Row] | None:
         """The node's rows that have one of the keys and pass the filter; None if no view serves them.
@@ -213,11 +210,8 @@ class QueryViews:
         if not reason and not fleeting.isdisjoint(self._inside):
             reason = "it depends on the moment it is asked"
         end = self._end(parameters)
-        if not reason and not self._key_columns:
-            if end is None and self._rows_seen > self._rows_max:
-                reason = f"it has no key and gives more than {self._rows_max} rows"
-            elif self._seconds_taken > KEYLESS_SECONDS_MAX:
-                reason = "it has no key and takes long to compute"
+        if not reason and not self._key_columns and end is None and self._rows_seen > self._rows_max:
+            reason = f"it has no key and gives more than {self._rows_max} rows"
         if reason:
             return None, self._query.node, reason
         node = self._node(parameters, end)
@@ -242,10 +236,8 @@ class QueryViews:
         if self._refused:
             self._refused -= 1
             return None
-        if not self._key_columns:
-            too_many = end is None and self._rows_seen > self._rows_max
-            if too_many or self._seconds_taken > KEYLESS_SECONDS_MAX:
-                return None
+        if not self._key_columns and end is None and self._rows_seen > self._rows_max:
+            return None
         if len(self._inside) > CONSTANTS_MAX:
             return None
         return (end, *[(type(parameters[each]), parameters[each]) for each in self._inside])
@@ -263,8 +255,7 @@ class QueryViews:
         else:
             self._bindings.move_to_end(constants)
         binding.uses += 1
-        is_declared = self._is_declared and (bool(self._key_columns) or store.shard_count == 1)
-        is_new = binding.uses < self._uses_before_view and not is_declared
+        is_new = binding.uses < self._uses_before_view and not self._is_declared
         familiar = store.inherited if self._inside or not self._key_columns else store.known_views
         if is_new and not familiar:
             return None

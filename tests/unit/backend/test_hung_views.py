@@ -5,12 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from backend.network.messages import AddView
+from backend.network.view_messages import FillReported
 from backend.views.hung_views import HungViews, running
 from backend.views.view_host import ViewHost
 from backend.views.view_shard import ViewShard
@@ -85,6 +87,22 @@ def test_a_view_that_never_ends_is_named_and_set_aside_by_the_next_worker(tmp_pa
     successor.close()
 
 
+class AtOnce:
+    """Work is done when it is given."""
+
+    def __call__(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
+        try:
+            work()
+        except Exception as error:
+            done(error)
+        else:
+            done(None)
+
+    def renew(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class Shards:
     """The views of two shards, and what happens to the epochs that they bring about; one shard is its own `Outside`."""
 
@@ -93,7 +111,7 @@ class Shards:
         self.sent: list[tuple[int, bytes]] = []
         self.transitions: tuple[bytes, ...] = ()
         self.stores = [ShardStore(folder / str(shard), "os") for shard in range(2)]
-        self.shards = [ViewShard(shard, 2, store, 1 << 30, self) for shard, store in enumerate(self.stores)]
+        self.shards = [ViewShard(shard, 2, store, 1 << 30, self, AtOnce()) for shard, store in enumerate(self.stores)]
 
     def send_bundle(self, to: int, payload: bytes) -> None:
         self.sent.append((to, payload))
@@ -107,6 +125,9 @@ class Shards:
         self.shards[0].transitions.blame(failed)
 
     def views_used(self, views: list[bytes]) -> None: ...
+
+    def fill_reported(self, report: FillReported) -> None:
+        self.shards[0].fill_reported(report)
 
     def change_views(self, transition: bytes) -> bool:
         self.transitions += (transition,)

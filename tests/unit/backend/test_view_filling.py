@@ -21,6 +21,7 @@ from dataflow.commit.epoch_effects import PersistEpoch
 from dataflow.expressions.expression import Column, Literal
 from dataflow.functions import call
 from dataflow.plan.node import Aggregate, AggregateFunction, Base, Join, Node
+from dataflow.runtime.loading import FillBudget
 from dataflow.schema import Index, KeyPart
 from dataflow.values.types import BIGINT, BIGINT_UNSIGNED, Row
 from persistence.layout import TableWriter
@@ -221,14 +222,16 @@ def test_a_thread_fills_while_epochs_go_on(tmp_path: Path) -> None:
 
 def test_a_fill_that_does_not_get_on_is_given_up_and_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(view_filling, "STUCK_S", 0.1)
-    ended, spend = threading.Event(), view_filling.Fill._spend
+    ended, check = threading.Event(), FillBudget.check
 
-    def hang(fill: view_filling.Fill, rows: int) -> None:
-        if fill.name == b"hangs":
+    def hang(budget: FillBudget) -> None:
+        checked.append(budget)
+        if budget is checked[0]:
             ended.wait()
-        spend(fill, rows)
+        check(budget)
 
-    monkeypatch.setattr(view_filling.Fill, "_spend", hang)
+    monkeypatch.setattr(FillBudget, "check", hang)
+    checked: list[FillBudget] = []
 
     async def run() -> None:
         hosted = Hosted(tmp_path, runner=ThreadRunner())
