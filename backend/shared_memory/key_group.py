@@ -22,24 +22,26 @@ from backend.shared_memory.shared_key import SharedKey
 NO_MEMBER = -(1 << 63)
 """Stands first in every group, so that no entry is empty."""
 MEMBER_MAX = (1 << 63) - 1
+MEMBERS_A_NUMBER = 16
+"""Where there are more members than so many for each number, the numbers are looked for one by one."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Any]).decode
 
 
-def group_of(name: SharedKey, place: int) -> tuple[bytes, int] | None:
-    """The name of the group of the key with this name, and which member the key is; None if it cannot be in one."""
+def group_of(name: SharedKey, place: int) -> tuple[tuple[Any, ...], int] | None:
+    """What the keys of the group have in common that the key with this name is in, and which member the key is; None if it is in none."""
     if isinstance(name, int):
         return None
     parts = _decode(name)
     member = parts.pop(place)
     if type(member) is not int or not is_possible_member(member):
         return None
-    return group_name(parts, place), member
+    return tuple(parts), member
 
 
 def group_name(parts: Sequence[Any], place: int) -> bytes:
-    """No key is called like this: none has a list in it."""
+    """The name of the group whose keys have these parts in common. No key is called like this: none has a list in it."""
     return _encode((place, parts))
 
 
@@ -55,6 +57,20 @@ def is_group(name: SharedKey) -> bool:
 def encoded_members(members: Iterable[int]) -> bytes:
     numbers = sorted((NO_MEMBER, *members))
     return struct.pack(f"={len(numbers)}q", *numbers)
+
+
+def members_among(members: bytes, numbers: Sequence[int]) -> set[int]:
+    """Those of the numbers that are members."""
+    every = memoryview(members).cast("q")
+    if len(every) > MEMBERS_A_NUMBER * len(numbers):
+        return {number for number in numbers if has_member(members, number)}
+    return set(numbers).intersection(every)
+
+
+def alike_names(parts: Sequence[int], place: int, numbers: Iterable[int]) -> list[SharedKey]:
+    """The names of the keys that have these parts, and at `place` among them one of the numbers."""
+    before, after = parts[:place], parts[place:]
+    return [_encode((*before, number, *after)) for number in numbers]
 
 
 def has_member(members: bytes, member: int) -> bool:

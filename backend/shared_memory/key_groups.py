@@ -106,12 +106,18 @@ class KeyGroups:
         """
         self._choose(names)
         grouping, absent = self._chosen, set[int]()
-        for place, name in enumerate(names if grouping is not None else ()):
-            assert grouping is not None
+        if grouping is None:
+            return absent
+        groups: dict[tuple[Any, ...], bytes | None] = {}
+        for place, name in enumerate(names):
             found = group_of(name, grouping.place)
             if found is not None:
-                members = self._writer.payload(found[0]) or self._show(grouping, found[0], name)
-                if members is not None and not has_member(members, found[1]):
+                parts, member = found
+                members = groups.get(parts)
+                if members is None:
+                    group = group_name(parts, grouping.place)
+                    members = groups[parts] = self._writer.payload(group) or self._show(grouping, group, name)
+                if members is not None and not has_member(members, member):
                     absent.add(place)
         return absent
 

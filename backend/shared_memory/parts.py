@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from backend.shared_memory.columns import ColumnReader, Entries, EntryColumns, joined_entries
 from backend.shared_memory.epoch_words import BEGUN, SHOWN
+from backend.shared_memory.key_group import alike_names
 from backend.shared_memory.probing import Array
 from backend.shared_memory.reader import SharedViewReader
 from backend.shared_memory.shared_key import KeyNaming, SharedKey
@@ -93,6 +94,9 @@ class PartsReader:
 
     def get_many(self, keys: Sequence[SharedKey]) -> list[bytes | None] | None:
         return self.each(keys, lambda file, own: file.get_many(own))
+
+    def get_alike(self, parts: Sequence[int], place: int, numbers: Sequence[int]) -> list[bytes | None] | None:
+        return self.get_many(alike_names(parts, place, numbers))
 
     def each(
         self, keys: Sequence[SharedKey], read: Callable[[SharedViewReader, list[SharedKey]], list[T] | None]

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from backend.shared_memory.gathering import gathered
-from backend.shared_memory.key_group import group_of, has_member
+from backend.shared_memory.key_group import alike_names, group_name, group_of, has_member, members_among
 from backend.shared_memory.probing import Array, find, tags_of
 from backend.shared_memory.segment import (
     ADDEND,
@@ -126,6 +126,28 @@ class SharedViewReader:
                 return [None] * len(keys)
         return None
 
+    def get_alike(self, parts: Sequence[int], place: int, numbers: Sequence[int]) -> list[bytes | None] | None:
+        """As `get_many`, of the keys that have these parts, and at `place` among them one of the numbers.
+
+        What is not a member of their group is not looked for.
+        """
+        for _ in range(TRIES_MAX):
+            words = self._words
+            epoch = words[EPOCH]
+            if words[GROUPED] != place + 1:
+                break
+            members = self._look(group_name(parts, place), epoch)
+            if members is None or len(members) % 8:
+                break
+            there = members_among(members, numbers)
+            found: list[bytes | None] = [NO_ROWS] * len(numbers)
+            for at, number in enumerate(numbers) if there else ():
+                if number in there:
+                    found[at] = self._look(alike_names(parts, place, (number,))[0], epoch)
+            if self.is_valid(words, epoch):
+                return found
+        return self.get_many(alike_names(parts, place, numbers))
+
     def each(
         self, keys: Sequence[SharedKey], read: Callable[[SharedViewReader, Sequence[SharedKey]], list[T] | None]
     ) -> list[T] | None:
@@ -204,11 +226,14 @@ class SharedViewReader:
 
     def _look_at_groups(self, keys: Sequence[SharedKey], found: list[bytes | None], epoch: int, place: int) -> None:
         """Find out which of the keys that were not found have no rows, because they are not in their group."""
-        groups: dict[bytes, bytes | None] = {}
+        groups: dict[tuple[Any, ...], bytes | None] = {}
         for number, key in enumerate(keys):
             if found[number] is None and (group := group_of(key, place)) is not None:
-                name, member = group
-                members = groups[name] if name in groups else groups.setdefault(name, self._look(name, epoch))
+                parts, member = group
+                if parts in groups:
+                    members = groups[parts]
+                else:
+                    members = groups[parts] = self._look(group_name(parts, place), epoch)
                 if members is not None and len(members) % 8 == 0 and not has_member(members, member):
                     found[number] = NO_ROWS
 

@@ -8,12 +8,12 @@ If what is missing can be asked for, LATER is returned and the stream is given t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Literal
 
 from backend.execution.answering.instant import Found
-from controller.sql.text.number_runs import number_list
 from controller.sql.text.parameter_types import codes_of
 from controller.sql.text.template import reader as template_reader
 from dataflow.commit.statement_stage import ELSEWHERE
@@ -22,6 +22,7 @@ from mysql_adapter.sessions.prepared import Prepared
 from mysql_adapter.sessions.statement_counts import TIMED_EVERY, CountedStatement
 from mysql_adapter.sessions.statement_limits import time_limit_s
 from mysql_adapter.shortcuts.shortcuts import Context, Parameters, Shortcut, Shortcuts
+from mysql_adapter.shortcuts.text_shape import Array, ReadText, read_text
 from mysql_adapter.shortcuts.write_shortcuts import WriteShortcut
 from mysql_adapter.wire import packets
 from mysql_adapter.wire.answers import Answer
@@ -43,9 +44,7 @@ TEXT_READ_BYTES_MAX = 4 << 10
 """Longer statements without a list are not read as they arrive: others would wait."""
 LIST_READ_BYTES_MAX = 64 << 10
 TEXT_KEPT_BYTES_MAX = 2 << 10
-"""Longer statements are read again each time: long lists hardly ever come twice."""
-LIST_TEXT_BYTES_MIN = 256
-"""Shorter ones have no list of numbers that is worth a look at all of them at once."""
+"""Longer statements are read again each time: they hardly ever come twice."""
 NO_ATTRIBUTES = b"\0\1"
 WRITES = frozenset({b"INSERT", b"UPDATE", b"DELETE"})
 
@@ -130,7 +129,11 @@ class ShortcutCommands:
         return found[0]
 
     def _found(
-        self, shortcut: Shortcut | WriteShortcut, parameters: Parameters, sql: str | bytes
+        self,
+        shortcut: Shortcut | WriteShortcut,
+        parameters: Parameters,
+        sql: str | bytes,
+        answer: Callable[[Parameters], Answer | None] | None = None,
     ) -> Answer | Literal[Later.LATER] | None:
         counted = shortcut.counted
         if isinstance(shortcut, WriteShortcut):
@@ -138,7 +141,8 @@ class ShortcutCommands:
             if not self._may_write or not shortcut.ask(parameters, partial(self._written, asked, shortcut)):
                 return None
         else:
-            found = shortcut.answer(parameters) if counted.hits % TIMED_EVERY else _timed(shortcut, parameters)
+            answer = answer or shortcut.answer
+            found = answer(parameters) if counted.hits % TIMED_EVERY else _timed(answer, parameters, counted)
             if found is not None:
                 counted.hits += 1
                 return found
@@ -200,29 +204,36 @@ class ShortcutCommands:
 
     def _query(self, data: bytes, context: Context) -> Answer | Literal[Later.LATER] | None:
         text = data[5:]
-        listed = number_list(text) if len(text) >= LIST_TEXT_BYTES_MIN else None
-        if listed is not None:
-            shortcut = context.list_shortcut(listed[0], listed[2], len(listed[1]))
-            if shortcut is not None:
-                answer = shortcut.answer_list(listed[1])
-                shortcut.counted.hits += answer is not None
-                return answer
         cache = self._shortcuts.texts
         name = (context, text)
-        known: tuple[Shortcut | WriteShortcut, Parameters] | None = cache.young.get(name) or cache.get(name)
-        if known is None:
-            length_max = TEXT_READ_BYTES_MAX if listed is None else LIST_READ_BYTES_MAX
+        kept: tuple[Shortcut, Parameters] | None = cache.young.get(name) or cache.get(name)
+        if kept is not None:
+            return self._found(*kept, text)
+        read = read_text(text)
+        shortcut = None if read is None else context.known_shape(read.shape, self._session)
+        if read is not None and shortcut is not None:
+            if read.numbers is not None and isinstance(shortcut, Shortcut):
+                return self._found_list(shortcut, read, read.numbers, text)
+            parameters = read.parameters
+        else:
+            length_max = TEXT_READ_BYTES_MAX if read is None or read.numbers is None else LIST_READ_BYTES_MAX
             known = self._read(text, context) if len(text) <= length_max else None
             if known is None:
                 return None
-            read, parameters = known
-            if isinstance(read, WriteShortcut):
-                return self._found(read, parameters, text)  # the same is not written twice
-            if listed is not None:
-                context.learn_list(*listed, read, parameters)
-            if len(text) <= TEXT_KEPT_BYTES_MAX:
-                cache.put(name, (read, parameters))
-        return self._found(*known, text)
+            shortcut, parameters = known
+            if read is not None:
+                context.learn_shape(read, shortcut, parameters)
+        if isinstance(shortcut, Shortcut) and len(text) <= TEXT_KEPT_BYTES_MAX:  # the same is not written twice
+            cache.put(name, (shortcut, parameters))
+        return self._found(shortcut, parameters, text)
+
+    def _found_list(self, shortcut: Shortcut, read: ReadText, numbers: Array, text: bytes) -> Answer | Literal[Later.LATER] | None:
+        if shortcut.takes_list:
+            answer = shortcut.answer_batch(numbers)
+            if answer is not None:
+                shortcut.counted.hits += 1
+                return answer
+        return self._found(shortcut, read.parameters, text, shortcut.answer_each)
 
     def _read(self, text: bytes, context: Context) -> tuple[Shortcut | WriteShortcut, Parameters] | None:
         if context.query_attributes:
@@ -348,9 +359,9 @@ class _Asked:
         return self._sql if isinstance(self._sql, str) else self._sql.decode(errors="replace")
 
 
-def _timed(shortcut: Shortcut, parameters: Parameters) -> Answer | None:
+def _timed(answer: Callable[[Parameters], Answer | None], parameters: Parameters, counted: CountedStatement) -> Answer | None:
     started = perf_counter()
-    found = shortcut.answer(parameters)
+    found = answer(parameters)
     if found is not None:
-        shortcut.counted.took(perf_counter() - started, TIMED_EVERY)
+        counted.took(perf_counter() - started, TIMED_EVERY)
     return found

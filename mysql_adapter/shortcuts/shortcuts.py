@@ -25,14 +25,13 @@ from controller.catalog import Catalog
 from controller.privileges import check_plan
 from controller.sql.plan import Plan
 from controller.sql.settings import Settings
-from controller.sql.text.number_runs import is_plain
-from controller.sql.text.padding import padded_length
 from dataflow.errors import MillraceError
 from dataflow.expressions.notices import is_silent, listen
 from dataflow.values.modes import Modes
 from dataflow.values.types import Value
 from mysql_adapter.sessions.statement_counts import CountedStatement
 from mysql_adapter.shortcuts.bounded_cache import BoundedCache
+from mysql_adapter.shortcuts.text_shape import ReadText, Shape
 from mysql_adapter.shortcuts.write_shortcuts import WriteShortcut, write_shortcut
 from mysql_adapter.wire import packets
 from mysql_adapter.wire.answers import Answer, ResultFormat, RowPackets
@@ -51,8 +50,8 @@ STATEMENT_LENGTH_MAX = 8 << 10
 CONTEXTS_MAX = 1000
 KEYS_APART_MIN = 8
 """Of so many keys, the rows of each are kept, not those of all together."""
-LISTS_MAX = 1000
-"""Of one context: texts around lists of numbers; beyond that, all are forgotten."""
+SHAPES_MAX = 1000
+"""Of one context; beyond that, all are forgotten."""
 KEYS_AT_ONCE_MIN = 64
 """Of so many keys that are one list, the packets are made all at once, and none is kept."""
 SEEN_MAX = 100_000
@@ -92,7 +91,7 @@ class Shortcut:
         self.takes_list = query.is_list(self._count)
         """The parameters are keys, all of them."""
         is_long = self.takes_list and self._count >= KEYS_AT_ONCE_MIN
-        self.answer: Callable[[Parameters], Answer | None] = self._answer_keys if is_long else self._answer
+        self.answer: Callable[[Parameters], Answer | None] = self._answer_keys if is_long else self.answer_each
         """With packets, and what FOUND_ROWS() is after them; None if the statement has to be executed."""
         self._entries = query.entries
         self._batch = None
@@ -101,9 +100,10 @@ class Shortcut:
             self._batch = format.batched(context.status, context.deprecate_eof, binary, cells, query.node_types)
 
     def _answer_keys(self, parameters: Parameters) -> Answer | None:
-        return self.answer_list(np.array(parameters, np.int64))
+        return self.answer_batch(np.array(parameters, np.int64)) or self.answer_each(parameters)
 
-    def _answer(self, parameters: Parameters) -> Answer | None:
+    def answer_each(self, parameters: Parameters) -> Answer | None:
+        """As `answer`, not by making the packets of many keys at once."""
         if self._is_computed:
             listen()
         found = self._find(parameters)
@@ -127,16 +127,12 @@ class Shortcut:
         rows, count = self._rows(found, parameters)
         return (self._encode(rows), count) if is_silent() else None
 
-    def answer_list(self, numbers: Array) -> Answer | None:
-        """As `answer`, where the parameters are these numbers, the last of them as often as it takes."""
-        if self._batch is not None and len(numbers) >= KEYS_AT_ONCE_MIN:
-            entries = self._entries(numbers)
-            if entries is not None:
-                made = self._batch(entries) if entries.is_known else None
-                if made is not None or not entries.is_known:
-                    return made
-        parameters = numbers.tolist()
-        return self._answer((*parameters, *parameters[-1:] * (self._count - len(parameters))))
+    def answer_batch(self, numbers: Array) -> Answer | None:
+        """As `answer`, of many keys that are these numbers; None if they are few, or not all known."""
+        if self._batch is None or len(numbers) < KEYS_AT_ONCE_MIN:
+            return None
+        entries = self._entries(numbers)
+        return self._batch(entries) if entries is not None and entries.is_known else None
 
     def _assembled(self, found: tuple[bytes, ...], parameters: Parameters) -> Answer | None:
         assert self._assemble is not None
@@ -179,23 +175,20 @@ class Context:
         self.query_attributes = bool(capabilities & packets.QUERY_ATTRIBUTES)
         self.settings: Settings = session.settings
         self._statements: dict[Statement, Shortcut | None] = {}
-        self._lists: dict[tuple[bytes, bytes, int], Shortcut] = {}
+        self._shapes: dict[Shape, Shortcut | WriteShortcut] = {}
         self._writes: dict[tuple[Statement, Modes], WriteShortcut | None] = {}
 
-    def list_shortcut(self, head: bytes, tail: bytes, count: int) -> Shortcut | None:
-        """That of a text with a list of so many numbers between these two, if it is known; see `learn_list`."""
-        return self._lists.get((head, tail, padded_length(count)))
+    def known_shape(self, shape: Shape, session: Session) -> Shortcut | WriteShortcut | None:
+        """What answers texts of this shape, if one was learnt."""
+        known = self._shapes.get(shape)
+        return None if isinstance(known, WriteShortcut) and known.modes != session.modes else known
 
-    def learn_list(self, head: bytes, numbers: Array, tail: bytes, shortcut: Shortcut, parameters: Parameters) -> None:
-        """A text that is such a list has this shortcut: so have all with as many numbers, if it is them that are asked for."""
-        count = padded_length(len(numbers))
-        values = numbers.tolist()
-        if not shortcut.takes_list or not is_plain(head) or not is_plain(tail):
-            return
-        if parameters == (*values, *values[-1:] * (count - len(values))):
-            if len(self._lists) >= LISTS_MAX:
-                self._lists.clear()
-            self._lists[head, tail, count] = shortcut
+    def learn_shape(self, read: ReadText, shortcut: Shortcut | WriteShortcut, parameters: Parameters) -> None:
+        """A text is answered by this shortcut with these parameters: so are others of its shape, if it is read as all of these are."""
+        if read.is_read_as(parameters):
+            if len(self._shapes) >= SHAPES_MAX:
+                self._shapes.clear()
+            self._shapes[read.shape] = shortcut
 
     def shortcut(self, statement: Statement, session: Session, sql: str) -> Shortcut | None:
         """The statement's shortcut, if it can have one and is not here for the first time."""
@@ -227,7 +220,7 @@ class Context:
         self.catalog = None
         self._statements.clear()
         self._writes.clear()
-        self._lists.clear()
+        self._shapes.clear()
 
     def _made(self, statement: Statement, session: Session, sql: str) -> Shortcut | None:
         plan = self._plan(statement, session, sql)
@@ -357,5 +350,4 @@ def _rows_bytes(name: tuple[object, bytes], rows: RowPackets) -> int:
 
 
 def _text_bytes(name: tuple[Context, bytes], meaning: tuple[Shortcut, Parameters]) -> int:
-    values = meaning[1]
-    return 400 + len(name[1]) + sum(len(each) + 60 if isinstance(each, str | bytes) else 40 for each in values)
+    return 400 + len(name[1]) + 60 * len(meaning[1])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from backend.clustering.point_writes import PointWrite, Written
 from backend.execution.writes.point_write import CHANGED, UNMATCHED
 from controller.sql.plan import Insert, Plan, Update
+from dataflow.values.modes import Modes
 from mysql_adapter.sessions.statement_counts import CountedStatement
 from mysql_adapter.wire.framing import frame
 from mysql_adapter.wire.packets import ok
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
 class WriteShortcut:
     """One planned statement, which the account of its context may execute."""
 
-    __slots__ = ("_is_insert", "_is_update", "_write", "counted", "takes")
+    __slots__ = ("_is_insert", "_is_update", "_write", "counted", "modes", "takes")
 
-    def __init__(self, write: PointWrite, plan: Plan, counted: CountedStatement) -> None:
+    def __init__(self, write: PointWrite, plan: Plan, modes: Modes, counted: CountedStatement) -> None:
         self._write = write
+        self.modes = modes
         self.counted = counted
         self.takes = write.takes
         self._is_insert = isinstance(plan.statement, Insert)
@@ -50,4 +52,4 @@ def write_shortcut(session: Session, plan: Plan, sql: str, is_prepared: bool) ->
     write = session.environment.database.point_write(plan, session.modes)
     if write is None:
         return None
-    return WriteShortcut(write, plan, session.environment.statements.of(plan, sql, session, is_prepared=is_prepared))
+    return WriteShortcut(write, plan, session.modes, session.environment.statements.of(plan, sql, session, is_prepared=is_prepared))

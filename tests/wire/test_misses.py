@@ -16,10 +16,14 @@ from tests.wire.test_shortcuts import WARM, Client, execute, text
 from tests.wire.worker_server import WorkerServer, worker_server
 
 ROWS = 2000
+OTHERS = range(70_000, 70_069)
+"""Keys with rows, apart from those that are asked for one by one."""
 POINT = "SELECT id, name, n FROM items WHERE id = {}"
 COUNT = "SELECT i.id, i.name, COUNT(p.id) FROM items i LEFT JOIN parts p ON p.item = i.id WHERE i.id = {} GROUP BY i.id, i.name"
 PAIR = "SELECT id FROM parts WHERE item = {} AND name = {}"
 LIST = "SELECT id, name FROM items WHERE id IN ({}, {}, {})"
+LONG_LIST = f"SELECT id, name FROM items WHERE id IN ({{}}, {', '.join(map(str, OTHERS))})"
+PAIRS = "SELECT id, item FROM marks WHERE user = {} AND item IN ({}, {}, {}, {})"
 
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["one worker", "two workers"])
@@ -30,7 +34,9 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             cursor.execute("USE quick")
             cursor.execute("CREATE TABLE items (id INT PRIMARY KEY, name VARCHAR(20), n INT)")
             cursor.execute("CREATE TABLE parts (id INT PRIMARY KEY, item INT, name VARCHAR(20), KEY (item, name))")
-            cursor.execute("INSERT INTO items VALUES " + ", ".join(f"({n}, 'item {n}', {n % 7})" for n in range(ROWS)))
+            cursor.execute("CREATE TABLE marks (id INT PRIMARY KEY, user INT, item INT, KEY (user, item))")
+            cursor.execute("INSERT INTO marks VALUES " + ", ".join(f"({n}, {n % 5}, {n % 300})" for n in range(ROWS)))
+            cursor.execute("INSERT INTO items VALUES " + ", ".join(f"({n}, 'item {n}', {n % 7})" for n in (*range(ROWS), *OTHERS)))
             cursor.execute("INSERT INTO parts VALUES " + ", ".join(f"({n}, {n // 3}, 'part {n % 3}')" for n in range(ROWS)))
         yield found
 
@@ -56,7 +62,7 @@ class Keys:
 keys = Keys()
 
 
-@pytest.mark.parametrize("sql", [POINT, COUNT, PAIR, LIST])
+@pytest.mark.parametrize("sql", [POINT, COUNT, PAIR, LIST, LONG_LIST, PAIRS])
 @pytest.mark.parametrize("capabilities", [PLAIN, DEPRECATE_EOF])
 def test_a_miss_has_the_bytes_of_an_executed_statement(server: WorkerServer, sql: str, capabilities: int) -> None:
     with Client(server, capabilities) as client:
@@ -64,6 +70,8 @@ def test_a_miss_has_the_bytes_of_an_executed_statement(server: WorkerServer, sql
         statement = client.prepare(sql.replace("{}", "?"))
 
         def values() -> list[Any]:
+            if sql == PAIRS:
+                return [3, keys.take(), keys.take(), 8, 13]
             return [keys.take(), "part 1"] if sql == PAIR else [keys.take() for _ in range(sql.count("{}"))]
 
         for _ in range(WARM):

@@ -26,6 +26,7 @@ from backend.execution.answering.query import CompiledQuery
 from backend.execution.answering.viewing import QueryViews
 from backend.shared_memory.columns import ColumnReader, Entries
 from backend.shared_memory.parts import PartsColumns, ViewReader, columns_of
+from backend.shared_memory.reader import NO_ROWS
 from backend.shared_memory.shared_key import KeyNaming, SharedKey
 from backend.views.shared_view import SharedViews
 from backend.views.view_definition import ViewDefinition
@@ -64,6 +65,15 @@ class Cell:
     number: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Alike:
+    """Keys of several integer columns that are alike but in the one at `place`: the parameters that are its `numbers`, and the `others`' values."""
+
+    place: int
+    numbers: tuple[int, ...]
+    others: tuple[int, ...]
+
+
 class InstantQuery:
     def __init__(self, query: CompiledQuery, views: QueryViews, shared: SharedViews) -> None:
         self._query = query
@@ -74,6 +84,7 @@ class InstantQuery:
         self._numbers = _numbers(query, views)
         self._number = self._numbers[0] if len(self._numbers) == 1 else None
         self._pick = itemgetter(*self._numbers) if len(self._numbers) > 1 else None
+        self._alike = None if self._numbers else _alike(query, views)
         self._order = _order(query)
         self._definition: ViewDefinition | None = None
         self._reader: ViewReader | None = None
@@ -116,7 +127,31 @@ class InstantQuery:
         keys.ask(missed[1], missed[2], lambda rows: then(_found_of(rows)))
         return True
 
+    def _found_alike(self, alike: _Alike, parameters: Parameters) -> Found | None:
+        """As `found`, of keys that differ in one column: those without rows are left out."""
+        reader = self._reader
+        if reader is None or reader.is_gone:
+            reader = self._find(parameters)
+        if reader is None or self._definition is None:
+            return None
+        parts = [parameters[place] for place in alike.others]
+        numbers: list[Any] = list(dict.fromkeys([parameters[place] for place in alike.numbers]))
+        found = reader.get_alike(parts, alike.place, numbers)  # type: ignore[arg-type]
+        if found is None or None in found:
+            self._shared.misses += 1
+            before, after = parts[: alike.place], parts[alike.place :]
+            self._missed = (parameters, self._definition, [(*before, number, *after) for number in numbers])
+            return None
+        rows = tuple([each for each in found if each != NO_ROWS])
+        if sum(map(len, rows)) > BYTES_MAX:  # type: ignore[arg-type]
+            self._shared.misses += 1
+            return None
+        self._shared.hits += 1
+        return rows[0] if len(rows) == 1 else rows  # type: ignore[return-value]
+
     def _found(self, parameters: Parameters) -> Found | None:
+        if self._alike is not None:
+            return self._found_alike(self._alike, parameters)
         query = self._query
         names: Sequence[SharedKey] | None = None
         wanted: list[Row] = []
@@ -168,7 +203,7 @@ class InstantQuery:
     @property
     def has_computed_keys(self) -> bool:
         """Whether `found` evaluates anything, which may have something to say."""
-        return not self._numbers
+        return not self._numbers and self._alike is None
 
     @property
     def cells(self) -> tuple[Cell, ...] | None:
@@ -290,3 +325,19 @@ def _numbers(query: CompiledQuery, views: QueryViews) -> tuple[int, ...]:
     if not naming.is_exact or len(values) < len(keys[0].values):
         return ()
     return tuple([value.index for value in values])
+
+
+def _alike(query: CompiledQuery, views: QueryViews) -> _Alike | None:
+    """How the parameters are the keys, if these are of several columns, nothing but integers, and one view serves all."""
+    columns, types = query.key_columns, query.query.node.types
+    keys = {key.column: [each for each in key.values if isinstance(each, Parameter) and each.type == BIGINT] for key in query.query.keys}
+    if not views.is_one or views.choices or len(columns) < 2 or len(query.query.keys) > len(columns):
+        return None
+    if any(types[key.column].kind not in INTEGERS or len(keys[key.column]) < len(key.values) for key in query.query.keys):
+        return None
+    place = max(range(len(columns)), key=lambda each: len(keys[columns[each]]))
+    others = [keys[column] for column in (*columns[:place], *columns[place + 1 :])]
+    if any(len(each) > 1 for each in others):
+        return None
+    numbers = keys[columns[place]]
+    return _Alike(place, tuple([each.index for each in numbers]), tuple([each[0].index for each in others]))

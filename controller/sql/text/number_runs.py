@@ -16,7 +16,9 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 RUN_MIN = 32
-"""Fewer numbers are read as any others."""
+"""Fewer numbers of rows are read as any others."""
+LIST_MIN = 2
+"""Fewer numbers of a list are."""
 AROUND_LENGTH_MAX = 4 << 10
 
 _DIGITS = b"0123456789"
@@ -31,7 +33,7 @@ def number_list(text: bytes) -> tuple[bytes, Array, bytes] | None:
     shape = body.translate(None, _DIGITS)
     between = b", " if shape[1:2] == b" " else b","
     commas = len(shape) // len(between)
-    if commas + 1 < RUN_MIN or len(head) + len(tail) > AROUND_LENGTH_MAX or shape != between * commas:
+    if commas + 1 < LIST_MIN or len(head) + len(tail) > AROUND_LENGTH_MAX or shape != between * commas:
         return None
     numbers = _numbers(body, commas + 1, (between,))
     return None if numbers is None else (head, numbers, tail)

@@ -8,7 +8,15 @@ from random import Random
 
 import pytest
 
-from backend.shared_memory.key_group import encoded_members, group_of, has_member, is_group, with_member
+from backend.shared_memory.key_group import (
+    encoded_members,
+    group_name,
+    group_of,
+    has_member,
+    is_group,
+    members_among,
+    with_member,
+)
 from backend.shared_memory.key_groups import KEYS_SEEN_MIN, MEMBERS_MAX
 from backend.views.view_definition import ViewDefinition
 from dataflow.expressions.expression import Column
@@ -141,8 +149,10 @@ def test_members_are_found_and_added() -> None:
     assert [has_member(members, each) for each in (5, -3, 1 << 62, 0, -(1 << 63) + 1, (1 << 63) - 1)] == [True] * 3 + [False] * 3
     assert with_member(with_member(members, 7), 5) == encoded_members([5, -3, 1 << 62, 7])
     assert not has_member(encoded_members([]), 0)
+    for others in ([], range(100, 200)):  # looked for one by one, or all at once
+        assert members_among(encoded_members([5, 9, *others]), [4, 5, 5, 9, 10]) == {5, 9}
     name, group = encode(["ann", 4]), encode((1, ["ann"]))
-    assert group_of(name, 1) == (group, 4)
+    assert group_of(name, 1) == (("ann",), 4) and group_name(("ann",), 1) == group
     assert group_of(encode(["ann", None]), 1) is None
     assert group_of(encode(["ann", 1 << 63]), 1) is None
     assert is_group(group) and not is_group(name)

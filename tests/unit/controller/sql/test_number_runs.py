@@ -40,7 +40,7 @@ def test_anything_else_is_no_list(fault: str, place: int, between: str) -> None:
 
 
 def test_a_short_list_and_one_that_does_not_end_are_none() -> None:
-    assert number_list(HEAD + b"(" + joined(MANY[1:]) + b")") is None
+    assert number_list(HEAD + b"(1)") is None
     assert number_list(HEAD) is None and number_list(b"") is None
 
 
