@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import zlib
 
+from dataflow.breath import breathe
 from dataflow.errors import Condition
 from dataflow.expressions.notices import say
 from dataflow.functions.registry import Domain, function
+from dataflow.values.long_values import LONG, windows
 from dataflow.values.types import BIGINT, BLOB, Kind, SqlType, text
 
 
@@ -39,7 +41,8 @@ def compress(value: bytes) -> bytes:
     """The length in four bytes, then zlib's format; a final space is kept from being cut off by a dot."""
     if not value:
         return b""
-    packed = len(value).to_bytes(4, "little") + zlib.compress(value)
+    packer = zlib.compressobj()
+    packed = b"".join([len(value).to_bytes(4, "little"), *map(packer.compress, windows(value)), packer.flush()])
     return packed + b"." if packed.endswith(b" ") else packed
 
 
@@ -52,13 +55,18 @@ def uncompress(value: bytes) -> bytes | None:
     if not value:
         return b""
     length = _uncompressed_size(value)
-    reader = zlib.decompressobj()
+    reader, parts, left = zlib.decompressobj(), [], length + 1
     try:
-        plain = reader.decompress(value[4:], length + 1)
+        for packed in windows(value[4:]):
+            while packed and left and not reader.eof:
+                parts.append(reader.decompress(packed, min(left, LONG)))
+                packed, left = reader.unconsumed_tail, left - len(parts[-1])
+                breathe()
+        parts.append(reader.flush())
     except zlib.error:
-        plain = b""
-    if reader.eof and len(plain) <= length:
-        return plain
+        parts.clear()
+    if reader.eof and sum(map(len, parts)) <= length:
+        return b"".join(parts)
     say(Condition.COMPRESSED_DATA_CORRUPT)
     return None
 

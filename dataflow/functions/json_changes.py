@@ -14,7 +14,7 @@ from dataflow.errors import Condition, InvalidStatement
 from dataflow.expressions.expression import Call, Expression
 from dataflow.functions.json_paths import ArrayCell, JsonPath, Member, Place, find_one, parse_path
 from dataflow.functions.registry import Domain, Fragment, function, special
-from dataflow.values.documents import Json, dumps, loads
+from dataflow.values.documents import Json, children, dumps, loads
 from dataflow.values.result_limits import total
 from dataflow.values.types import JSON, SqlType
 
@@ -186,7 +186,7 @@ def json_remove(document: str, *paths: str) -> str:
 def merge_preserve(left: Json, right: Json) -> Json:
     if isinstance(left, dict) and isinstance(right, dict):
         merged = dict(left)
-        for key, value in right.items():
+        for key, value in children(right):
             merged[key] = merge_preserve(left[key], value) if key in left else value
         return merged
     return (left if isinstance(left, list) else [left]) + (right if isinstance(right, list) else [right])
@@ -197,7 +197,7 @@ def merge_patch(left: Json, right: Json) -> Json:
     if not isinstance(right, dict):
         return right
     merged = dict(left) if isinstance(left, dict) else {}
-    for key, value in right.items():
+    for key, value in children(right):
         if value is None:
             merged.pop(key, None)
         else:

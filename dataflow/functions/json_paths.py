@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dataflow.breath import breathe
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.values.documents import Json
+from dataflow.values.documents import Json, children
 from dataflow.values.short_cache import kept_if_short
 
 Place = tuple[str | int, ...]
@@ -148,7 +149,7 @@ def _step(value: Json, leg: Leg) -> Iterator[tuple[Place, Json]]:
         case Member(key):
             if isinstance(value, dict):
                 if key is None:
-                    for name, child in value.items():
+                    for name, child in children(value):
                         yield (name,), child
                 elif key in value:
                     yield (key,), value[key]
@@ -164,12 +165,12 @@ def _step(value: Json, leg: Leg) -> Iterator[tuple[Place, Json]]:
                 stop = last.within(len(value)) + 1 if last else len(value)
                 for position in range(start, min(stop, len(value))):
                     yield (position,), value[position]
+                    breathe()
             elif first and last and max(first.within(1), 0) <= 0 <= last.within(1):
                 yield (), value
         case Descendants():
             yield (), value
-            children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-            for step, child in children:
+            for step, child in children(value):
                 for deeper, found in _step(child, leg):
                     yield (step, *deeper), found
 

@@ -10,12 +10,13 @@ import json
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from dataflow.breath import breathe
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expressions.expression import Call
 from dataflow.functions.json_paths import find, find_one, parse_path, written
 from dataflow.functions.patterns import like_matcher
 from dataflow.functions.registry import Domain, Fragment, function, special
-from dataflow.values.documents import Json, NotJson, dumps, loads
+from dataflow.values.documents import Json, NotJson, children, dumps, loads
 from dataflow.values.numerals import INT64_MAX
 from dataflow.values.result_limits import TooLong, total
 from dataflow.values.types import BIGINT, BLOBS, BOOLEAN, INT, JSON, STRINGS, Kind, text
@@ -97,6 +98,7 @@ def plain_path(path: str) -> Callable[[Json], list[Json]]:
 
 def same(left: Json, right: Json) -> bool:
     """Equal as JSON: 1 and 1.0 are, 1 and true are not."""
+    breathe()
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):
@@ -107,6 +109,7 @@ def same(left: Json, right: Json) -> bool:
 
 
 def contains(target: Json, candidate: Json) -> bool:
+    breathe()
     if isinstance(target, list):
         wanted = candidate if isinstance(candidate, list) else [candidate]
         return all(any(contains(item, each) for item in target) for each in wanted)
@@ -175,8 +178,7 @@ def json_length(document: str, path: str = "$") -> int | None:
 
 
 def depth(value: Json) -> int:
-    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return 1 + max(map(depth, children), default=0)
+    return 1 + max((depth(child) for _, child in children(value)), default=0)
 
 
 @function("json_depth", arguments=(Domain.JSON,), result=INT)
@@ -253,8 +255,7 @@ def json_search(
 def strings_in(value: Json, place: tuple[str | int, ...] = ()) -> list[tuple[tuple[str | int, ...], str]]:
     if isinstance(value, str):
         return [(place, value)]
-    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [found for step, child in children for found in strings_in(child, (*place, step))]
+    return [found for step, child in children(value) for found in strings_in(child, (*place, step))]
 
 
 @function("json_pretty", arguments=(Domain.JSON,), result=JSON_TEXT, limited=True)
@@ -267,16 +268,17 @@ def json_pretty(document: str, bytes_max: int) -> str:
 
 def _indentation(value: Json, level: int) -> int:
     """How many spaces and ends of lines it is written with, less those that the document has between its parts."""
-    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    own = (len(children) + 1) * (2 * level + 1) + len(children) if children else 0
-    return own + sum([_indentation(child, level + 1) for child in children if isinstance(child, dict | list)])
+    if not isinstance(value, dict | list) or not value:
+        return 0
+    own = (len(value) + 1) * (2 * level + 1) + len(value)
+    return own + sum([_indentation(child, level + 1) for _, child in children(value) if isinstance(child, dict | list)])
 
 
 def _pretty(value: Json, newline: str) -> str:
     inner = newline + "  "
     if isinstance(value, list) and value:
-        return "[" + inner + ("," + inner).join([_pretty(item, inner) for item in value]) + newline + "]"
+        return "[" + inner + ("," + inner).join([_pretty(item, inner) for _, item in children(value)]) + newline + "]"
     if isinstance(value, dict) and value:
-        items = [f"{dumps(key)}: {_pretty(item, inner)}" for key, item in value.items()]
+        items = [f"{dumps(key)}: {_pretty(item, inner)}" for key, item in children(value)]
         return "{" + inner + ("," + inner).join(items) + newline + "}"
     return dumps(value)
