@@ -76,6 +76,7 @@ def _unsigned(number: int | float | Decimal) -> int:
 
 
 HEX_BYTES_AT_ONCE = 1 << 20
+BASE64_LINE_BYTES = 57
 
 
 def _hex(value: int | float | Decimal | str | bytes) -> str:
@@ -110,8 +111,11 @@ def unhex(value: bytes) -> bytes | None:
 @function("to_base64", arguments=(Domain.BYTES,), result=text(), size=lambda value: len(value) * 4 // 3)
 def to_base64(value: bytes) -> str:
     """In lines of 76 characters, as in mail."""
-    encoded = base64.b64encode(value).decode()
-    return "\n".join(encoded[start : start + 76] for start in range(0, len(encoded), 76))
+    lines = []
+    for start in range(0, len(value), BASE64_LINE_BYTES):
+        lines.append(base64.b64encode(value[start : start + BASE64_LINE_BYTES]))
+        breathe()
+    return b"\n".join(lines).decode()
 
 
 @function("from_base64", arguments=(Domain.BYTES,), result=_long_binary)

@@ -7,9 +7,9 @@ as many bytes as what is looked for, so INSTR('é', 'e') is 0 although 'é' = 'e
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, AnyStr
 
+from dataflow.breath import breathe
 from dataflow.expressions.expression import Call, Column, Expression, Literal, Parameter
 from dataflow.functions.registry import Domain, Fragment, function, special
 from dataflow.functions.strings import Arguments, Infer, display_length, string_function, string_type
@@ -61,19 +61,24 @@ def _finder(key: Key, is_single: bool) -> Finder:
             keys = key(whole)
             if len(keys) == len(whole) and len(wanted) == len(part):  # no character is ignored
                 return keys.find(wanted, start)
-        if is_single:
-            places = range(start, len(whole) - len(part) + 1)
-            return next((first for first in places if key(whole[first : first + len(part)]) == wanted), -1)
-        size = len(part.encode("utf-8", "surrogatepass"))
-        ends = list(accumulate((len(c.encode("utf-8", "surrogatepass")) for c in whole), initial=0))
-        positions = {offset: position for position, offset in enumerate(ends)}
+        width = (lambda character: 1) if is_single else _width
+        missing, last = sum(map(width, part)), start  # so many bytes before whole[first:last] has as many as part
         for first in range(start, len(whole)):
-            last = positions.get(ends[first] + size)
-            if last is not None and key(whole[first:last]) == wanted:
+            while missing > 0 and last < len(whole):
+                missing -= width(whole[last])
+                last += 1
+            if not missing and key(whole[first:last]) == wanted:
                 return first
+            missing += width(whole[first])
+            breathe()
         return -1
 
     return find
+
+
+def _width(character: str) -> int:
+    """Its bytes in UTF-8."""
+    return 1 if character < "\x80" else 2 if character < "\u0800" else 3 if character < "\U00010000" else 4
 
 
 def _locate(find: Finder, part: Any, whole: Any, position: int | None = None) -> int:
@@ -130,6 +135,7 @@ def find_in_set(emitter: Emitter, node: Call) -> Fragment:
         for position, member in enumerate(members.split(comma), 1):
             if key(member) == wanted_key:
                 return position
+            breathe()
         return 0
 
     return emitter.apply(find, [emitter.convert(argument, domain) for argument in node.arguments], nulls=False)

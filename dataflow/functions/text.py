@@ -262,7 +262,7 @@ def quote(emitter: Emitter, node: Call) -> Fragment:
     """Of binary strings as of texts; the word NULL for NULL."""
 
     def quoted(value: str | None) -> str:
-        return "NULL" if value is None else "'" + value.translate(_QUOTED) + "'"
+        return "NULL" if value is None else "'" + "".join([each.translate(_QUOTED) for each in windows(value)]) + "'"
 
     def quoted_bytes(value: bytes | None) -> bytes:
         return quoted(None if value is None else value.decode("latin-1")).encode("latin-1")
