@@ -155,7 +155,7 @@ class Emitter:
         return self.propagate([fragment], lambda value: f"{settle}({value}, {unit})")
 
     def convert(self, expression: Expression, domain: Domain, key: Callable[[Any], Any] | None = None) -> Fragment:
-        """The value of `expression` in a domain, then `key` of it; constants are converted now."""
+        """The value of `expression` in a domain, then `key` of it; constants are converted now, unless that has something to say."""
         found = conversion(expression.type, domain)
         function, nullable = found.function, found.nullable
         if domain is Domain.JSON_VALUE and not isinstance(expression, Column) and _is_boolean(expression):
@@ -164,10 +164,12 @@ class Emitter:
             function = written_moment(domain)
         if isinstance(expression, Literal):
             value: Any = expression.value
-            for step in (function, key):
-                if step is not None and value is not None:
-                    value = step(value)
-            return self.literal(value)
+            with overheard() as heard:
+                for step in (function, key):
+                    if step is not None and value is not None:
+                        value = step(value)
+            if not heard:
+                return self.literal(value)
         inner = self.settled(expression) if domain in (Domain.TEXT, Domain.BYTES, Domain.ANY) else self.emit(expression)
         for step in (function, key):
             if step is None or inner.source == "None":

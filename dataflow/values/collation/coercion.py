@@ -8,10 +8,10 @@ others of its character set; if neither is, the result has none, which an operat
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dataflow.errors import Condition, InvalidStatement
-from dataflow.expressions.expression import Call, Column, Expression, Literal
+from dataflow.expressions.expression import Call, Column, Expression, Literal, walk
 from dataflow.values.collation.names import CHARSETS, UNICODE, collation
 from dataflow.values.result_limits import planned
 from dataflow.values.types import BLOBS, DEFAULT_COLLATION, STRINGS, Kind
@@ -95,9 +95,18 @@ def merged_collation(arguments: tuple[Expression, ...], operation: str) -> str:
             raise _Clash
         if any(not _converts(claim, found) for claim in claims):
             raise _Clash
+        if any(not _converts(replace(claim_of(each), rank=IMPLICIT), found) for each in arguments if _varies(each)):
+            raise _Clash
     except _Clash:
         raise _illegal_mix(claims, operation) from None
     return found.name
+
+
+def _varies(expression: Expression) -> bool:
+    """Whether it is a text that is made of literals row by row: it cannot be converted ahead, as a constant is."""
+    inside = list(walk(expression)) if isinstance(expression, Call) and claim_of(expression).rank == COERCIBLE else []
+    is_wide = any(isinstance(each, Literal) and isinstance(each.value, str) and not each.value.isascii() for each in inside)
+    return is_wide and any(isinstance(each, Column) for each in inside)
 
 
 def prevailing_collation(arguments: Sequence[Expression]) -> str | None:

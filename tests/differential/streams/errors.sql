@@ -178,3 +178,23 @@ SELECT 1 FOR UPDATE UNION SELECT 2;
 (SELECT 1 FOR UPDATE) UNION SELECT 2;
 CREATE TABLE sets (x SET('A', 'B') DEFAULT 0);
 DROP TABLE grouped;
+-- a constant that is no number is an error whenever a statement that changes rows is run, not the first time alone
+CREATE TABLE once (id INT, d DATE, f DOUBLE, n INT);
+INSERT INTO once VALUES (1, '2019-06-11', 1, 1), (0, '2019-06-12', 0, 2);
+PREPARE once_ FROM "UPDATE once SET n = n + 1 WHERE id = '1bad'";
+EXECUTE once_;
+EXECUTE once_;
+PREPARE once_ FROM "UPDATE once SET n = n + 1 WHERE d = '1bad' OR f = '1bad'";
+EXECUTE once_;
+EXECUTE once_;
+SELECT n FROM once ORDER BY n;
+CREATE TABLE checked_once (d INT CHECK (d > 'a'));
+INSERT INTO checked_once VALUES (1);
+INSERT INTO checked_once VALUES (2);
+-- a text of another character set that is made of literals row by row cannot be converted
+CREATE TABLE narrow (a VARCHAR(10) CHARACTER SET latin1, b INT);
+INSERT INTO narrow VALUES ('a', 1);
+SELECT CONCAT(a, IF(b > 10, 'æ', 'ß')) FROM narrow;
+SELECT CONCAT(a, IF(b > 10, 'x', 'y'), IF(1 > 10, 'æ', 'ß'), 'ß') AS c FROM narrow;
+SELECT CONCAT(a, CASE b WHEN 1 THEN N'é' END) FROM narrow;
+SELECT a = IF(b > 10, 'æ', 'ß') FROM narrow;
