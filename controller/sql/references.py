@@ -63,8 +63,12 @@ def _targets(tree: Any, tables: list[Any]) -> dict[int, tuple[str, ...]]:
             reads = tree.args.get("where") is not None or any(
                 isinstance(each, exp.EQ) and each.expression.find(exp.Column) is not None for each in tree.expressions
             )
-            needed = ["UPDATE", "SELECT"] if reads else ["UPDATE"]
-            return {id(each): tuple(needed) for each in tables if _is_joined(each, tree)}
+            joined = [each for each in tables if _is_joined(each, tree)]
+            update = ("UPDATE", "SELECT") if reads or len(joined) > 1 else ("UPDATE",)
+            assigned = {each.this.table.lower() for each in tree.expressions if isinstance(each, exp.EQ)}
+            known = {each.alias_or_name.lower() for each in joined}
+            changed = assigned if assigned <= known else known  # a column without a table may be of any
+            return {id(each): update if each.alias_or_name.lower() in changed else ("SELECT",) for each in joined}
         case exp.Delete():
             named = tree.args.get("tables") or ([tree.this] if tree.args.get("using") else [])
             if named:

@@ -306,9 +306,7 @@ class Emitter:
         """The value of a call on constants, unless computing it is an error or has something to say (both when it is run)."""
         if not _is_foldable(expression) or id(expression) in self._not_folded:
             return None
-        inner = self._inner()
-        function = lookup(expression.function)
-        levels = 1
+        inner, function, levels = self._inner(), lookup(expression.function), 1
         try:
             with overheard() as heard:
                 source = self._nested(lambda: function.emit(inner, expression)).source

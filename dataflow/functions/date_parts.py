@@ -130,14 +130,14 @@ def microsecond_of(value: int) -> int:
     return abs(value) % SECOND
 
 
-@function("weekday", arguments=(Domain.DATETIME,), result=INT)
+@function("weekday", arguments=(Domain.DAY,), result=INT)
 def weekday(moment: int) -> int | None:
     """0 is Monday."""
     days = day_number(moment)
     return None if days is None else (days + 5) % 7
 
 
-@function("dayofweek", arguments=(Domain.DATETIME,), result=INT)
+@function("dayofweek", arguments=(Domain.DAY,), result=INT)
 def day_of_week(moment: int) -> int | None:
     """1 is Sunday."""
     days = day_number(moment)
@@ -148,7 +148,7 @@ NAME_LENGTH_MAX = 64
 """Of a month or day in any language."""
 
 
-@function("dayname", arguments=(Domain.DATETIME,), result=text(9))
+@function("dayname", arguments=(Domain.DAY,), result=text(9))
 @function("dayname in", arguments=(Domain.DATETIME, Domain.TEXT), result=text(NAME_LENGTH_MAX))
 def day_name(moment: int, locale: str = ENGLISH) -> str | None:
     number = weekday(moment)
@@ -162,7 +162,7 @@ def month_name(moment: int, locale: str = ENGLISH) -> str | None:
     return locales()[locale].months[month - 1] if month else None
 
 
-@function("dayofyear", arguments=(Domain.DATETIME,), result=INT)
+@function("dayofyear", arguments=(Domain.DAY,), result=INT)
 def day_of_year(moment: int) -> int | None:
     days = day_number(moment)
     return None if days is None else days - to_days(unpack(moment)[0], 1, 1) + 1
@@ -174,12 +174,12 @@ def last_day(moment: int) -> int | None:
     return pack(year, month, days_in_month(year, month)) if month else None
 
 
-@function("to_days", arguments=(Domain.DATETIME,), result=BIGINT)
+@function("to_days", arguments=(Domain.DAY,), result=BIGINT)
 def to_days_(moment: int) -> int | None:
     return day_number(moment)
 
 
-@function("to_seconds", arguments=(Domain.DATETIME,), result=BIGINT)
+@function("to_seconds", arguments=(Domain.DAY,), result=BIGINT)
 def to_seconds(moment: int) -> int | None:
     days = day_number(moment)
     return None if days is None else days * 86400 + time_part(moment) // SECOND
@@ -211,19 +211,19 @@ def week_of(days: int, year: int, mode: int, in_week_year: bool = False) -> tupl
     return year, (days - first_week(year)) // 7 + 1
 
 
-@function("week", arguments=(Domain.DATETIME, Domain.INTEGER), optional=1, nulls=True, result=INT)
+@function("week", arguments=(Domain.DAY, Domain.INTEGER), optional=1, nulls=True, result=INT)
 def week(moment: int | None, mode: int | None = 0) -> int | None:
     """NULL as the mode is 0."""
     days = None if moment is None else day_number(moment)
     return None if moment is None or days is None else week_of(days, unpack(moment)[0], mode or 0)[1]
 
 
-@function("weekofyear", arguments=(Domain.DATETIME,), result=INT)
+@function("weekofyear", arguments=(Domain.DAY,), result=INT)
 def week_of_year(moment: int) -> int | None:
     return week(moment, 3)
 
 
-@function("yearweek", arguments=(Domain.DATETIME, Domain.INTEGER), optional=1, nulls=True, result=INT)
+@function("yearweek", arguments=(Domain.DAY, Domain.INTEGER), optional=1, nulls=True, result=INT)
 def year_week(moment: int | None, mode: int | None = 0) -> int | None:
     days = None if moment is None else day_number(moment)
     if moment is None or days is None:

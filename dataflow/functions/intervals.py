@@ -107,6 +107,7 @@ def read_seconds(amount: Decimal) -> Interval:
 def add_interval(moment: int, interval: Interval) -> int | None:
     year, month, day = unpack(moment)[:3]
     if not month or not day:
+        say(Condition.INCORRECT_MOMENT, "datetime", format_date(moment) if moment == date_part(moment) else format_datetime(moment, 0))
         return None
     if interval.microseconds:
         found = from_microseconds(to_microseconds(moment) + interval.microseconds)

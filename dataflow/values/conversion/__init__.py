@@ -15,7 +15,7 @@ from typing import Any
 
 from dataflow.values.conversion.domain import Domain
 from dataflow.values.conversion.json import json_text, to_document, to_json_value
-from dataflow.values.conversion.moments import datetime_of, time_of, to_datetime, to_time
+from dataflow.values.conversion.moments import datetime_of, time_of, to_datetime, to_day, to_time
 from dataflow.values.conversion.numbers import (
     digits_number,
     integer_of,
@@ -86,6 +86,9 @@ def conversion(source: SqlType, domain: Domain) -> Conversion:
             return Conversion(to_number(source))
         case Domain.DATETIME:
             function = to_datetime(source)
+            return Conversion(function, function is not None)
+        case Domain.DAY:
+            function = to_day(source)
             return Conversion(function, function is not None)
         case Domain.TIME:
             function = to_time(source)

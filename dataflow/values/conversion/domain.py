@@ -22,6 +22,8 @@ class Domain(Enum):
     """int, float or Decimal as MySQL computes: text is float, a date is 20200102."""
     DATETIME = "datetime"
     """int, packed as in `dataflow.values.temporal`; NULL where no date can be made of it."""
+    DAY = "day"
+    """As DATETIME, of a day in the calendar: a text without a month or a day is none."""
     TIME = "time"
     """int, microseconds; NULL where no time can be made of it."""
     JSON = "json"

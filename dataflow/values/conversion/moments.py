@@ -14,7 +14,7 @@ from dataflow.values.conversion.domain import Domain
 from dataflow.values.conversion.json import json_text
 from dataflow.values.conversion.texts import decode, text_of
 from dataflow.values.numerals import SHOWN_MAX
-from dataflow.values.types import BLOBS, DATES, INTEGERS, REALS, Kind, SqlType, Value
+from dataflow.values.types import BLOBS, DATES, INTEGERS, REALS, STRINGS, Kind, SqlType, Value
 
 Convert = Callable[[Any], Any]
 
@@ -37,6 +37,21 @@ def to_datetime(source: SqlType) -> Convert | None:
             return lambda value: _said("datetime", temporal.read_datetime(json_text(value)), json_text(value))
         case _:
             return lambda value: _said("datetime", temporal.read_datetime(value), value)
+
+
+def to_day(source: SqlType) -> Convert | None:
+    function = to_datetime(source)
+    if function is None or (source.kind not in STRINGS and source.kind not in BLOBS):
+        return function
+
+    def read(value: Any) -> int | None:
+        moment: int | None = function(value)
+        if moment is None or all(temporal.unpack(moment)[1:3]):
+            return moment
+        say(Condition.INCORRECT_MOMENT, "datetime", text_of(value)[:SHOWN_MAX])
+        return None
+
+    return read
 
 
 def datetime_of(value: Value) -> int | None:

@@ -166,6 +166,8 @@ def test_needs(sql: str, needs: list[str]) -> None:
 
 def test_writes_of_several_tables() -> None:
     found = {(need.privilege, need.table) for need in needs_of("UPDATE t JOIN u ON t.a = u.a SET t.b = 1", "d", SETTINGS)}
+    assert found == {("UPDATE", "t"), ("SELECT", "t"), ("SELECT", "u")}
+    found = {(need.privilege, need.table) for need in needs_of("UPDATE t JOIN u ON t.a = u.a SET b = 1", "d", SETTINGS)}
     assert {("UPDATE", "t"), ("UPDATE", "u")} <= found
     for sql in ("DELETE x FROM t x JOIN u ON x.a = u.a", "DELETE FROM x USING t x JOIN u ON x.a = u.a"):
         found = {(need.privilege, need.table) for need in needs_of(sql, "d", SETTINGS)}
