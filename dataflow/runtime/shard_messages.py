@@ -107,6 +107,7 @@ class Bundle:
     `working`: the sender has or sent rows of the step under way.
     In round 0, `tables` are those with changes, `asks` the views with upqueries, `evicts` whether keys have to go.
     `fill`: the number of the fill that it belongs to, see `dataflow.runtime.shard_fill`; 0 if it is the epoch's own.
+    `over`: the sender has read more rows for upqueries than it may, so that all let them go.
     """
 
     generation: int
@@ -122,6 +123,7 @@ class Bundle:
     asks: tuple[ViewName, ...] = ()
     evicts: bool = False
     fill: int = 0
+    over: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,7 @@ class UpqueryAnswered:
 
 @dataclass(frozen=True, slots=True)
 class UpqueryRefused:
-    """There is no such view (any more)."""
+    """There is no such view (any more), or one of the keys needs too many rows."""
 
     request: int
 

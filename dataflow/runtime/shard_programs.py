@@ -252,6 +252,17 @@ class Programs:
         assert not self.fills
         self._active = {name: plan for name, plan in self._active.items() if isinstance(plan, LoadPlan)}
 
+    def abandon_fills(self) -> None:
+        """Let all fills go, which nobody but readers waits for; every shard does, at the same point."""
+        for fills in self.fills.values():
+            fills.by_key = {}
+        self.fills.clear()
+        self._wanted.clear()
+        self._active.clear()
+        for name, boxes in self._boxes.items():
+            if name[0] == "f":
+                boxes[:] = [[] for _ in boxes]
+
     def deliver(self, name: str, rows: list[Prefix]) -> None:
         """Rows for a leg from another shard."""
         head = name.split(".", 1)[0]

@@ -268,6 +268,8 @@ class ShardViews:
             self._waiting.append(_Lookup(request, view, keys, least_epoch, read))
             return []
         arrangement = hosted.arrangement
+        if any(self.worker.asked.is_too_large(view, key) for key in keys):
+            return [UpqueryRefused(request)]
         arrangement.referenced.update(keys)
         found: list[tuple[Row, ...]] = []
         for place, key in enumerate(keys):
@@ -305,6 +307,8 @@ class ShardViews:
             if isinstance(effect, UpqueryAnswered) and effect.request in self._filling:
                 self._waiting.append(self._filling.pop(effect.request))
                 continue
+            if isinstance(effect, UpqueryRefused):
+                self._filling.pop(effect.request, None)
             effects.append(effect)
             if isinstance(effect, EpochApplied):
                 self.epoch, self._applying, is_applied = effect.epoch, False, True

@@ -18,8 +18,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 
 from dataflow.plan.step_plan import StepPlan
+from dataflow.runtime.asked_keys import AskedKeys
 from dataflow.runtime.engine import Engine, View
-from dataflow.runtime.loading import Budget, take_full
+from dataflow.runtime.loading import Budget, OverBudget, take_full
 from dataflow.runtime.operator import Operator, below
 from dataflow.runtime.shard_messages import (
     BeginEpoch,
@@ -39,21 +40,19 @@ from dataflow.runtime.shard_messages import (
     ToWorker,
     Transition,
     Upquery,
-    UpqueryAnswered,
-    UpqueryRefused,
     ViewName,
     views_of,
 )
 from dataflow.runtime.shard_programs import Programs
 from dataflow.runtime.upquery import BaseSource
-from dataflow.state.delta import ordered, rows_of
+from dataflow.state.delta import ordered
 from dataflow.state.eviction import Evictor, Pattern
 
 ROWS_PER_EPOCH_MAX = 200_000
-"""What needs more rows of a shard's tables than this at once holds everyone up, and cannot be kept."""
+"""What needs more rows of a shard's tables than this at once holds everyone up. A key that does is refused; a view that does cannot be kept."""
 
-Inbox = tuple[bool, int | None, bool]
-"""Of all bundles of a round, whose rows are delivered: busy, level, working."""
+Inbox = tuple[bool, int | None, bool, bool]
+"""Of all bundles of a round, whose rows are delivered: busy, level, working, over."""
 Program = Generator[None, Inbox, None]
 
 
@@ -78,12 +77,16 @@ class ShardWorker:
         self._round = 0
         self._tables: tuple[int, ...] = ()
         self._changed_tables: set[int] = set()
-        self._asked: list[Upquery] = []
+        self.asked = AskedKeys(self.views)
+        self._asks: tuple[ViewName, ...] = ()
+        self._askers: list[int] = []
         self._asked_views: set[ViewName] = set()
         self._added_views: tuple[ViewName, ...] = ()
         self._is_evicting = False
+        self._is_asking = False
+        """Whether what is computed now is for upqueries alone."""
+        self._is_over = False
         self._waiting: list[BeginEpoch] = []
-        self._upqueries: list[Upquery] = []
         self._evictions: list[EvictKeys] = []
         self._limit_bytes: int | None = None
         self._bundles: dict[tuple[int, int], dict[int, Bundle]] = {}
@@ -117,7 +120,7 @@ class ShardWorker:
     @property
     def wants_epoch(self) -> bool:
         """Whether something here waits for an epoch to begin."""
-        return bool(self._upqueries or self._evictions) or self._limit_bytes is not None
+        return bool(self.asked.waiting or self._evictions) or self._limit_bytes is not None
 
     # -- the outside
 
@@ -127,7 +130,7 @@ class ShardWorker:
             case BeginEpoch():
                 self._waiting.append(message)
             case Upquery():
-                self._upqueries.append(message)
+                self.asked.waiting.append(message)
                 if self._program is None and not self._waiting:
                     self._effects.append(StepWanted())
             case EvictKeys():
@@ -148,7 +151,7 @@ class ShardWorker:
             for name, given in self._bundles.items()
             if (kept := {sender: each for sender, each in given.items() if each.generation >= generation})
         }
-        refused = [UpqueryRefused(each.request) for each in (*self._asked, *self._upqueries)]
+        refused = self.asked.refusals()
         self.engine.close()
         self._reset()
         self.generation, self._bundles = generation, early
@@ -168,7 +171,7 @@ class ShardWorker:
     def _begin(self, message: BeginEpoch) -> None:
         self.epoch, self._round = message.epoch, 0
         self._tables = tuple(sorted(table for table, delta in message.changes.items() if delta))
-        self._asked, self._upqueries = self._upqueries, []
+        self._asks = self.asked.begin()
         self._asked_views.clear()
         self._added_views = tuple([name for each in message.transitions for name in views_of(each)])
         self.engine.graph.spend = self._spend or Budget(ROWS_PER_EPOCH_MAX)
@@ -190,20 +193,19 @@ class ShardWorker:
     def _send_bundles(self) -> None:
         """Do all that can be done here, and give the others what is theirs."""
         programs = self.programs
-        programs.run_fills()
+        self._run_fills()
         working = self._step is None or self._step.is_busy
         leaving, busy = programs.send_off()
         evictions, self._leaving = tuple(self._leaving), []
         level = programs.pending_level
         first = self._round == 0
-        asks = tuple({each.view: None for each in self._asked}) if first else ()
         evicts = first and (bool(self._evictions) or self._limit_bytes is not None)
         for shard in range(self.shard_count):
             is_other = shard != self.shard
             bundle = Bundle(
                 self.generation, self.epoch, self._round, self.shard, tuple(leaving.get(shard, ())),
                 evictions if is_other else (), busy or bool(evictions), level, working,
-                self._tables if first else (), asks, evicts, self.fill,
+                self._tables if first else (), self._asks if first else (), evicts, self.fill, self._is_over,
             )  # fmt: skip
             if is_other:
                 self._effects.append(Outgoing(shard, bundle))
@@ -221,6 +223,7 @@ class ShardWorker:
         if self._round == 0:
             self._changed_tables = {table for each in in_order for table in each.tables}
             self._asked_views = {view for each in in_order for view in each.asks}
+            self._askers = [each.sender for each in in_order if each.asks]
             self._is_evicting = any(each.evicts for each in in_order)
         for each in in_order:
             for name, rows, _ in each.rows:
@@ -228,16 +231,30 @@ class ShardWorker:
             for number, pattern in each.evictions:
                 self._evictor().evict_matching(self.programs.operator(number), dict(pattern))
         levels = [each.level for each in in_order if each.level is not None]
-        return any(each.busy for each in in_order), min(levels, default=None), any(each.working for each in in_order)
+        working, over = any(each.working for each in in_order), any(each.over for each in in_order)
+        return any(each.busy for each in in_order), min(levels, default=None), working, over
 
     # -- the program of an epoch
+
+    def _run_fills(self) -> None:
+        try:
+            self.programs.run_fills()
+        except OverBudget:
+            if not self._is_asking:
+                raise
+            self._is_over = True
+            self.programs.abandon_fills()
 
     def _quiet(self) -> Program:
         """Exchange rows until there are none, anywhere, and no fill is pending."""
         while True:
-            busy, level, _ = yield
+            busy, level, _, over = yield
+            if over:
+                self._is_over = True
+                self.programs.abandon_fills()
+                return
             if not busy:
-                self.programs.run_fills()
+                self._run_fills()
                 if level is None:
                     self.programs.end_fills()
                     return
@@ -250,7 +267,7 @@ class ShardWorker:
             step.run(number)
             working = True
             while step.is_exchanged[number]:
-                busy, level, working = yield
+                busy, level, working, _ = yield
                 if busy:
                     continue
                 self.programs.run_fills()
@@ -288,7 +305,7 @@ class ShardWorker:
             yield from self._transition(transition)
         if self._asked_views:
             yield from self._fill_asked()
-        answers = self._answers()
+        answers = self.asked.answers(self.epoch)
         if graph.recorded:
             graph.end_step(self.epoch)
         if self._is_evicting:
@@ -307,8 +324,10 @@ class ShardWorker:
             view.arrangement.amended.clear()
         self._asked_views.clear()
         self._added_views = ()
-        self._asked = []
+        self._is_over = False
         self._effects += (EpochApplied(self.epoch, tuple(touched)), *answers)
+        if self.asked.waiting:
+            self._effects.append(StepWanted())
 
     def _transition(self, transition: Transition) -> Program:
         graph, programs = self.engine.graph, self.programs
@@ -323,6 +342,7 @@ class ShardWorker:
             case EndView(name):
                 removed = self.views.pop(name, None)
                 if removed is not None:
+                    self.asked.forget(name)
                     self.engine.remove_view(removed)
         programs.refresh()
         if prepared is not None:
@@ -347,29 +367,14 @@ class ShardWorker:
     # -- reads and evictions
 
     def _fill_asked(self) -> Program:
-        for each in self._asked:
-            view = self.views.get(each.view)
-            for key in each.keys if view is not None else ():
-                assert view is not None
-                assert self.owner(key) == self.shard, "the key lives on another shard"
-                if not view.is_full and key not in view.arrangement.index:
-                    self.programs.want(view.operator, view.arrangement, key)
-                    view.arrangement.touched.add(key)
+        self._is_asking = True
+        for view, key in self.asked.chosen(min(self._askers) == self.shard):
+            assert self.owner(key) == self.shard, "the key lives on another shard"
+            self.programs.want(view.operator, view.arrangement, key)
+            view.arrangement.touched.add(key)
         yield from self._quiet()
-
-    def _answers(self) -> list[Effect]:
-        """What has been asked for, before any of it is evicted again."""
-        answers: list[Effect] = []
-        for each in self._asked:
-            view = self.views.get(each.view)
-            if view is None:
-                answers.append(UpqueryRefused(each.request))
-                continue
-            arrangement = view.arrangement
-            values = [arrangement.index.get(key) for key in each.keys]
-            rows = tuple([() if value is None else tuple(rows_of(arrangement.bag(value))) for value in values])
-            answers.append(UpqueryAnswered(each.request, self.epoch, rows))
-        return answers
+        self._is_asking = False
+        self.asked.filled(self._is_over)
 
     def _evictor(self) -> Evictor:
         return Evictor(self.engine.graph, self._announce)

@@ -10,8 +10,9 @@ import pytest
 from dataflow.expressions.expression import Column, Literal
 from dataflow.functions import call
 from dataflow.plan.node import Aggregate, AggregateFunction, Base, Columns, Join, Node
+from dataflow.runtime import shard_worker
 from dataflow.runtime.shard_fill import BeginFill, EndFill, FillTransition
-from dataflow.runtime.shard_messages import Outgoing, StartView, Transition, UpqueryAnswered
+from dataflow.runtime.shard_messages import Outgoing, StartView, Transition, UpqueryAnswered, UpqueryRefused
 from dataflow.runtime.shard_views import FailedFill, FailedViews, RunBeside, ShardViews
 from dataflow.sharding import shard_of
 from dataflow.values.types import BIGINT, INT
@@ -46,6 +47,7 @@ class Cluster:
         self.failed: list[FailedViews] = []
         self.failed_fills: list[FailedFill] = []
         self.answers: dict[int, tuple[tuple[object, ...], ...]] = {}
+        self.refused: list[int] = []
         self.epoch = 0
 
     def carry_out(self, shard: int, effects: list) -> None:  # type: ignore[type-arg]
@@ -60,6 +62,8 @@ class Cluster:
                 self.failed_fills.append(effect)
             elif isinstance(effect, UpqueryAnswered):
                 self.answers[effect.request] = effect.rows
+            elif isinstance(effect, UpqueryRefused):
+                self.refused.append(effect.request)
 
     def run_beside(self, shard: int, effect: RunBeside) -> None:
         try:
@@ -113,3 +117,21 @@ def test_a_fill_that_fails_is_blamed_and_nobody_else_notices() -> None:
     cluster.read(0, 7)
     assert not cluster.failed and cluster.answers[7] == (((7, 3),),)
     assert sorted(row for shard in range(SHARDS) for rows in cluster.answers[shard] for row in rows) == [(7, 3), (8, 1)]
+
+
+def test_a_key_that_needs_too_many_rows_is_refused_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shard_worker, "ROWS_PER_EPOCH_MAX", 20)
+    cluster = Cluster()
+    cluster.run_epoch([(n, 0, 7 if n < 100 else n % 7) for n in range(120)], (StartView(0, *VIEWS[0]),))
+    for key in range(9):
+        cluster.read(0, key)
+    for _ in range(12):
+        cluster.run_epoch([(200 + cluster.epoch, 0, 3)])
+    assert not cluster.failed and cluster.refused == [7]
+    assert {key: rows for key, rows in cluster.answers.items() if key != 3} == {
+        key: (((key, sum(n % 7 == key for n in range(100, 120))),) if key < 7 else (),) for key in (0, 1, 2, 4, 5, 6, 8)
+    }
+    cluster.read(0, 7)
+    assert cluster.refused == [7, 7], "at once"
+    cluster.read(0, 3)
+    assert cluster.answers[3] == (((3, 15),),)
