@@ -161,6 +161,18 @@ class Registry:
         self._register(f"adapters/{name}", address)
 
     @answered
+    def register_launcher(self, address: Address) -> None:
+        """Say where data jobs are taken."""
+        self._register("launcher", address)
+
+    @answered
+    def launcher(self) -> Address | None:
+        try:
+            return self._address("launcher", self._client.get(self.path("launcher"))[0])
+        except NoNodeError:
+            return None
+
+    @answered
     def workers(self) -> dict[int, Address]:
         return {int(name): address for name, address in self._members("workers").items()}
 

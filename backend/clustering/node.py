@@ -16,6 +16,7 @@ from typing import Any
 from backend.clustering.cluster import Cluster
 from backend.execution.database import Database
 from backend.execution.outcome import Done, Warning
+from backend.jobs.data_jobs import DataJobs
 from backend.network.messages import AskLeading, ChangeAccounts, Define, Defined, NotLeading
 from backend.network.transport import Peer, connect
 from backend.processes.settings import Deployment
@@ -42,6 +43,7 @@ class Node:
         self.registry = Registry(deployment.zookeeper, deployment.root, deployment.secret_bytes)
         self.cluster = Cluster(deployment.shard_count, deployment.secret_bytes)
         self.database = Database(self.cluster, Catalog(), self.load_catalog, self._define, self._change_accounts)
+        self.database.jobs = DataJobs(self._launcher, deployment.secret_bytes)
         self.program = Program(self.registry)
         self._leader: Peer | None = None
         self._changing = asyncio.Lock()
@@ -82,6 +84,9 @@ class Node:
         self._leave_leader()
         self.cluster.close()
         await asyncio.to_thread(self.registry.stop)
+
+    async def _launcher(self) -> Address | None:
+        return await asyncio.to_thread(self.registry.launcher)
 
     async def register_adapter(self, name: str, address: Address) -> None:
         """Say that this process takes clients now."""

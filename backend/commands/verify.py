@@ -22,11 +22,12 @@ def verify(address: ServerAddress, wanted: Sequence[str], sample: int, tell: Cal
                 if "not maintained" not in str(error):  # it has gone since
                     raise
                 continue
-            epoch, compared, unchecked, *_ = rows[0]
-            found = [row[3:] for row in rows if row[3] is not None]
+            epoch, keys, compared, unchecked, engine, *_ = rows[0]
+            found = [row[5:] for row in rows if row[5] is not None]
+            of = f" of {keys:,}" if compared < keys - unchecked else ""
             different += len(found)
             without = f", {unchecked:,} keys without rows left out" if unchecked else ""
-            tell(f"{named or name}: {compared:,} keys as of epoch {epoch}{without}: {f'{len(found)} differ' if found else 'all right'}")
+            tell(f"{named or name}: {compared:,}{of} keys as of epoch {epoch} by {engine}{without}: {f'{len(found)} differ' if found else 'all right'}")
             for key, maintained, evaluated in found:
                 tell(f"  key {key}\n    maintained {maintained}\n    evaluated  {evaluated}\n    plan       {definition}")
     return different
@@ -34,7 +35,7 @@ def verify(address: ServerAddress, wanted: Sequence[str], sample: int, tell: Cal
 
 def _views(connection: Any, wanted: Sequence[str]) -> list[tuple[str, str, str | None]]:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT name, definition, named_views FROM millrace.views WHERE state <> 'set aside'")
+        cursor.execute("SELECT DISTINCT name, definition, named_views FROM millrace.views WHERE state <> 'set aside'")
         views = list(cursor.fetchall())
     if not wanted:
         return views

@@ -32,6 +32,7 @@ from backend.execution.writes.insert import CompiledInsert
 from backend.execution.writes.numbers import Numbers
 from backend.execution.writes.point_write import point_definition
 from backend.execution.writes.update import CompiledDelete, CompiledUpdate
+from backend.jobs.data_jobs import DataJobs
 from backend.network.view_messages import HostedViews
 from controller.account_changes import AccountStatement
 from controller.catalog import Catalog
@@ -79,6 +80,8 @@ class Database:
         self._numbers = Numbers(store)
         self._compiled: OrderedDict[int, tuple[Plan, Compiled]] = OrderedDict()
         self._convoys = Convoys(store, _pause_seconds)
+        self.jobs: DataJobs | None = None
+        """Those of Spark, where there is one."""
 
     # The catalog
 

@@ -11,6 +11,7 @@ from typing import get_args
 
 from backend.network.bundles import BundleSent, ShardLinked
 from backend.network.feed_messages import FeedMessage
+from backend.network.job_messages import JobMessage
 from backend.network.lock_messages import (
     BreakWait,
     EndLocks,
@@ -387,6 +388,7 @@ Message = (
     | EndAudit
     | Origin
     | FeedMessage
+    | JobMessage
 )
 
 MESSAGES: tuple[type[Message], ...] = get_args(Message)

@@ -73,26 +73,25 @@ class SplitKeys:
 
 @dataclass(frozen=True, slots=True)
 class OpenAudit:
-    """Keep a maintained view readable as it is now, with the epoch that it shows under `name` as KeepEpoch does.
+    """Keep a maintained view readable as of `epoch`, which is kept, and is that of now.
 
     Answered by AuditOpened, or UnknownView. With `sample`, so many of its keys are chosen by chance.
     """
 
     view: bytes
     sample: int
-    name: bytes
-    seconds: float
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
 class AuditOpened:
-    """`columns` are those that the keys are of; there are so many `keys`."""
+    """`columns` are those that the keys are of; it has so many `keys`. If it `is_full`, a key that is not told of has no rows."""
 
     audit: int
-    epoch: int
-    keys: int
     node: bytes
     columns: tuple[int, ...]
+    keys: int
+    is_full: bool
 
 
 @dataclass(frozen=True, slots=True)

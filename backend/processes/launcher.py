@@ -1,12 +1,13 @@
-"""The Spark driver: one job that holds one never-ending task per shard.
+"""The Spark driver: one job that holds one never-ending task per shard, and data jobs beside it.
 
 Spark places the tasks, and runs one again when its process dies; the others never notice
 (this is no barrier stage). It is a process of its own, so that neither a controller nor an
-adapter that dies touches the workers.
+adapter that dies touches the workers. Data jobs (`backend.jobs.job_service`) have a pool and slots of their own.
 """
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import logging
 import os
@@ -26,19 +27,26 @@ from pyspark.java_gateway import launch_gateway
 from backend.processes.heartbeat import Heartbeat
 from backend.processes.java import SMALL_HEAP
 from backend.processes.records import begin_records
-from backend.processes.settings import Deployment, spark_secret
+from backend.processes.settings import Deployment, own_address, spark_secret
 
 TASK_FAILURES_MAX = 1_000_000_000
 GATEWAY_CHECK_S = 0.2
 SOCKET_FOLDER_BYTES_MAX = 60
 """Spark refuses a longer name: with that of the socket it has to fit into 107 bytes."""
 SOCKETS_LINK = "sockets"
+WORKERS_POOL, JOBS_POOL = "workers", "jobs"
+POOLS = """<allocations>
+  <pool name="{workers}"><schedulingMode>FIFO</schedulingMode><weight>1000</weight><minShare>{count}</minShare></pool>
+  <pool name="{jobs}"><schedulingMode>FAIR</schedulingMode><weight>1</weight><minShare>0</minShare></pool>
+</allocations>
+"""
+"""A slot that becomes free goes to a worker that waits for one."""
 
 log = logging.getLogger(__name__)
 
 
 def spark_master(master: str, shard_count: int) -> str:
-    """`master` with room for all shards and one task more, if it is this machine.
+    """`master` with room for all shards besides the tasks that were asked for, if it is this machine.
 
     In local mode the number of times a task may fail is part of the URL.
     """
@@ -47,13 +55,15 @@ def spark_master(master: str, shard_count: int) -> str:
         return master
     cores = local.group(1) or "1"
     wanted = (os.cpu_count() or 1) if cores == "*" else int(cores)
-    return f"local[{max(wanted, shard_count + 1)},{TASK_FAILURES_MAX}]"
+    return f"local[{wanted + shard_count},{TASK_FAILURES_MAX}]"
 
 
 def configuration(master: str, deployment: Deployment) -> SparkConf:
     scratch = deployment.data_path / "spark"
     remove_scratch(scratch)  # what one that was killed has left
     scratch.mkdir(parents=True)
+    pools = scratch / "pools.xml"
+    pools.write_text(POOLS.format(workers=WORKERS_POOL, jobs=JOBS_POOL, count=deployment.shard_count))
     settings = {
         "spark.master": spark_master(master, deployment.shard_count),
         "spark.app.name": "millrace",
@@ -61,6 +71,8 @@ def configuration(master: str, deployment: Deployment) -> SparkConf:
         "spark.stage.maxConsecutiveAttempts": str(TASK_FAILURES_MAX),
         "spark.executor.maxNumFailures": str(TASK_FAILURES_MAX),
         "spark.speculation": "false",
+        "spark.scheduler.mode": "FAIR",
+        "spark.scheduler.allocation.file": pools.as_uri(),
         "spark.locality.wait": "0s",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -120,6 +132,28 @@ def start_spark(master: str, deployment: Deployment) -> SparkContext:
     return SparkContext(conf=conf, gateway=gateway)
 
 
+def serve_jobs(context: SparkContext, deployment: Deployment) -> None:
+    """Take data jobs, as long as the process lives."""
+    from backend.jobs.job_service import JobService
+    from controller.registry import Address, Registry
+    from dataflow.errors import Retryable
+
+    async def serve() -> None:
+        registry = Registry(deployment.zookeeper, deployment.root, deployment.secret_bytes)
+        await asyncio.to_thread(registry.start, 60.0)
+        host = own_address(deployment.internal_host)
+        service = JobService(context, deployment.secret_bytes, JOBS_POOL, deployment.shard_count, registry.workers)
+        port = await service.serve(host)
+        await asyncio.to_thread(registry.register_launcher, Address(host, port, os.getpid()))
+        await asyncio.Event().wait()
+
+    while True:
+        try:
+            asyncio.run(serve())
+        except Retryable as error:
+            log.warning("no data jobs yet: %s", error)
+
+
 def run_launcher(master: str, deployment: Deployment) -> None:
     begin_records(deployment, "launcher")
     sign = Heartbeat(deployment.secret_bytes, "launcher")
@@ -141,6 +175,7 @@ def run_launcher(master: str, deployment: Deployment) -> None:
 
     def run_job() -> None:
         try:
+            context.setLocalProperty("spark.scheduler.pool", WORKERS_POOL)
             shards = context.parallelize(range(deployment.shard_count), deployment.shard_count)
             shards.mapPartitions(work).collect()
         except Exception:
@@ -150,6 +185,7 @@ def run_launcher(master: str, deployment: Deployment) -> None:
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda number, frame: ended.set())
     threading.Thread(target=run_job, name="workers", daemon=True).start()
+    threading.Thread(target=serve_jobs, args=(context, deployment), name="jobs", daemon=True).start()
     while not ended.wait(GATEWAY_CHECK_S):
         # Without its JVM this process has nothing left to do but make room for its successor.
         gateway = context._gateway

@@ -25,7 +25,6 @@ from backend.views.worker_views import Handlers, Hosting, ShownViews
 from backend.worker.garbage import Garbage
 from dataflow.commit.epoch_effects import ApplyEpoch, PersistEpoch, PreparedEpoch
 from dataflow.commit.epoch_messages import ViewsFailed
-from dataflow.state.arrangement import Handle
 from dataflow.state.clock import MemoryReport
 from persistence.shard_store import ShardStore
 
@@ -208,19 +207,6 @@ class FollowedViews:
             return
         self._hosting.count_reads(len(found[0]))
         peer.send_now(FoundEach(*found), request)
-
-    def open_handle(self, hosted: HostedView) -> Handle:
-        """A reader of the view as it is now; they must not be busy."""
-        return self._host.engine.open_handle(hosted.view)
-
-    def close_handle(self, hosted: HostedView, handle: Handle) -> None:
-        """To be called as soon as nobody reads by it; when they have begun anew since, it has gone with the views."""
-
-        def close() -> None:
-            if any(each is hosted for each in self.views.values()):
-                self._host.engine.close_handle(hosted.view, handle)
-
-        self.when_free(close)
 
     def tables_changed(self, versions: Mapping[int, int]) -> None:
         self.when_free(lambda: self._host.tables_changed(versions))

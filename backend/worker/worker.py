@@ -130,14 +130,13 @@ class Worker:
             Allocate: self._allocate,
             SetTables: self.tables.set,
             **self.views.handlers,
+            **ViewAudits(self.views).handlers,
             AskEpoch: self._questions.ask,
             AskStatus: self._status,
             Stop: self._stop,
             AddStatement: self.statements.add,
             RunStatements: self._run_statements,
         }
-        if isinstance(self.views, FollowedViews):  # else what they have may be elsewhere
-            self._handlers |= ViewAudits(self.views, self._reads).handlers
         if shard == 0:
             self._handlers |= dict.fromkeys((LockRequest, AdapterJoined, AskAdapters), self._services.handle)
         self._handlers |= dict.fromkeys(FROM_SHARDS, self._from_shard)

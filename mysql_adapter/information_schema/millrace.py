@@ -116,6 +116,20 @@ async def transitions(session: Session) -> list[Row]:
     ]  # fmt: skip
 
 
+@virtual("jobs", """
+    job 24
+    purpose longtext
+    epoch ubigint
+    tasks ubigint
+    tasks_done ubigint
+""", DATABASE)
+async def jobs(session: Session) -> list[Row]:
+    """What Spark does for somebody; KILL of who has asked for it ends it."""
+    running = session.environment.database.jobs
+    shown = [] if running is None else await running.status()
+    return [(each.job.hex(), each.purpose, each.epoch, each.tasks, each.tasks_done) for each in shown]
+
+
 @virtual("feeds", """
     shard uint
     name longtext

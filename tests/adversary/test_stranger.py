@@ -75,13 +75,13 @@ def connection_to(server: MillraceServer) -> pymysql.connections.Connection[Any]
 
 def doors(server: MillraceServer) -> list[tuple[str, str, int]]:
     """Every port on which a process of the cluster listens, by kind."""
-    kinds = {"adapter": "mysql", "controller": "internal", "worker": "internal", "http": "http", "zookeeper": "zookeeper"}
+    kinds = {"adapter": "mysql", "controller": "internal", "worker": "internal", "launcher": "internal", "http": "http", "zookeeper": "zookeeper"}
     names = {process: name for name, process in named(server).items()}
     found = {}
     for process in sorted(server.processes(), key=lambda process: process.pid not in names):
         with contextlib.suppress(psutil.NoSuchProcess):
             unnamed = "spark" if process.name() == "java" else "unknown"
-            kind = kinds[names[process.pid].partition("-")[0]] if names.get(process.pid, "launcher") != "launcher" else unnamed
+            kind = kinds[names[process.pid].partition("-")[0]] if process.pid in names else unnamed
             for each in process.net_connections("tcp"):
                 if each.status == psutil.CONN_LISTEN:
                     found.setdefault((each.laddr.ip.removeprefix("::ffff:"), each.laddr.port), kind)

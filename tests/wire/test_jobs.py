@@ -1,0 +1,172 @@
+"""Data jobs: Spark evaluates nodes of the plan over the shards' rows of one epoch. Views are verified with them while others write.
+
+All of it is one file: Spark takes longer to start than everything here.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pymysql
+import pytest
+from click.testing import CliRunner
+
+from backend.cli import main
+from backend.jobs.spark_sql import spark_query
+from controller.registry import Address
+from dataflow.errors import MillraceError
+from dataflow.plan.node import Base
+from tests.wire.spark_server import SparkServer, spark_context, spark_server
+
+pytestmark = pytest.mark.slow
+
+STORIES = 100
+VIEWS = {
+    "counts": "SELECT story, COUNT(*) AS votes, COUNT(DISTINCT user) AS users, SUM(weight) AS weight, AVG(weight) AS mean, AVG(user) AS m, MIN(at) AS first, MAX(big) AS big FROM votes GROUP BY story",
+    "titles": "SELECT s.id, s.title, c.votes, c.votes * 2 - 1 AS odd, CASE WHEN c.votes > 9 THEN 1 ELSE 0 END AS many FROM stories s LEFT JOIN (SELECT story, COUNT(*) AS votes FROM votes WHERE user < 5 GROUP BY story) c ON c.story = s.id",
+    "voted": "SELECT s.id, s.title FROM stories s WHERE EXISTS (SELECT 1 FROM votes v WHERE v.story = s.id AND v.weight > 100) AND s.title LIKE 'STORY%'",
+    "quiet": "SELECT s.id, s.at FROM stories s WHERE NOT EXISTS (SELECT 1 FROM votes v WHERE v.story = s.id)",
+    "pairs": "SELECT a.story AS story, a.id AS a, b.id AS b FROM votes a JOIN votes b ON a.story = b.story AND a.weight < b.weight WHERE a.user = 1",
+    "by_user": "SELECT s.author AS author, COUNT(*) AS n FROM stories s GROUP BY s.author",
+}
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    context = spark_context()
+    yield context
+    context.stop()
+
+
+@pytest.fixture(scope="module")
+def server(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkServer]:
+    with spark_server(tmp_path_factory.mktemp("jobs"), spark, workers=2) as found:
+        with connect(found, None) as connection, connection.cursor() as cursor:
+            cursor.execute("CREATE DATABASE d")
+            cursor.execute("USE d")
+            cursor.execute("CREATE TABLE stories (id INT PRIMARY KEY, title VARCHAR(30), author VARCHAR(20), at DATE)")
+            cursor.execute(
+                "CREATE TABLE votes (id INT PRIMARY KEY AUTO_INCREMENT, story INT, user SMALLINT NOT NULL, weight DECIMAL(10, 2), at DATETIME(3), big BIGINT UNSIGNED, KEY (story))"
+            )
+            stories = [(n, f"Story {n}", f"Author {n % 7}", "0000-00-00" if n == 3 else f"2024-01-{n % 28 + 1:02}") for n in range(STORIES + 5)]
+            cursor.execute("SET sql_mode = ''")
+            cursor.executemany("INSERT INTO stories VALUES (%s, %s, %s, %s)", stories)
+            votes = [(None if n == 5 else n % STORIES, n % 11, n / 8 - 20, f"2024-02-{n % 28 + 1:02} 10:00:00.5", 2**64 - 1 - n) for n in range(1200)]
+            cursor.executemany("INSERT INTO votes (story, user, weight, at, big) VALUES (%s, %s, %s, %s, %s)", votes)
+            for name, query in VIEWS.items():
+                cursor.execute(f"CREATE VIEW {name} AS {query}")
+                keys = [f"'author {n}'" for n in range(8)] if name == "by_user" else [str(n) for n in range(-1, STORIES + 5)]
+                column = {"by_user": "author", "counts": "story", "pairs": "story"}.get(name, "id")
+                for _ in range(3):
+                    for key in keys:
+                        cursor.execute(f"SELECT * FROM {name} WHERE {column} = {key}")
+                        cursor.fetchall()
+            for _ in range(4):
+                cursor.execute("SELECT user, COUNT(*), SUM(weight) FROM votes GROUP BY user")
+                cursor.fetchall()
+        yield found
+
+
+def connect(server: SparkServer, database: str | None = "d") -> Any:
+    return pymysql.connect(host="127.0.0.1", port=server.port, database=database, user="root", autocommit=True, charset="utf8mb4")
+
+
+def verify(server: SparkServer, *arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(main, ["verify", f"--url=mysql://root@127.0.0.1:{server.port}/d", *arguments])
+    return result.exit_code, result.output
+
+
+def test_views_are_verified_by_spark_while_others_write_and_a_damaged_key_is_found(server: SparkServer) -> None:
+    stop = threading.Event()
+
+    def write() -> None:
+        with connect(server) as connection, connection.cursor() as cursor:
+            number = 0
+            while not stop.is_set():
+                number += 1
+                cursor.execute(f"INSERT INTO votes (story, user, weight) VALUES ({number * 2 % STORIES}, {number % 13}, 0.1)")
+                cursor.execute(f"DELETE FROM votes WHERE id = {number} AND story <> 17")
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        code, output = verify(server)
+        assert code == 0, output
+        found = {line.partition(":")[0]: line for line in output.splitlines()}
+        for name in VIEWS:
+            assert ("by Spark: all right" in found[f"d.{name}"]) == (name != "by_user"), output
+        assert "groups of type varchar" in found["d.by_user"] and "all right" in found["d.by_user"]
+        assert f"d.counts: {STORIES + 6} keys" in output
+
+        while not server.call(lambda: damaged(server)):
+            pass  # until it is between two epochs
+        code, output = verify(server, "counts")
+        assert code == 1, output
+        assert "1 differ" in output and "key 17\n" in output and output.count("maintained") == 1
+        assert "maintained ((17, 999, " in output and "evaluated  ((17, 1" in output and "plan" in output
+        code, output = verify(server, "--sample=20", "counts")
+        assert "20 of " in output and "not Spark" in output
+    finally:
+        stop.set()
+        thread.join()
+
+
+def damaged(server: SparkServer) -> bool:
+    """Whether the count of story 17 is a wrong one now."""
+    for worker in server.workers:
+        shown = worker.views.shown()
+        for hosted in shown.views.values() if shown is not None else ():
+            index = hosted.view.arrangement.index
+            if "d.counts" in hosted.known.names and 17 in index:
+                story, _, *others = index[17]
+                index[17] = (story, 999, *others)
+                return True
+    return False
+
+
+def test_a_job_that_is_killed_ends_and_one_whose_tasks_fail_says_why(server: SparkServer) -> None:
+    with socket.socket() as deaf, connect(server) as one, connect(server) as other:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(100)
+        addresses = dict(server.cluster.addresses)
+        nowhere = Address("127.0.0.1", deaf.getsockname()[1])
+        server.move_workers(dict.fromkeys(addresses, nowhere))
+        with one.cursor() as cursor, other.cursor() as observer:
+            observer.execute("SELECT name FROM millrace.views WHERE named_views = 'd.counts'")
+            [name, *_] = observer.fetchone()
+            failed: list[Exception] = []
+
+            def ask() -> None:
+                try:
+                    cursor.execute("CALL millrace.verify_view(%s, 0)", (name,))
+                except pymysql.err.Error as error:
+                    failed.append(error)
+
+            thread = threading.Thread(target=ask)
+            thread.start()
+            shown: tuple[Any, ...] = ()
+            while not shown:
+                observer.execute("SELECT purpose, tasks, tasks_done FROM millrace.jobs WHERE tasks > 0")
+                shown = observer.fetchall()
+            assert shown[0][0] == "verify" and shown[0][2] == 0
+            observer.execute(f"KILL QUERY {one.thread_id()}")
+            thread.join()
+            assert failed[0].args[0] == 1317
+            while shown:
+                observer.execute("SELECT job FROM millrace.jobs")
+                shown = observer.fetchall()
+            server.move_workers(addresses)
+            jobs = server.database.jobs
+            assert jobs is not None
+
+            async def of_a_lost_epoch() -> list[Any]:
+                tables = {each.id: each for each in (await server.load()).tables.values()}
+                [number] = [each for each, table in tables.items() if table.name == "stories"]
+                base = Base(number, tuple(each.type for each in tables[number].columns), (0,))
+                return [rows async for rows in jobs.rows(server.cluster, spark_query(base), tables, 1, "test")]
+
+            with pytest.raises(MillraceError, match="epoch 1 is not kept any more"):
+                server.finish(of_a_lost_epoch())
