@@ -75,7 +75,7 @@ def check_definition(session: Session, cursor: TokenCursor) -> None:
 
 
 def forget_gone(session: Session) -> None:
-    """Tables that were dropped or renamed are locked no more; that others are not is still held against the session."""
+    """Tables that were dropped or renamed are locked no more; with the last of them it is over."""
     locks, catalog = session.table_locks, session.catalog
     if locks is not None and locks.is_written is not None:
         kept = {
@@ -83,7 +83,7 @@ def forget_gone(session: Session) -> None:
             for name, is_written in locks.is_written.items()
             if name in catalog.views or catalog.find_table(*name) is not None or session.has_temporary(*name)
         }
-        session.table_locks = TableLocks(kept)
+        session.table_locks = TableLocks(kept) if kept else None
 
 
 def _check_named(session: Session, is_written: dict[Name, bool], needs: Iterable[Need]) -> None:
