@@ -131,10 +131,13 @@ def find_in_set(emitter: Emitter, node: Call) -> Fragment:
     def find(wanted: Any, members: Any) -> int:
         if not members or comma in wanted:
             return 0
-        wanted_key = key(wanted)
-        for position, member in enumerate(members.split(comma), 1):
+        wanted_key, start, position = key(wanted), 0, 0
+        while start <= len(members):  # not split: there may be millions
+            end = members.find(comma, start)
+            position, member = position + 1, members[start : end if end >= 0 else len(members)]
             if key(member) == wanted_key:
                 return position
+            start += len(member) + 1
             breathe()
         return 0
 

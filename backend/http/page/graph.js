@@ -118,7 +118,7 @@ function paint() {
     change(place, "dark", part > 0.62, (on) => place.classList.toggle("dark", on));
   }
   const ends = { rows: ["0", `${count(highest)} rows/s`], time: ["0", percent(highest, 1)], memory: ["0", bytes(highest)], hits: ["0 %", "100 %"] }[state.measure];
-  state.legend.replaceChildren(measure.name + ":", ends[0], h("i", { style: { background: "linear-gradient(90deg, var(--surface), var(--accent))", border: "1px solid var(--line)" } }), ends[1]);
+  state.legend.replaceChildren(h("span", {}, measure.name), ends[0], h("i", { style: { background: "linear-gradient(90deg, var(--surface), var(--accent))", border: "1px solid var(--line)" } }), ends[1]);
   const counted = (kind) => { const number = state.all.filter((each) => each.kind === kind).length; return `${count(number)} ${kind}${number === 1 ? "" : "s"}`; };
   state.said.textContent = ["table", "node", "view"].map(counted).join(" → ");
   mark();
