@@ -6,7 +6,7 @@ outgrown its limit is dropped, and comes back as a partial one when it is asked 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from backend.views.hosted_view import HostedView
 from dataflow.plan.key_tracing import table_columns
@@ -23,17 +23,17 @@ BYTES_IN_MEMORY = 20
 
 
 def is_too_large(
-    view: tuple[Node, Columns, Columns], source: TableSource, table_bytes: int, room_bytes: int, shard_count: int = 1
+    view: tuple[Node, Columns, Columns], source: TableSource, table_bytes: int, room: Callable[[], int], shard_count: int = 1
 ) -> bool:
     """Whether there is no room for a view that has to keep all rows of its tables, which take so many bytes on disk.
 
-    Both are of one shard of `shard_count`. Rows without a key are all on one of them.
+    Both are of one shard of `shard_count`. Rows without a key are all on one of them. How many bytes of `room` there are takes long to say.
     """
     node, key, order = view
     table_bytes *= 1 if key else shard_count
     found = table_columns(node, tuple(sorted(set(key))))
     unindexed = bool(key) and found is not None and not source.is_indexed(found[0].table, tuple(sorted(found[1])))
-    return (unindexed or bool(order and not key)) and table_bytes * BYTES_IN_MEMORY > room_bytes
+    return (unindexed or bool(order and not key)) and table_bytes * BYTES_IN_MEMORY > room()
 
 
 class SmallTables:

@@ -108,8 +108,7 @@ class ViewHost:
         if not self._use:
             self._source.advance(self._store.view())
         known.learn(self._source)
-        room_bytes = self._memory_bytes - self.engine.measure().full_bytes
-        if is_too_large(known.definition, self._source, stored_bytes(self._store, known.tables), room_bytes):
+        if is_too_large(known.definition, self._source, stored_bytes(self._store, known.tables), self._room_bytes):
             return False
         if not self._make(known, self._budget()):
             return False
@@ -163,13 +162,15 @@ class ViewHost:
         """The fill of a view that is not there yet."""
         return None if self._fills is None else self._fills.find(name)
 
+    def _room_bytes(self) -> int:
+        return self._memory_bytes - self.engine.measure().full_bytes
+
     def _budget(self) -> Callable[[int], None]:
         return Budget(ROWS_AT_ONCE_MAX if self._fills is not None else sys.maxsize)
 
     def _begin(self, known: KnownView, keys: Sequence[Key]) -> Fill:
         assert self._fills is not None
-        limit_bytes = self._memory_bytes - self.engine.measure().full_bytes
-        fill = Fill(known, keys, self._source.copy(known.tables), limit_bytes)
+        fill = Fill(known, keys, self._source.copy(known.tables), self._room_bytes())
         log.info("view %s is filled from epoch %d%s", known.name.hex(), self._source.state.epoch, ", some keys" if keys else "")
         self._fills.begin(fill)
         return fill

@@ -139,8 +139,11 @@ class ViewTransitions:
 
     def _fullness(self, known: KnownView, source: TableSource) -> str | None:
         """Why the view is kept whole, '' if it may be partial; None if there is no room for it. All shards have about the same."""
-        room_bytes = self._memory_bytes - self._engine().measure().full_bytes
-        if is_too_large(known.definition, source, stored_bytes(self._store, known.tables), room_bytes, self._shard_count):
+
+        def room() -> int:
+            return self._memory_bytes - self._engine().measure().full_bytes
+
+        if is_too_large(known.definition, source, stored_bytes(self._store, known.tables), room, self._shard_count):
             return None
         return self._small.reason(known.definition, source)
 
