@@ -67,3 +67,6 @@ def test_a_source_distribution_has_what_a_wheel_is_built_from(built: Path) -> No
     with tarfile.open(archive) as opened:
         names = {name.partition("/")[2] for name in opened.getnames()}
     assert {"LICENSE", "README.md", "pyproject.toml", "apps/lobsters/queries.json", "backend/cli.py"} <= names
+    assert {name.partition("/")[0] for name in names if name} == {
+        *PACKAGES, "LICENSE", "README.md", "PKG-INFO", "pyproject.toml", "setup.cfg", "millrace.egg-info"
+    }  # fmt: skip
