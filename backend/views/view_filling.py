@@ -25,15 +25,14 @@ from backend.network.view_messages import FillStatus
 from backend.views.known_view import KnownView
 from dataflow.expressions.source import Key
 from dataflow.runtime.engine import Engine, View
+from dataflow.runtime.fill_lead import ROUNDS_MAX, ROWS_AT_ONCE
 from dataflow.runtime.loading import FillBudget, OutOfMemory
 from dataflow.state.delta import Delta
 from persistence.table_source import TableSource
 from persistence.view import StateView
 
-ROWS_AT_ONCE = 1000
-"""So many changed rows are followed without leaving the event loop."""
-ROUNDS_MAX = 50
-"""Where epochs come faster than a fill can follow them, the rest is done at once after so many rounds."""
+ROWS_AT_ONCE_MAX = 1_000
+"""What needs more rows than this to be read is filled in the background."""
 SWITCH_INTERVAL_S = 0.0002
 """How long a fill keeps the interpreter from the event loop: at each system call of the loop."""
 

@@ -26,7 +26,7 @@ from backend.views.known_view import KnownView, known_view
 from backend.views.set_aside import HeldUp, SetAsideViews, reason_of, severity, to_blame
 from backend.views.small_tables import SmallTables, is_too_large
 from backend.views.table_use import TableChanges, TableUse
-from backend.views.view_filling import PARTIAL, Fill, Fills, Runner, StillFilling, Stuck
+from backend.views.view_filling import PARTIAL, ROWS_AT_ONCE_MAX, Fill, Fills, Runner, StillFilling, Stuck
 from backend.views.view_limit import ViewLimit
 from backend.views.view_range import EncodedRange
 from backend.views.view_reading import ViewReading
@@ -43,9 +43,6 @@ from dataflow.state.delta import Delta
 from dataflow.values.types import Row
 from persistence.shard_store import ShardStore
 from persistence.view import StateView
-
-ROWS_AT_ONCE_MAX = 1_000
-"""What needs more rows than this to be read is filled in the background."""
 
 log = logging.getLogger(__name__)
 

@@ -18,6 +18,7 @@ from backend.views.hosted_view import HostedView, definition_of
 from backend.views.known_view import KnownView, known_view
 from backend.views.set_aside import SetAsideViews
 from backend.views.small_tables import SmallTables, is_too_large
+from backend.views.view_filling import ROWS_AT_ONCE_MAX
 from backend.views.view_restarting import stored_bytes
 from dataflow.commit.epoch_messages import ViewsFailed
 from dataflow.runtime.engine import Engine
@@ -28,8 +29,8 @@ from dataflow.runtime.shard_messages import EndView, StartView, Transition, View
 from persistence.shard_store import ShardStore
 from persistence.table_source import TableSource
 
-ROWS_AT_ONCE_MAX, BYTES_AT_ONCE_MAX = 1_000, 1 << 20
-"""All rows of a table that has no more than these on a shard are read within one epoch, for which all wait."""
+BYTES_AT_ONCE_MAX = 1 << 20
+"""More than this of a table on a shard is not read within one epoch, for which all wait."""
 
 log = logging.getLogger(__name__)
 _encode = msgspec.msgpack.Encoder().encode

@@ -14,8 +14,8 @@ import pytest
 
 from backend.network.messages import AddView
 from backend.views import view_filling
-from backend.views.view_filling import Runner, StillFilling, ThreadRunner
-from backend.views.view_host import ROWS_AT_ONCE_MAX, ViewHost
+from backend.views.view_filling import ROWS_AT_ONCE_MAX, Runner, StillFilling, ThreadRunner
+from backend.views.view_host import ViewHost
 from controller.catalog import encode_node, encode_table
 from dataflow.commit.epoch_effects import PersistEpoch
 from dataflow.expressions.expression import Column, Literal
