@@ -31,6 +31,7 @@ def text_storer(column: SqlType, source: SqlType, target: Target) -> Store:
     def store(value: Any, report: Report) -> str | None:
         if value is None:
             return None
+        said = len(report.notices)
         if type(value) is bytes and not charset.is_utf8:
             text, bad = charset.read(value)
             if bad >= 0:
@@ -49,7 +50,9 @@ def text_storer(column: SqlType, source: SqlType, target: Target) -> Store:
             if len(text) <= characters_max:
                 return text
             kept = text[:characters_max]
-            if text[characters_max:].strip(" "):
+            if len(report.notices) > said:
+                pass  # that characters are missing is enough
+            elif text[characters_max:].strip(" "):
                 target.object(report, Condition.DATA_TOO_LONG, relaxed=Condition.DATA_TRUNCATED)
             else:
                 target.note(report)
@@ -97,7 +100,7 @@ def _representable(text: str, charset: Charset, target: Target, report: Report) 
 
 
 def _say_bad(rest: bytes, target: Target, report: Report) -> None:
-    quoted = "".join(f"\\x{byte:02X}" if byte > 126 else chr(byte) for byte in rest[:6]) + ("..." if len(rest) > 6 else "")
+    quoted = "".join(chr(byte) if 32 <= byte <= 126 else f"\\x{byte:02X}" for byte in rest[:6]) + ("..." if len(rest) > 6 else "")
     target.object(report, Condition.INCORRECT_VALUE, "string", quoted)
 
 
