@@ -52,10 +52,12 @@ def check_query(session: Session, sql: str, plan: Plan | None) -> None:
     locks = session.table_locks
     if locks is None:
         return
-    written = [(table.database, table.name) for table in (written_tables(plan) if plan is not None else ())]
-    if locks.is_written is not None:
-        _check_named(session, locks.is_written, needs_of(sql, session.database, session.settings))
-    _check_written(session, locks, written)
+    needs = needs_of(sql, session.database, session.settings)
+    if locks.is_written is None:
+        _check_written(session, locks, [(need.database, need.table) for need in needs if need.privilege != "SELECT"])
+        return
+    _check_named(session, locks.is_written, needs)
+    _check_written(session, locks, [(table.database, table.name) for table in (written_tables(plan) if plan is not None else ())])
 
 
 def check_definition(session: Session, cursor: TokenCursor) -> None:
@@ -63,14 +65,15 @@ def check_definition(session: Session, cursor: TokenCursor) -> None:
     if locks is None:
         return
     verb, needs = cursor.token.upper, definition_needs(session, cursor)
-    if locks.is_written is None:
+    needs = [need for need in needs if need.privilege != "CREATE TEMPORARY TABLES" and not session.has_temporary(need.database, need.table)]
+    if locks.is_written is None and needs:
         raise InvalidStatement(Condition.CONFLICTING_READ_LOCK)
     if any(not need.table and need.privilege == verb for need in needs):
         raise InvalidStatement(Condition.LOCK_OR_TRANSACTION)  # of a database
     made = "CREATE" if verb != "CREATE" else ""  # the new name of one that is renamed
     needs = [need for need in needs if need.privilege not in (made, "REFERENCES") and (made == "" or need.privilege != "INSERT")]
     needs = [need for need in needs if verb == "CREATE" or (need.database, need.table) not in session.catalog.views]
-    _check_named(session, locks.is_written, needs)
+    _check_named(session, locks.is_written or {}, needs)
     _check_written(session, locks, [(need.database, need.table) for need in needs if need.privilege != "SELECT" and need.table])
 
 
