@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -53,11 +52,6 @@ class SparkServer(WorkerServer):
             return address
 
         self.database.jobs = DataJobs(found, SECRET)
-
-    def finish(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """As `wait_for`, for as long as a job takes."""
-        assert self._loop is not None
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def move_workers(self, addresses: dict[int, Address]) -> None:
         """Where jobs are told that the shards are."""
