@@ -228,7 +228,7 @@ def test_all_doors_are_on_loopback_and_known(server: MillraceServer) -> None:
     found = doors(server)
     assert {host for _, host, _ in found} == {"127.0.0.1"}
     assert {kind for kind, _, _ in found} == {"http", "internal", "mysql", "spark", "zookeeper"}
-    assert len([kind for kind, _, _ in found if kind == "internal"]) == 3, "a controller and two workers"
+    assert len([kind for kind, _, _ in found if kind == "internal"]) == 4, "a controller, two workers and the launcher"
 
 
 def test_a_stranger_gets_nothing_and_holds_up_nobody(server: MillraceServer) -> None:

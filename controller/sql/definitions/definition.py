@@ -351,6 +351,8 @@ class _Definition:
                 if child.id != table.id:
                     raise InvalidStatement(Condition.TRUNCATE_REFERENCED, description(child, key, qualified=True))
         fresh = emptied(table, self.catalog.next_table_id)
+        if table.id in self.temporary:
+            self.temporary.add(fresh.id)
         return CatalogChange(tables_put=(replace(fresh, auto_increment_start=1),), tables_dropped=(table.id,))
 
     # -- indexes
