@@ -20,7 +20,7 @@ from backend.execution.answering.sorting import sort_rows
 from backend.execution.evaluation.access import best_index, bind, choose
 from backend.execution.evaluation.reader import Conditions, Keys, ManyRows, Reader, Run
 from backend.execution.evaluation.reading import EPOCH_TRIES_MAX, row_decoder, table_writer
-from backend.execution.pace import aside, parts
+from backend.execution.pace import PARAMETER_LENGTH, aside, parts
 from backend.execution.rows import Rows, Weight, held
 from backend.execution.transaction import EpochLost
 from backend.network.scan_messages import ScanColumns
@@ -56,15 +56,22 @@ class LargeScan:
     def applies(self, run: Run) -> bool:
         return not run.locks and next(run.execution.transaction.pending_rows(self.table.id), None) is None
 
-    async def batches(self, run: Run, node: Node) -> list[pa.RecordBatch]:
-        """The batches of all shards, one shard after the other. Raises `GaveUp`."""
-        if program_of(node, self.table) is None:
+    def prepared(self, node: Node, parameters: Sequence[Value]) -> tuple[Node, bytes]:
+        """The node with its values, and as it is sent. Raises `GaveUp`."""
+        made = _bound(node, parameters)
+        if made is None:
+            raise GaveUp("a value that is known to the session only")
+        if program_of(made, self.table) is None:
             raise GaveUp(NO_FORM)
+        return made, encode_node(made)
+
+    async def batches(self, run: Run, encoded: bytes) -> list[pa.RecordBatch]:
+        """The batches of all shards, one shard after the other, of a node that is `prepared`. Raises `GaveUp`."""
         store, epoch = run.execution.transaction.store, await run.epoch()
         for attempt in range(EPOCH_TRIES_MAX):
             held_epoch = 0 if epoch or store.shard_count == 1 else await store.hold_epoch()
             try:
-                return await self._scan(run, encode_node(node), epoch or held_epoch)
+                return await self._scan(run, encoded, epoch or held_epoch)
             except Retryable as error:
                 if error.condition is Condition.SHARD_UNREACHABLE or attempt == EPOCH_TRIES_MAX - 1:
                     raise
@@ -129,11 +136,10 @@ class ByColumn:
                 return await self._by_rows.rows(replace(run, rows_max=rows_min), keys)
             except ManyRows:
                 self._scan.is_large = True
-        made = _bound(node(self._condition(keys)), run.parameters)
+        wanted = node(self._condition(keys))
         try:
-            if made is None:
-                raise GaveUp("a value that is known to the session only")
-            return made, await self._scan.batches(run, made)
+            made, encoded = aside(PARAMETER_LENGTH * len(run.parameters), lambda: self._scan.prepared(wanted, run.parameters))
+            return made, await self._scan.batches(run, encoded)
         except GaveUp:
             return await self._by_rows.rows(run, keys)
 
