@@ -1,4 +1,4 @@
-"""Single lookups of stories, for `millrace bench eviction`: `python -m apps.vote.lookups DATA PORT fill|read STORIES VOTES LOOKUPS`.
+"""Single lookups of stories, for `millrace bench eviction`: `python -m apps.vote.lookups DATA PORT fill|read STORIES VOTES LOOKUPS OUTPUT`.
 
 `fill` makes the tables and reads every story once. `read` looks stories up by Zipf and tells of each
 whether it was found without asking a worker, and how long it took.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,13 +72,13 @@ def read(data: str, keeper: Keeper, stories: int, lookups: int) -> dict[str, Any
 
 
 def main() -> None:
-    data, port, role, stories, votes, lookups = sys.argv[1:]
+    data, port, role, stories, votes, lookups, output = sys.argv[1:]
     keeper = Keeper(int(port))
     if role == "fill":
         found = fill(data, keeper, int(stories), int(votes))
     else:
         found = read(data, keeper, int(stories), int(lookups))
-    print(json.dumps(found))
+    Path(output).write_text(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -78,6 +79,7 @@ def _shared_bytes(data: Path) -> int:
 def _run(data: Path, port: int, role: str, options: Options) -> dict[str, Any]:
     command = [sys.executable, "-m", "apps.vote.lookups", str(data), str(port), role]
     command += [str(each) for each in (options.stories, options.votes, options.lookups)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout)
+    with tempfile.NamedTemporaryFile("r") as output:
+        subprocess.run([*command, output.name], check=True)
+        found: dict[str, Any] = json.load(output)
     return found

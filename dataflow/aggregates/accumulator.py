@@ -270,7 +270,7 @@ def _bits(function: AggregateFunction) -> Accumulator:
     from dataflow.values.conversion import Domain, conversion
 
     convert = conversion(function.arguments[0].type, Domain.INTEGER).function
-    if convert is not None and function.arguments[0].type.kind is Kind.DECIMAL:
+    if convert is not None and function.arguments[0].type.kind is Kind.DECIMAL and not function.arguments[0].type.unsigned:
         convert = _signed(convert)
     name = function.function
 

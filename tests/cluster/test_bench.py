@@ -40,6 +40,7 @@ def test_vote_measures_millrace_and_mariadb_and_draws_a_plot(tmp_path: Path) -> 
     assert not list(tmp_path.glob("millrace-bench-*")), "nothing is left"
 
 
+@pytest.mark.slow
 def test_one_worker_and_two_are_given_the_same_votes_and_reads(tmp_path: Path) -> None:
     found = {each["metric"]: each for each in bench(tmp_path, "scale", "--quick", "--bound-ms=5000")}
     for mix in ("reads", "votes", "95/5"):
@@ -48,6 +49,7 @@ def test_one_worker_and_two_are_given_the_same_votes_and_reads(tmp_path: Path) -
     assert (tmp_path / "bench-results" / "scale.png").exists()
 
 
+@pytest.mark.slow
 def test_a_migration_is_timed_while_reads_and_writes_go_on(tmp_path: Path) -> None:
     found = {each["metric"]: each["value"] for each in bench(tmp_path, "migration", "--quick")}
     assert 0 < found["installed_ms"] < found["answered_ms"] <= found["kept_ms"]
@@ -56,6 +58,7 @@ def test_a_migration_is_timed_while_reads_and_writes_go_on(tmp_path: Path) -> No
     assert (tmp_path / "bench-results" / "migration.png").exists()
 
 
+@pytest.mark.slow
 def test_eviction_is_compared_with_lru_on_the_same_lookups(tmp_path: Path) -> None:
     found = {each["metric"]: each for each in bench(tmp_path, "eviction", "--quick")}
     assert 0 < found["hit_rate"]["value"] < 100 and 0 < found["hit_rate"]["peers"]["LRU"] < 100

@@ -348,9 +348,11 @@ def aggregate(random: Random, table: TableModel) -> Generated:
         column = random.choice(table.columns)
         name = column.name
         if column.is_exact and column.family != "YEAR":
-            parts.append(random.choice((
+            chosen = random.choice((
                 f"SUM({name})", f"AVG({name})", f"BIT_XOR({name})", f"GROUP_CONCAT({name} ORDER BY {name})", f"MIN({name})", f"MAX({name})", f"COUNT(DISTINCT {name})", f"SUM(DISTINCT {name})",
-            )))  # fmt: skip
+            ))  # fmt: skip
+            # MariaDB's bits of a DECIMAL UNSIGNED beyond 63 bits depend on how it happens to group.
+            parts.append(f"SUM({name})" if chosen.startswith("BIT_XOR") and column.family == "DECIMAL" and column.unsigned else chosen)
         elif column.is_number and column.family != "YEAR":
             approximate = True
             parts.append(random.choice((f"MIN({name})", f"MAX({name})", f"SUM({name})", f"AVG({name})", f"BIT_XOR({name})", f"GROUP_CONCAT({name} ORDER BY {name})", f"STDDEV({name})")))
