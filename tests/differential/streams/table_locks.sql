@@ -26,7 +26,7 @@ ALTER TABLE t2 ADD COLUMN b INT;
 ALTER TABLE t1 ADD COLUMN b INT;
 ALTER TABLE t2 RENAME TO t5;
 SELECT * FROM t5;
-SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 't5';
+SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = 't5';
 PREPARE s FROM 'DELETE FROM t1';
 EXECUTE s;
 UNLOCK TABLES;
