@@ -50,7 +50,8 @@ class VoteOfShards:
     """The running dataflow of all shards, whose bundles are passed on at once."""
 
     def __init__(self, stories: int, shard_count: int) -> None:
-        self.workers = [ShardWorker(each, shard_count, StoriesOfShard(stories, each, shard_count)) for each in range(shard_count)]
+        sources = [StoriesOfShard(stories, each, shard_count) for each in range(shard_count)]
+        self.workers = [ShardWorker(each, shard_count, source, clock=time.perf_counter) for each, source in enumerate(sources)]
         self.epoch = 0
         self.bundles = 0
         self._deliver([BeginEpoch(1, {}, (StartView(0, STORIES_WITH_VOTE_COUNT, (0,)),)) for _ in self.workers])

@@ -110,7 +110,7 @@ class ViewShard:
         self._outside = outside
         self._use = TableUse(store, is_all=False)
         self._run = run
-        self._views = ShardViews(shard, shard_count, self._use.source, lambda: memory_bytes - self._views.worker.engine.measure().full_bytes)
+        self._views = ShardViews(shard, shard_count, self._use.source, self._room_bytes, time.perf_counter)
         self.transitions = ViewTransitions(store, shard_count, memory_bytes, outside.change_views, lambda: self._views.worker.engine)
         self._known, self._hosted = self.transitions.known, self.transitions.hosted
         self._leaving: list[KnownView] = []
@@ -128,6 +128,9 @@ class ViewShard:
     @property
     def view_count(self) -> int:
         return len(self._hosted)
+
+    def _room_bytes(self) -> int:
+        return self._memory_bytes - self._views.worker.engine.measure().full_bytes
 
     def close(self) -> None:
         """Nothing is shared any more."""

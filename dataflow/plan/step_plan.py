@@ -23,7 +23,7 @@ from dataflow.code.topk_code import topk_update
 from dataflow.expressions.source import Function, FunctionSource
 from dataflow.plan.exchange import Boxes, Leg, Place, Prefix, Shards, changes_of, is_plain, ordered_prefixes
 from dataflow.plan.node import Aggregate, Columns, Join, LeftJoin, SemiJoin, TopK, Union
-from dataflow.runtime.graph import Graph
+from dataflow.runtime.graph import TIMED_EVERY, Graph
 from dataflow.runtime.operator import Operator
 from dataflow.state.arrangement import Arrangement
 from dataflow.state.delta import Delta
@@ -110,15 +110,18 @@ class StepPlan:
     ) -> None:  # fmt: skip
         """`running` tells of which operator code is running."""
         self.shards, self.table, self._running = shards, table, running
+        self._graph = graph
         self._boxes_of, self._applied = boxes_of, applied
         self.legs: dict[str, Leg] = {}
         self._round: dict[str, int] = {}
         self._crosses: set[str] = set()
-        base = graph.bases[table]
+        self._base = base = graph.bases[table]
         reached = _reached(base)
-        self._reached = {each.number for each in reached}
+        self._reached = {each.number: each for each in reached}
+        self._takers: dict[str, tuple[Operator, ...]] = {}
+        """By leg, the operators whose input its rows are; legs in the middle of an operator have none."""
         self._ready: dict[int, int] = {}
-        self.entrance = self._enter(base)
+        self._entrance = self._enter(base)
         covered: set[tuple[int, int]] = set()
         places: dict[int, Place] = {base.number: None}
         for operator in reached:
@@ -132,7 +135,8 @@ class StepPlan:
                 places[operator.number] = found.pop() if len(found) == 1 else None
             covered |= {(operator.number, path.covers.number) for path in paths if path.covers is not None}
             self._assign(operator, paths)
-        self.rounds: list[list[Leg]] = []
+        self.rounds: list[list[tuple[Leg, tuple[Operator, ...]]]] = []
+        """Each leg with the operators whose input its rows are."""
         self._order()
 
     # -- what runs
@@ -141,21 +145,36 @@ class StepPlan:
         last = max(self._round.values(), default=0)
         self.rounds = [[] for _ in range(last + 1)]
         for leg in self.legs.values():
-            self.rounds[self._round[leg.name]].append(leg)
+            self.rounds[self._round[leg.name]].append((leg, self._takers.get(leg.name, ())))
         self.is_exchanged = [
-            any(each.parks for each in legs) or any(each.name in self._crosses for each in following)
+            any(each.parks for each, _ in legs) or any(each.name in self._crosses for each, _ in following)
             for legs, following in zip(self.rounds, [*self.rounds[1:], []], strict=True)
         ]
         """Whether an exchange follows a round."""
 
-    def run(self, number: int) -> None:
-        """Run the legs of a round on what has come for them."""
+    def enter(self, delta: Delta) -> None:
+        """The changes of the table on this shard: they leave for where they are wanted, and the first round is run."""
+        self._base.rows_in += len(delta)
+        self._entrance(delta)
+        self.run(0)
+
+    def run(self, number: int, is_again: bool = False) -> None:
+        """Run the legs of a round on what has come for them; `is_again`: on what had met holes, which is counted already."""
         shard = self.shards.shard
-        for leg in self.rounds[number]:
+        clock = self._graph.clock if self._graph.is_timed else None
+        for leg, takers in self.rounds[number]:
             rows = leg.take(shard)
             if rows:
                 self._running[0] = leg.operator
-                leg.run(rows)
+                if not is_again:
+                    for each in takers:
+                        each.rows_in += len(rows)
+                if clock is None:
+                    leg.run(rows)
+                else:
+                    before = clock()
+                    leg.run(rows)
+                    (takers[-1] if takers else self._reached[leg.operator]).seconds += (clock() - before) * TIMED_EVERY
 
     @property
     def is_busy(self) -> bool:
@@ -184,6 +203,7 @@ class StepPlan:
         """Give the legs of an operator their rounds; what its consumers read is ready after the last."""
         ready = max((self._ready.get(each.number, 0) for each in operator.inputs), default=0)
         for path in paths:
+            self._takers[path.legs[0].name] = (operator,) if path.covers is None else (operator, path.covers)
             for leg in path.legs:
                 at = self._round.get(leg.name, 0)
                 if leg.after is not None:

@@ -28,7 +28,7 @@ from dataflow.state.delta import Change, Delta
 from dataflow.values.types import Row
 
 TIMED_EVERY = 16
-"""One step in so many is timed."""
+"""One step in 16 is timed; with several shards, all steps of one epoch in 16."""
 
 Call = tuple[Operator, list[tuple[Function, int, tuple[Operator, ...]]]]
 """An operator and, for each of its inputs: the update function, the input's number, and the operators that the function covers."""
@@ -36,9 +36,9 @@ Call = tuple[Operator, list[tuple[Function, int, tuple[Operator, ...]]]]
 
 class Graph:
     def __init__(self, source: BaseSource, distributed: bool = False, clock: Callable[[], float] | None = None) -> None:
-        """With a `clock`, operators know how long they take; with several shards, nothing is counted."""
+        """With a `clock`, operators know how long they take."""
         self.source = source
-        self._clock = clock
+        self.clock, self.is_timed = clock, False
         self.distributed = distributed
         self.unloaded: list[tuple[Operator, Arrangement]] = []
         """Full arrangements that wait for their rows, see `dataflow.runtime.loading`."""
@@ -310,7 +310,7 @@ class Graph:
         if len(reached) == 3 and fused and not base.stores and not self.recorded:
             [group] = [each for each in reached.values() if each.number in fused]
             [consumer] = [each for each in reached.values() if each is not group and each is not base]
-            return _step(base, None, [(consumer, [(self.update(group, FUSED), base.number, (group, consumer))])], frozenset(), self._clock)
+            return _step(base, None, [(consumer, [(self.update(group, FUSED), base.number, (group, consumer))])], frozenset(), self.clock)
         calls: list[Call] = []
         for operator in sorted(reached.values(), key=lambda each: (each.level, each.number)):
             if operator.number in fused or operator is base:
@@ -323,7 +323,7 @@ class Graph:
                     inputs.append((self.update(operator, number), each.number, (operator,)))
             calls.append((operator, inputs))
         recorded = frozenset(owner.number for owner, _ in self.recorded.values())
-        return _step(base, self.update(base, 0) if base.stores else None, calls, recorded, self._clock)
+        return _step(base, self.update(base, 0) if base.stores else None, calls, recorded, self.clock)
 
     def end_step(self, epoch: int) -> None:
         for owner, arrangement in self.recorded.values():

@@ -111,9 +111,12 @@ class _Lookup:
 
 
 class ShardViews:
-    def __init__(self, shard: int, shard_count: int, source: HeldSource, room_bytes: Callable[[], int] = lambda: sys.maxsize) -> None:
-        """`room_bytes` says how much memory a fill may take."""
-        self.worker = ShardWorker(shard, shard_count, source)
+    def __init__(
+        self, shard: int, shard_count: int, source: HeldSource, room_bytes: Callable[[], int] = lambda: sys.maxsize,
+        clock: Callable[[], float] | None = None,
+    ) -> None:  # fmt: skip
+        """`room_bytes` says how much memory a fill may take; `clock` how long operators take."""
+        self.worker = ShardWorker(shard, shard_count, source, clock=clock)
         self.fill: ShardFill | None = None
         """The one that is under way."""
         self._source = source

@@ -20,6 +20,7 @@ from collections.abc import Callable, Generator
 from dataflow.plan.step_plan import StepPlan
 from dataflow.runtime.asked_keys import AskedKeys
 from dataflow.runtime.engine import Engine, View
+from dataflow.runtime.graph import TIMED_EVERY
 from dataflow.runtime.loading import Budget, OverBudget, take_full
 from dataflow.runtime.operator import Operator, below
 from dataflow.runtime.shard_messages import (
@@ -58,16 +59,17 @@ Program = Generator[None, Inbox, None]
 
 class ShardWorker:
     def __init__(
-        self, shard: int, shard_count: int, source: BaseSource, fill: int = 0, spend: Callable[[int], None] | None = None
-    ) -> None:
-        """`fill`: the number of the fill that it does, see `Bundle`. `spend` is told what is read, else that is limited."""
-        self.shard, self.shard_count, self.source = shard, shard_count, source
+        self, shard: int, shard_count: int, source: BaseSource, fill: int = 0, spend: Callable[[int], None] | None = None,
+        clock: Callable[[], float] | None = None,
+    ) -> None:  # fmt: skip
+        """`fill`: the number of the fill that it does, see `Bundle`. `spend` is told what is read, else that is limited. For `clock` see `Graph`."""
+        self.shard, self.shard_count, self.source, self._clock = shard, shard_count, source, clock
         self.fill, self._spend = fill, spend
         self.generation = 0
         self._reset()
 
     def _reset(self) -> None:
-        self.engine = Engine(self.source, distributed=True)
+        self.engine = Engine(self.source, distributed=True, clock=self._clock)
         self.programs = Programs(self.engine.graph, self.shard, self.shard_count)
         self.views: dict[ViewName, View] = {}
         self.epoch = 0
@@ -175,6 +177,7 @@ class ShardWorker:
         self._asked_views.clear()
         self._added_views = tuple([name for each in message.transitions for name in views_of(each)])
         self.engine.graph.spend = self._spend or Budget(ROWS_PER_EPOCH_MAX)
+        self.engine.graph.is_timed = self.epoch % TIMED_EVERY == 0
         self.programs.forget_culprit()
         self._program = self._epoch(message)
         next(self._program)
@@ -275,7 +278,7 @@ class ShardWorker:
                     self.programs.end_fills()
                     break
                 self.programs.settle(level)
-                step.run(number)  # what had met holes goes on
+                step.run(number, is_again=True)  # what had met holes goes on
             if not working:
                 break
         self._step = None
@@ -287,8 +290,7 @@ class ShardWorker:
             step = programs.step(table)
             if step is not None:
                 programs.running.append(step)
-                step.entrance(delta)
-                step.run(0)
+                step.enter(delta)
         yield
         for table in sorted(self._changed_tables):
             graph.pending.pop(table, None)
