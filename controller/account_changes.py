@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from controller.accounts import (
     Account,
     AccountName,
+    Grant,
     privileges_at,
     shown_name,
     with_privileges,
@@ -19,7 +20,12 @@ from controller.accounts import (
 from controller.catalog import Catalog, CatalogChange, Note
 from controller.passwords import DEFAULT_PLUGIN
 from controller.roles import granted, renamed, require, taken, without
+from controller.sql.plan import Query
+from controller.sql.planner import plan
+from controller.sql.settings import DEFAULT_SETTINGS
+from controller.sql.text.lexer import quoted
 from dataflow.errors import Condition, InvalidStatement
+from dataflow.schema import is_internal
 
 ALL = "ALL PRIVILEGES"
 
@@ -45,7 +51,7 @@ class AccountStatement:
 
     `roles` are those of the last three, and of CREATE USER … DEFAULT ROLE; None stands for all that
     the account has. `optional` is IF [NOT] EXISTS. `privileges` are those of GRANT and REVOKE at a level;
-    `ALL PRIVILEGES` stands for all of that level.
+    `ALL PRIVILEGES` stands for all of that level. `columns` are (column, privilege) of a table.
     """
 
     action: str
@@ -55,10 +61,13 @@ class AccountStatement:
     database: str = ""
     table: str = ""
     roles: tuple[tuple[str, str], ...] | None = ()
+    columns: tuple[tuple[str, str], ...] = ()
 
 
 def plan_accounts(statement: AccountStatement, catalog: Catalog) -> CatalogChange:
     """What an account statement changes."""
+    if statement.columns and statement.action == "GRANT":
+        statement = _with_known_columns(statement, catalog)
     after = dict(catalog.known_accounts)
     failed: list[AccountName] = []
     for user in statement.users:
@@ -126,14 +135,12 @@ def _apply(statement: AccountStatement, user: UserChange, accounts: dict[Account
             accounts[user.renamed_to] = replace(account, user=new_user, host=new_host)
             accounts.update({each.name: renamed(each, name, user.renamed_to) for each in accounts.values()})
         case "GRANT":
-            added = _expanded(statement)
-            accounts[name] = replace(account, grants=with_privileges(account.grants, *level, added))
+            accounts[name] = replace(account, grants=with_privileges(account.grants, _grant(statement)))
         case "REVOKE":
-            removed = _expanded(statement)
             known = any((each.database, each.table) == level for each in account.grants)
             if not known and (statement.database or statement.table):
                 return False
-            accounts[name] = replace(account, grants=without_privileges(account.grants, *level, removed))
+            accounts[name] = replace(account, grants=without_privileges(account.grants, _grant(statement)))
         case "REVOKE ALL":
             accounts[name] = replace(account, grants=())
         case "GRANT ROLE":
@@ -147,12 +154,29 @@ def _apply(statement: AccountStatement, user: UserChange, accounts: dict[Account
     return True
 
 
-def _expanded(statement: AccountStatement) -> set[str]:
+def _grant(statement: AccountStatement) -> Grant:
     """The privileges named, with ALL opened up; USAGE is none of them."""
     found = set(statement.privileges) - {"USAGE"}
     if ALL in found:
         found = (found - {ALL}).union(privileges_at(statement.database, statement.table))
-    return found
+    columns = {name: tuple(each for column, each in statement.columns if column == name) for name, _ in statement.columns}
+    return Grant(statement.database, statement.table, tuple(found), tuple(columns.items()))
+
+
+def _with_known_columns(statement: AccountStatement, catalog: Catalog) -> AccountStatement:
+    """The statement with columns as the table or view calls them."""
+    database, table = statement.database, statement.table
+    if (database, table) in catalog.views:
+        shown = plan(f"SELECT * FROM {quoted(database)}.{quoted(table)}", catalog, None, DEFAULT_SETTINGS).statement
+        assert isinstance(shown, Query)
+        names = [each.name for each in shown.columns]
+    else:
+        names = [each.name for each in catalog.table(database, table).columns if not is_internal(each)]
+    known = {name.lower(): name for name in names}
+    for column, _ in statement.columns:
+        if column.lower() not in known:
+            raise InvalidStatement(Condition.UNKNOWN_COLUMN, column, table)
+    return replace(statement, columns=tuple((known[column.lower()], privilege) for column, privilege in statement.columns))
 
 
 def _altered(account: Account, user: UserChange) -> Account:

@@ -1,7 +1,7 @@
 """Accounts and what they may do. Part of the catalog: who is who is the same at every adapter.
 
 A privilege is held on everything, on the databases that match a pattern, or on one table; what
-an account may do with a table is the union of the three. Until the first account statement
+an account may do with a table is the union of the three. Four privileges may also be held on single columns. Until the first account statement
 there is one account, root from this machine, without a password.
 """
 
@@ -20,6 +20,7 @@ TABLE_PRIVILEGES = (
     "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "REFERENCES", "INDEX", "ALTER", "CREATE VIEW",
     "SHOW VIEW", "TRIGGER",
 )  # fmt: skip
+COLUMN_PRIVILEGES = ("SELECT", "INSERT", "UPDATE", "REFERENCES")
 DATABASE_PRIVILEGES = (
     "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "REFERENCES", "INDEX", "ALTER",
     "CREATE TEMPORARY TABLES", "LOCK TABLES", "EXECUTE", "CREATE VIEW", "SHOW VIEW", "CREATE ROUTINE",
@@ -40,11 +41,15 @@ AccountName = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """`privileges` on everything (no database), on databases (no table) or on a table; never empty."""
+    """`privileges` on everything (no database), on databases (no table) or on a table.
+
+    `columns` are (column, privileges on it) of the table. One of both is not empty.
+    """
 
     database: str
     table: str
     privileges: tuple[str, ...]
+    columns: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +138,7 @@ class Rights:
 
     def __init__(self, account: Account | None) -> None:
         grants = () if account is None else account.grants
-        self.globally = frozenset(_privileges(grants, "", ""))
+        self.globally = frozenset(_grant_at(grants, "", "").privileges)
         self._databases = tuple(grant for grant in grants if grant.database and not grant.table)
         self._tables = tuple(grant for grant in grants if grant.table)
         self.everything = self.globally.issuperset(GLOBAL_PRIVILEGES)
@@ -146,13 +151,34 @@ class Rights:
         found = [each.privileges for each in self._tables if (each.database, each.table) == (database, table)]
         return self.on_database(database).union(*found)
 
+    def on_columns(self, database: str, table: str, privilege: str) -> frozenset[str]:
+        """The columns, in lower case, of which the account has the privilege without having it on the table."""
+        return frozenset(
+            column.lower()
+            for each in self._tables
+            if (each.database, each.table) == (database, table)
+            for column, privileges in each.columns
+            if privilege in privileges
+        )
+
+    def of_column(self, database: str, table: str, column: str) -> tuple[str, ...]:
+        """The privileges on one column, by whatever they are held."""
+        whole = self.on_table(database, table)
+        return tuple(
+            each for each in COLUMN_PRIVILEGES if each in whole or column.lower() in self.on_columns(database, table, each)
+        )
+
     def sees_database(self, database: str) -> bool:
         if self.on_database(database) & _VISIBLE:
             return True
         return any(each.database == database for each in self._tables)
 
     def sees_table(self, database: str, table: str) -> bool:
-        return bool(self.on_table(database, table) & _VISIBLE)
+        return bool(self.on_table(database, table) & _VISIBLE) or self.has_columns(database, table)
+
+    def has_columns(self, database: str, table: str) -> bool:
+        """Whether there are privileges on columns of the table."""
+        return any(each.columns for each in self._tables if (each.database, each.table) == (database, table))
 
     def has_any(self, *privileges: str) -> bool:
         """One of these on everything; SUPER includes the dynamic ones."""
@@ -164,31 +190,42 @@ class Rights:
 _VISIBLE = frozenset(DATABASE_PRIVILEGES) | {GRANT_OPTION}
 
 
-def _privileges(grants: Iterable[Grant], database: str, table: str) -> tuple[str, ...]:
+def _grant_at(grants: Iterable[Grant], database: str, table: str) -> Grant:
     for grant in grants:
         if (grant.database, grant.table) == (database, table):
-            return grant.privileges
-    return ()
+            return grant
+    return Grant(database, table, ())
 
 
-def with_privileges(account_grants: tuple[Grant, ...], database: str, table: str, added: Iterable[str]) -> tuple[Grant, ...]:
-    held = {*_privileges(account_grants, database, table), *added}
-    return _replaced(account_grants, database, table, held)
+def with_privileges(account_grants: tuple[Grant, ...], added: Grant) -> tuple[Grant, ...]:
+    held = _grant_at(account_grants, added.database, added.table)
+    columns = {name: set(privileges) for name, privileges in held.columns}
+    for name, privileges in added.columns:
+        columns.setdefault(name, set()).update(privileges)
+    return _replaced(account_grants, added, {*held.privileges, *added.privileges}, columns)
 
 
-def without_privileges(
-    account_grants: tuple[Grant, ...], database: str, table: str, removed: Iterable[str]
-) -> tuple[Grant, ...]:
-    held = {*_privileges(account_grants, database, table)}.difference(removed)
-    return _replaced(account_grants, database, table, held)
+def without_privileges(account_grants: tuple[Grant, ...], removed: Grant) -> tuple[Grant, ...]:
+    """What is taken from a table is taken from its columns, too."""
+    held = _grant_at(account_grants, removed.database, removed.table)
+    named = {name.lower(): privileges for name, privileges in removed.columns}
+    columns = {
+        name: set(privileges).difference(removed.privileges, named.get(name.lower(), ())) for name, privileges in held.columns
+    }
+    return _replaced(account_grants, removed, set(held.privileges).difference(removed.privileges), columns)
 
 
-def _replaced(grants: tuple[Grant, ...], database: str, table: str, held: set[str]) -> tuple[Grant, ...]:
-    order = {name: place for place, name in enumerate((*privileges_at(database, table), GRANT_OPTION))}
-    others = [each for each in grants if (each.database, each.table) != (database, table)]
-    if held:
-        ordered = sorted(held, key=lambda name: (order.get(name, len(order)), name))
-        others.append(Grant(database, table, tuple(ordered)))
+def _replaced(grants: tuple[Grant, ...], level: Grant, held: set[str], columns: dict[str, set[str]]) -> tuple[Grant, ...]:
+    """The grants, with these privileges and no others where `level` is."""
+    order = {name: place for place, name in enumerate((*privileges_at(level.database, level.table), GRANT_OPTION))}
+
+    def ordered(names: set[str]) -> tuple[str, ...]:
+        return tuple(sorted(names, key=lambda name: (order.get(name, len(order)), name)))
+
+    others = [each for each in grants if (each.database, each.table) != (level.database, level.table)]
+    kept = tuple((name, ordered(columns[name])) for name in sorted(columns) if columns[name])
+    if held or kept:
+        others.append(Grant(level.database, level.table, ordered(held), kept))
     return tuple(sorted(others, key=lambda each: (bool(each.database), bool(each.table), each.database, each.table)))
 
 
@@ -217,15 +254,26 @@ def grant_texts(account: Account) -> list[str]:
     for grant in grants:
         held = [each for each in grant.privileges if each != GRANT_OPTION]
         level = f"{_quoted(grant.database) or '*'}.{_quoted(grant.table) or '*'}"
-        granted = ", ".join(held) or "USAGE"
+        granted = ", ".join(_with_columns(held, grant)) or "USAGE"
         every = privileges_at(grant.database, grant.table)
         if set(held).issuperset(every):
-            granted = ", ".join(["ALL PRIVILEGES", *(each for each in held if each not in every)])
+            others = [each for each in held if each not in every]
+            granted = ", ".join(["ALL PRIVILEGES", *_with_columns(others, grant)])
         option = " WITH GRANT OPTION" if GRANT_OPTION in grant.privileges else ""
         texts.append(f"GRANT {granted} ON {level} TO {shown_name(account.name)}{option}")
     if account.roles:
         texts.append(f"GRANT {shown_names(account.roles)} TO {shown_name(account.name)}")
     return texts
+
+
+def _with_columns(privileges: list[str], grant: Grant) -> list[str]:
+    """The privileges, and those of columns among them."""
+    columns = {each: [_quoted(name) for name, held in grant.columns if each in held] for each in COLUMN_PRIVILEGES}
+    named = [(each, each) for each in privileges]
+    named += [(each, f"{each} ({', '.join(names)})") for each, names in columns.items() if names]
+    order = privileges_at(grant.database, grant.table)
+    named.sort(key=lambda pair: order.index(pair[0]) if pair[0] in order else len(order))
+    return [text for _, text in named]
 
 
 def create_text(account: Account) -> str:

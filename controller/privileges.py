@@ -1,11 +1,12 @@
 """What somebody may do: every statement, over MySQL or HTTP, is checked here before it is carried out.
 
-Errors are MySQL's: 1044 for databases, 1142 for tables, 1227 for what concerns the server.
+Errors are MySQL's: 1044 for databases, 1142 for tables, 1143 for columns, 1227 for what concerns the server.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Protocol
 
@@ -14,12 +15,13 @@ from controller.accounts import GRANT_OPTION, Account, Rights, privileges_at
 from controller.catalog import Catalog, CatalogView
 from controller.roles import with_roles
 from controller.sql.definitions.temporary import temporary_tables
-from controller.sql.plan import Plan
+from controller.sql.parameters import ColumnUse
+from controller.sql.plan import Delete, Plan, Update
+from controller.sql.planner import plan as plan_statement
 from controller.sql.planner import tables_of, views_of, written_tables
 from controller.sql.references import Need, needs_of
 from controller.sql.settings import DEFAULT_SETTINGS, Settings
-from controller.sql.text.cursor import TokenReader
-from controller.sql.text.lexer import TokenKind
+from controller.sql.text.template import canonical_text
 from dataflow.errors import Condition, InvalidStatement
 
 INFORMATION_SCHEMA = "information_schema"
@@ -54,11 +56,14 @@ class PlanNeeds:
         if kept is not None and kept[0] is plan:
             return kept[1]
         read = {(table.database, table.name) for table in tables_of(plan)}
-        needs = tuple(
-            need
+        found = [
+            need if plan.views else with_columns(need, plan.uses)
             for need in needs_of(sql, session.database, session.settings)
             if not need.uncertain or (need.database, need.table) in read
-        )
+        ]
+        if isinstance(plan.statement, Update | Delete):  # of one table: what it does not read, it need not be allowed to
+            found = [need for need in found if need.privilege != "SELECT" or need.columns != frozenset()]
+        needs = tuple(found)
         if len(self._known) >= NEEDS_MAX:
             self._known.clear()
         self._known[id(plan)] = (plan, needs)
@@ -66,6 +71,13 @@ class PlanNeeds:
 
 
 _PLANS = PlanNeeds()
+
+
+def with_columns(need: Need, uses: Iterable[ColumnUse]) -> Need:
+    """The need of a statement that uses these columns."""
+    place = (need.privilege, need.database, need.table)
+    found = [column for privilege, database, table, column in uses if (privilege, database, table) == place]
+    return replace(need, columns=frozenset(found))
 
 
 def check_plan(session: Asker, plan: Plan, sql: str) -> None:
@@ -88,8 +100,23 @@ def _check_view(session: Asker, view: CatalogView) -> None:
         return
     # It never reads temporary tables, so they do not count.
     for need in _view_needs(view):
-        if need.database.lower() != INFORMATION_SCHEMA and need.privilege not in rights.on_table(need.database, need.table):
+        if need.database.lower() == INFORMATION_SCHEMA or need.privilege in rights.on_table(need.database, need.table):
+            continue
+        if not rights.has_columns(need.database, need.table) or _missing(rights, with_columns(need, _view_uses(session, view))) != []:
             raise InvalidStatement(Condition.VIEW_INVALID, view.database, view.name)
+
+
+def _view_uses(session: Asker, view: CatalogView) -> Iterable[ColumnUse]:
+    catalog = session.catalog.stored or session.catalog
+    return plan_statement(canonical_text(view.select, DEFAULT_SETTINGS), catalog, view.default_database or None, DEFAULT_SETTINGS).uses
+
+
+def _missing(rights: Rights, need: Need) -> list[str] | None:
+    """The columns that the privilege is missing on; None if it is missing on the table."""
+    held = rights.on_columns(need.database, need.table, need.privilege)
+    if not held or need.columns is None:
+        return None
+    return sorted(each for each in need.columns if each != "*" and each.lower() not in held)
 
 
 @lru_cache(maxsize=NEEDS_MAX)
@@ -120,7 +147,7 @@ def check_text(session: Asker, sql: str) -> None:
 
 
 def check_needs(session: Asker, needs: Iterable[Need]) -> None:
-    _check_needs(session, needs, _temporary_names(session))
+    _check_needs(session, needs, temporary_names(session))
 
 
 def _check_needs(session: Asker, needs: Iterable[Need], own: set[tuple[str, str]]) -> None:
@@ -135,12 +162,16 @@ def _check_needs(session: Asker, needs: Iterable[Need], own: set[tuple[str, str]
             continue
         if need.table:
             if need.privilege not in rights.on_table(need.database, need.table):
-                raise denied_table(session, need.privilege, need.table)
+                missing = _missing(rights, need)
+                if missing is None or (missing and "*" in (need.columns or ())):
+                    raise denied_table(session, need.privilege, need.table)
+                if missing:
+                    raise denied_column(session, need.privilege, missing[0], need.table)
         elif need.privilege not in rights.on_database(need.database):
             raise denied_database(session, need.database)
 
 
-def _temporary_names(session: Asker) -> set[tuple[str, str]]:
+def temporary_names(session: Asker) -> set[tuple[str, str]]:
     """A session may do anything with its own temporary tables."""
     owner = session.settings.owner
     if not owner:
@@ -156,6 +187,11 @@ def denied_database(session: Asker, database: str) -> InvalidStatement:
 def denied_table(session: Asker, command: str, table: str) -> InvalidStatement:
     user, host = session.account.user, session.host_name
     return InvalidStatement(Condition.TABLE_ACCESS_DENIED, command, user, host, table)
+
+
+def denied_column(session: Asker, command: str, column: str, table: str) -> InvalidStatement:
+    user, host = session.account.user, session.host_name
+    return InvalidStatement(Condition.COLUMN_ACCESS_DENIED, command, user, host, column, table)
 
 
 def check_global(session: Asker, *privileges: str) -> None:
@@ -177,130 +213,10 @@ def check_sees_table(session: Asker, database: str | None, table: str) -> None:
     rights = session.rights
     if rights.everything or not database or database.lower() == INFORMATION_SCHEMA:
         return
-    if (database, table) in _temporary_names(session):
+    if (database, table) in temporary_names(session):
         return
     if not rights.sees_table(database, table):
         raise denied_table(session, "SELECT", table)
-
-
-# --- definitions
-
-
-def check_definition(session: Asker, cursor: TokenReader) -> None:
-    """CREATE, ALTER, DROP, TRUNCATE and RENAME of databases, tables, indexes and views."""
-    if not session.rights.everything:
-        check_needs(session, definition_needs(session, cursor))
-
-
-def definition_needs(session: Asker, cursor: TokenReader) -> list[Need]:
-    """The cursor stays where it is."""
-    mark = cursor.mark()
-    try:
-        return _definition_needs(session, cursor)
-    finally:
-        cursor.back_to(mark)
-
-
-def _definition_needs(session: Asker, cursor: TokenReader) -> list[Need]:
-    verb = cursor.next().upper
-    if cursor.accept_any("DATABASE", "SCHEMA"):
-        _if_exists(cursor)
-        named = cursor.at_identifier() and not cursor.at_any("CHARACTER", "CHARSET", "COLLATE", "DEFAULT")
-        return [Need(verb, cursor.identifier() if named else session.database or "")]
-    match verb:
-        case "TRUNCATE":
-            cursor.accept("TABLE")
-            return [Need("DROP", *_name(session, cursor))]
-        case "RENAME":
-            cursor.expect("TABLE")
-            return _renames(session, cursor)
-        case "CREATE" | "ALTER" | "DROP":
-            return _object_needs(session, cursor, verb)
-    raise cursor.error()
-
-
-def _object_needs(session: Asker, cursor: TokenReader, verb: str) -> list[Need]:
-    start = cursor.mark()
-    temporary = cursor.at("TEMPORARY")
-    while not cursor.at_end and not cursor.at_any("TABLE", "TABLES", "INDEX", "VIEW"):
-        cursor.next()
-    kind = cursor.next().upper
-    if not kind:
-        cursor.back_to(start)
-        raise cursor.error()
-    if kind == "INDEX":
-        cursor.identifier()
-        if cursor.accept("USING"):
-            cursor.next()
-        cursor.expect("ON")
-        return [Need("INDEX", *_name(session, cursor))]
-    _if_exists(cursor)
-    if verb == "DROP":
-        if temporary:
-            return []  # it concerns the session's own tables alone
-        needs = [Need("DROP", *_name(session, cursor))]
-        while cursor.accept(","):
-            needs.append(Need("DROP", *_name(session, cursor)))
-        return needs
-    name = _name(session, cursor)
-    if kind == "VIEW":
-        needs = [Need("CREATE VIEW", *name)]
-        if verb == "ALTER" or name in session.catalog.views:
-            needs.append(Need("DROP", *name))
-        while not cursor.accept("AS"):
-            if cursor.at_end:
-                raise cursor.error()
-            cursor.next()
-        return [*needs, *needs_of(cursor.rest(), session.database, session.settings)]
-    own = Need("CREATE TEMPORARY TABLES", name[0]) if temporary else Need(verb, *name)
-    return [own, *_mentioned(session, cursor, verb, name)]
-
-
-def _mentioned(session: Asker, cursor: TokenReader, verb: str, name: tuple[str, str]) -> list[Need]:
-    """What the rest of a CREATE or ALTER TABLE says of other tables."""
-    needs: list[Need] = []
-    while not cursor.at_end:
-        if cursor.accept("REFERENCES"):
-            needs.append(Need("REFERENCES", *_name(session, cursor)))
-        elif verb == "CREATE" and cursor.accept("LIKE"):
-            needs.append(Need("SELECT", *_name(session, cursor)))
-        elif verb == "ALTER" and cursor.accept("RENAME"):
-            if not cursor.accept_any("COLUMN", "INDEX", "KEY"):
-                cursor.accept_any("TO", "AS", "=")
-                other = _name(session, cursor)
-                needs += [Need("DROP", *name), Need("CREATE", *other), Need("INSERT", *other)]
-        elif cursor.at_any("SELECT", "WITH") or (cursor.at("(") and cursor.ahead(1).upper in ("SELECT", "WITH")):
-            return [*needs, *needs_of(cursor.rest(), session.database, session.settings)]
-        else:
-            cursor.next()
-    return needs
-
-
-def _renames(session: Asker, cursor: TokenReader) -> list[Need]:
-    needs: list[Need] = []
-    while True:
-        old = _name(session, cursor)
-        cursor.expect("TO")
-        new = _name(session, cursor)
-        needs += [Need("ALTER", *old), Need("DROP", *old), Need("CREATE", *new), Need("INSERT", *new)]
-        if not cursor.accept(","):
-            return needs
-
-
-def _if_exists(cursor: TokenReader) -> None:
-    if cursor.accept("IF"):
-        cursor.accept("NOT")
-        cursor.expect("EXISTS")
-
-
-def _name(session: Asker, cursor: TokenReader) -> tuple[str, str]:
-    if cursor.token.kind is TokenKind.STRING:
-        raise cursor.error()
-    database, name = cursor.qualified_name()
-    owner = database or session.database
-    if not owner:
-        raise InvalidStatement(Condition.NO_DB_SELECTED)
-    return owner, name
 
 
 # --- accounts
@@ -334,6 +250,9 @@ def _check_may_grant(session: Asker, rights: Rights, statement: AccountStatement
     else:
         held = rights.on_database(database) if database else rights.globally
     wanted = {*statement.privileges, GRANT_OPTION} - {"USAGE"}
+    for column, privilege in statement.columns:
+        if column.lower() not in rights.on_columns(database, table, privilege):
+            wanted.add(privilege)
     if ALL in wanted:
         wanted = (wanted - {ALL}).union(privileges_at(database, table))
     missing = {each for each in wanted if each not in held and not ("_" in each and rights.has_any(each))}

@@ -34,7 +34,7 @@ def with_roles(
     grants = account.grants
     for role in reached(accounts, [name for name in active if name in account.roles]):
         for grant in role.grants:
-            grants = with_privileges(grants, grant.database, grant.table, grant.privileges)
+            grants = with_privileges(grants, grant)
     return replace(account, grants=grants)
 
 

@@ -43,6 +43,7 @@ class Condition(Enum):
     TOO_BIG_ROW = (1118, "42000", "Row size too large. The maximum row size for the used table type, not counting BLOBs, is {}")
     COLUMN_COUNT_MISMATCH = (1136, "21S01", "Column count doesn't match value count at row {}")
     INVALID_USE_OF_NULL = (1138, "22004", "Invalid use of NULL value")
+    COLUMN_ACCESS_DENIED = (1143, "42000", "{} command denied to user '{}'@'{}' for column '{}' in table '{}'")
     TABLE_ACCESS_DENIED = (1142, "42000", "{} command denied to user '{}'@'{}' for table '{}'")
     UNKNOWN_TABLE = (1146, "42S02", "Table '{}' doesn't exist")
     PACKET_TOO_LARGE = (1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes")

@@ -18,7 +18,8 @@ from backend.execution.pace import account, paced
 from backend.execution.transaction import State, Transaction
 from backend.execution.writes.column_values import Array, ColumnValues
 from controller.catalog import Catalog
-from controller.privileges import Asker, check_definition, check_plan, check_text
+from controller.definition_privileges import check_definition
+from controller.privileges import Asker, check_plan, check_text
 from controller.sql.plan import Plan
 from controller.sql.planner import PlanCache
 from controller.sql.settings import DEFAULT_SETTINGS

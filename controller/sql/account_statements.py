@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from controller.account_changes import ALL, AccountStatement, UserChange
 from controller.accounts import (
+    COLUMN_PRIVILEGES,
     DATABASE_PRIVILEGES,
     GLOBAL_PRIVILEGES,
     GRANT_OPTION,
@@ -248,9 +249,9 @@ class AccountReader:
         optional = verb == "REVOKE" and cursor.accept("IF", "EXISTS")
         if self._is_about_roles():
             return self._grant_roles(verb, optional)
-        privileges = self._privileges()
+        privileges, columns = self._privileges()
         word = "TO" if verb == "GRANT" else "FROM"
-        if cursor.accept(word):
+        if not columns and cursor.accept(word):
             if verb == "REVOKE" and set(privileges) == {ALL, GRANT_OPTION}:
                 return AccountStatement("REVOKE ALL", tuple(self._names()), optional)
             raise cursor.error()
@@ -260,12 +261,14 @@ class AccountReader:
         cursor.accept("TABLE")
         database, table = self._level()
         self._check(privileges, database, table)
+        if columns and not table:
+            raise InvalidStatement(Condition.ILLEGAL_GRANT)
         cursor.expect(word)
         users = self._names()
         if verb == "GRANT" and cursor.accept("WITH"):
             cursor.expect("GRANT", "OPTION")
             privileges.append(GRANT_OPTION)
-        return AccountStatement(verb, tuple(users), optional, tuple(privileges), database, table)
+        return AccountStatement(verb, tuple(users), optional, tuple(privileges), database, table, columns=tuple(columns))
 
     def _is_about_roles(self) -> bool:
         """Whether what is granted is not ON something."""
@@ -288,9 +291,11 @@ class AccountReader:
             raise Unsupported("WITH ADMIN OPTION")
         return AccountStatement(f"{verb} ROLE", tuple(users), optional, roles=roles)
 
-    def _privileges(self) -> list[str]:
+    def _privileges(self) -> tuple[list[str], list[tuple[str, str]]]:
+        """Those on the whole, and (column, privilege) of those on columns."""
         cursor = self._cursor
         found: list[str] = []
+        columns: list[tuple[str, str]] = []
         while True:
             if cursor.accept("ALL"):
                 cursor.accept("PRIVILEGES")
@@ -299,13 +304,26 @@ class AccountReader:
                 words: list[str] = []
                 while cursor.token.kind is TokenKind.WORD and not (cursor.at("ON") or cursor.at("TO") or cursor.at("FROM")):
                     words.append(cursor.next().upper)
-                if cursor.at("("):
-                    raise Unsupported("privileges on columns")
                 if not words:
                     raise cursor.error()
-                found.append(" ".join(words))
+                privilege = " ".join(words)
+                if cursor.at("("):
+                    columns += [(name, privilege) for name in self._columns(privilege)]
+                else:
+                    found.append(privilege)
             if not cursor.accept(","):
-                return found
+                return found, columns
+
+    def _columns(self, privilege: str) -> list[str]:
+        cursor = self._cursor
+        if privilege not in COLUMN_PRIVILEGES:
+            raise cursor.error()
+        cursor.expect("(")
+        found = [cursor.identifier()]
+        while cursor.accept(","):
+            found.append(cursor.identifier())
+        cursor.expect(")")
+        return found
 
     def _level(self) -> tuple[str, str]:
         """(database, table): `*.*`, `*`, `database.*`, `table` or `database.table`."""

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dataflow.expressions.expression import Parameter
+from controller.sql.expressions.scope import TableInSight, read
+from controller.sql.expressions.stored_zone import local_values
+from dataflow.expressions.expression import Expression, Parameter
+from dataflow.expressions.rewriting import mapped
+from dataflow.schema import Table
 from dataflow.values.types import SqlType, text
+
+ColumnUse = tuple[str, str, str, str]
+"""A privilege that a statement needs, and the database, the table or view and the column that it needs it on.
+The column `*` stands beside those that were not named one by one."""
 
 
 class Parameters:
@@ -24,6 +32,20 @@ class Parameters:
         """The user variables that the statement assigns to."""
         self.sequences = 0
         """So many RAND(seed) are in the statement."""
+        self.uses: set[ColumnUse] = set()
+        """Of the columns that the statement itself names, not the views that it reads."""
+
+    def use(self, privilege: str, table: Table, position: int) -> None:
+        self.uses.add((privilege, table.database, table.name, table.columns[position].name))
+
+    def read(self, source: TableInSight, position: int, zone: str) -> Expression:
+        """A column that the statement names. What follows the stored row is a row that is to be inserted, and not the table's."""
+        if not source.offset:
+            self.use("SELECT", source.table, position)
+        local = local_values(source.table, zone).get(position)
+        if local is not None:
+            return mapped(local, lambda column: read(source, column.index))
+        return read(source, position)
 
     def parameter(self, index: int, hint: SqlType | None) -> Parameter:
         found = self.types[index]

@@ -14,6 +14,7 @@ from enum import Enum
 
 from controller.catalog import CatalogView
 from controller.sql.locking import Locking
+from controller.sql.parameters import ColumnUse
 from dataflow.expressions.expression import Expression
 from dataflow.functions.json_table import JsonTable
 from dataflow.plan.node import AggregateFunction, Node, Order
@@ -229,6 +230,8 @@ class Plan:
     """Those that the statement writes through."""
     text: str = field(default="", compare=False)
     """The statement, with `?` for its literals."""
+    uses: frozenset[ColumnUse] = field(default=frozenset(), compare=False)
+    """See `controller.sql.parameters`. Of a statement that writes through views, those of their tables."""
 
     def vectors(self, parameters: Sequence[Value], facts: Sequence[Value] = ()) -> list[tuple[Value, ...]]:
         """What the statement's expressions are to be evaluated with, once for each vector."""

@@ -71,7 +71,7 @@ def plan(
         views: list[CatalogView] = []
         statement = _statement(with_matches(tree, catalog, database), catalog, database, settings, parameters, views)
         known = tuple([each or text() for each in parameters.types])
-        return Plan(statement, known, tuple(parameters.facts), batch, first, tuple(views), sql)
+        return Plan(statement, known, tuple(parameters.facts), batch, first, tuple(views), sql, frozenset(parameters.uses))
 
     return deeply(planned)
 

@@ -19,12 +19,17 @@ from dataflow.errors import Condition, InvalidStatement
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A privilege on a table, or on a database if `table` is empty."""
+    """A privilege on a table, or on a database if `table` is empty.
+
+    Who has it on `columns` of the table needs no more; if these are None, on the whole table. With `*` among them it is the
+    table that is denied.
+    """
 
     privilege: str
     database: str
     table: str = ""
     uncertain: bool = False
+    columns: frozenset[str] | None = None
 
 
 def needs_of(sql: str, database: str | None, settings: Settings) -> tuple[Need, ...]:

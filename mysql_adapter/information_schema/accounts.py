@@ -82,6 +82,24 @@ def table_privileges(session: Session) -> Iterator[Row]:
             yield (grantee, "def", grant.database, grant.table, privilege, grantable)
 
 
+@virtual("COLUMN_PRIVILEGES", """
+    GRANTEE 292
+    TABLE_CATALOG 512
+    TABLE_SCHEMA 64
+    TABLE_NAME 64
+    COLUMN_NAME 64
+    PRIVILEGE_TYPE 64
+    IS_GRANTABLE 3
+""")
+def column_privileges(session: Session) -> Iterator[Row]:
+    for account in _accounts_seen(session):
+        for grant in account.grants:
+            grantable = "YES" if GRANT_OPTION in grant.privileges else "NO"
+            for column, privileges in grant.columns:
+                for privilege in privileges:
+                    yield (shown_name(account.name, "'"), "def", grant.database, grant.table, column, privilege, grantable)
+
+
 _SHORT = {"SHOW DATABASES": "Show_db", "CREATE TEMPORARY TABLES": "Create_tmp_table", "REPLICATION SLAVE": "Repl_slave",
           "REPLICATION CLIENT": "Repl_client", GRANT_OPTION: "Grant"}  # fmt: skip
 

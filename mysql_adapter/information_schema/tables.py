@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from controller.accounts import COLUMN_PRIVILEGES
 from controller.catalog import HIDDEN_NAME_PREFIXES
+from controller.privileges import temporary_names
 from controller.sql.definitions.show_create import type_text
 from controller.sql.definitions.stored_expressions import shown
-from dataflow.schema import Table, is_functional, is_internal
+from dataflow.schema import Table, TableColumn, is_functional, is_internal
 from dataflow.values.types import Row
 from mysql_adapter.information_schema.description import (
     declared_primary_key,
@@ -26,7 +28,15 @@ from mysql_adapter.wire.charsets import collation_of
 if TYPE_CHECKING:
     from mysql_adapter.sessions.session import Session
 
-PRIVILEGES = "select,insert,update,references"
+
+def columns_seen(session: Session, table: Table) -> Iterator[tuple[TableColumn, str]]:
+    """The columns that the session may know of, with its privileges on each."""
+    is_free = session.rights.everything or table.id < 0 or (table.database, table.name) in temporary_names(session)
+    every = COLUMN_PRIVILEGES if table.id >= 0 else COLUMN_PRIVILEGES[:1]
+    for column in table.columns:
+        held = every if is_free else session.rights.of_column(table.database, table.name, column.name)
+        if held and not is_internal(column):
+            yield column, ",".join(held).lower()
 
 
 def tables_seen(session: Session) -> list[Table]:
@@ -127,18 +137,16 @@ def _tables(session: Session, next_numbers: Mapping[int, int]) -> Iterator[Row]:
 """)
 def columns(session: Session) -> Iterator[Row]:
     for table in (*tables_seen(session), *view_tables(session)):
-        position = 0
-        for column in table.columns:
-            if is_internal(column):
-                continue
-            position += 1
+        shown = [column.id for column in table.columns if not is_internal(column)]
+        for column, privileges in columns_seen(session, table):
+            position = shown.index(column.id) + 1
             measured = measures(column.type)
             yield (
                 "def", table.database, table.name, column.name, position, default_text(column, session.time_zone),
                 "YES" if column.nullable else "NO", column.type.kind.value, measured.characters, measured.octets,
                 measured.precision, measured.scale, measured.datetime_precision, measured.charset,
                 measured.collation, type_text(column.type), key_text(table, column), extra_text(column),
-                PRIVILEGES if table.id >= 0 else "select", column.comment, column.generated_sql, None,
+                privileges, column.comment, column.generated_sql, None,
             )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from controller.privileges import definition_needs
+from controller.definition_privileges import definition_needs
 from controller.sql.plan import Plan
 from controller.sql.planner import written_tables
 from controller.sql.references import Need, needs_of

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done
-from controller.privileges import check_definition, check_global
+from controller.definition_privileges import check_definition
+from controller.privileges import check_global
 from controller.sql.definitions.view_definition import at_view, with_definer
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from mysql_adapter.sessions import table_locks

@@ -41,7 +41,7 @@ async def describe(session: Session, cursor: TokenCursor) -> ResultSet:
     database = database or session.database
     check_sees_table(session, database, name)
     table = await session.environment.with_catalog(lambda catalog: table_or_view(session, session.own(catalog), database, name))
-    rows = column_rows(table, False, session.time_zone)
+    rows = column_rows(session, table, False)
     if not cursor.at_end:
         token = cursor.token
         pattern = cursor.word_or_string()

@@ -54,7 +54,8 @@ class Load:
 
 async def load_data(session: Session, cursor: TokenCursor) -> Done:
     load = _read(session, cursor)
-    needs = [Need("INSERT", load.database, load.table)]
+    named = frozenset([*(each for each in load.targets if not each.startswith("@")), *(column for column, _ in load.assignments)])
+    needs = [Need("INSERT", load.database, load.table, columns=named if load.targets else None)]
     if load.replaces:
         needs.append(Need("DELETE", load.database, load.table))
     check_needs(session, needs)

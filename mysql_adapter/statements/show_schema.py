@@ -9,7 +9,7 @@ from backend.execution.outcome import ResultSet
 from controller.privileges import check_sees_database, check_sees_table
 from controller.sql.definitions.show_create import show_create_database, show_create_table, type_text
 from controller.sql.plan import OutputColumn
-from dataflow.schema import Table, is_internal
+from dataflow.schema import Table
 from dataflow.values.types import Row, text
 from mysql_adapter.information_schema.description import (
     default_text,
@@ -17,7 +17,7 @@ from mysql_adapter.information_schema.description import (
     key_text,
     measures,
 )
-from mysql_adapter.information_schema.tables import PRIVILEGES, index_rows
+from mysql_adapter.information_schema.tables import columns_seen, index_rows
 from mysql_adapter.information_schema.tables import tables as all_tables
 from mysql_adapter.information_schema.views import find_view, show_create_view, table_or_view
 from mysql_adapter.information_schema.virtual import COLLATION, outputs_of
@@ -136,23 +136,21 @@ async def _table(session: Session, cursor: TokenCursor) -> Table:
 
 async def columns(session: Session, cursor: TokenCursor, full: bool) -> ResultSet:
     table = await _table(session, cursor)
-    return await filtered(session, cursor, outputs_of(_FULL_COLUMNS if full else _COLUMNS), column_rows(table, full, session.time_zone))
+    return await filtered(session, cursor, outputs_of(_FULL_COLUMNS if full else _COLUMNS), column_rows(session, table, full))
 
 
 def describe_columns() -> tuple[OutputColumn, ...]:
     return outputs_of(_COLUMNS)
 
 
-def column_rows(table: Table, full: bool, time_zone: str) -> list[Row]:
+def column_rows(session: Session, table: Table, full: bool) -> list[Row]:
     rows: list[Row] = []
-    for column in table.columns:
-        if is_internal(column):
-            continue
+    for column, privileges in columns_seen(session, table):
         null = "YES" if column.nullable else "NO"
-        tail: Row = (null, key_text(table, column), default_text(column, time_zone), extra_text(column))
+        tail: Row = (null, key_text(table, column), default_text(column, session.time_zone), extra_text(column))
         if full:
             rows.append(
-                (column.name, type_text(column.type), measures(column.type).collation, *tail, PRIVILEGES, column.comment)
+                (column.name, type_text(column.type), measures(column.type).collation, *tail, privileges, column.comment)
             )
         else:
             rows.append((column.name, type_text(column.type), *tail))

@@ -149,8 +149,8 @@ def test_a_part_of_a_table_that_has_changed_is_refused(server: WorkerServer) -> 
 
 def test_only_who_may_select_may_scan(server: WorkerServer) -> None:
     with connect(server) as root, root.cursor() as cursor:
-        cursor.execute("CREATE TABLE hidden (id INT PRIMARY KEY)")
-        cursor.execute("INSERT INTO hidden VALUES (1)")
+        cursor.execute("CREATE TABLE hidden (id INT PRIMARY KEY, half INT)")
+        cursor.execute("INSERT INTO hidden VALUES (1, 1)")
         cursor.execute("CREATE USER reader IDENTIFIED BY 'secret'")
         cursor.execute("GRANT SELECT ON d.t TO reader")
         [(epoch, _)] = ask(root, "keep_epoch", 60)
@@ -162,6 +162,12 @@ def test_only_who_may_select_may_scan(server: WorkerServer) -> None:
             for query in ("SELECT id FROM hidden", "SELECT t.id FROM t JOIN hidden ON hidden.id = t.id"):
                 with pytest.raises(pymysql.err.OperationalError, match="denied"):
                     ask(connection, procedure[0], query, *procedure[1:])
+        with connect(server) as root, root.cursor() as cursor:
+            cursor.execute("GRANT SELECT (half) ON d.hidden TO reader")
+        assert len(read(connection, "SELECT half FROM hidden")) == 1
+        for query in ("SELECT id FROM hidden", "SELECT * FROM hidden", "SELECT half FROM hidden WHERE id = 1"):
+            with pytest.raises(pymysql.err.OperationalError, match="denied"):
+                ask(connection, "scan", query, part, epoch)
         everything = ":".join((wide.split(":")[0], "0", "00", "ff" * 8))  # whatever range is asked for, it is of this table
         assert read_part(connection, "SELECT id FROM t", everything, epoch).num_rows == COUNT
     with pytest.raises(pymysql.err.OperationalError, match="denied"):

@@ -125,3 +125,54 @@ def test_a_timestamp_under_another_name_is_still_one(cursors: tuple[Cursor, Curs
         for cursor in cursors:
             cursor.execute(sql)
         assert cursors[0].description == cursors[1].description
+
+
+GENERATED = (
+    "CREATE TABLE g (id INT PRIMARY KEY, a INT, ts TIMESTAMP NULL, made DATETIME AS (FROM_UNIXTIME(a)), hour INT AS (HOUR(ts)),"
+    " day VARCHAR(30) AS (DATE_FORMAT(made, '%d %H')), later TIMESTAMP AS (ts + INTERVAL 1 HOUR), seconds BIGINT AS (UNIX_TIMESTAMP(ts)), plain INT AS (a + 1),"
+    " started DATETIME DEFAULT (FROM_UNIXTIME(86400)))"
+)
+GENERATED_QUERIES = (
+    "SELECT * FROM g ORDER BY id",
+    "SELECT made, later, g.hour FROM g ORDER BY made DESC, id",
+    "SELECT g.made, COUNT(*) FROM g GROUP BY made ORDER BY made",
+    "SELECT id FROM g WHERE made > '1970-01-02' ORDER BY id",
+    "SELECT x.id, y.made, y.hour, y.plain FROM g x LEFT JOIN g y ON y.id = x.id + 1 ORDER BY x.id",
+    "SELECT d FROM (SELECT day AS d FROM g) s ORDER BY d",
+)
+
+
+def test_generated_columns_and_defaults_are_of_the_session_s_zone(cursors: tuple[Cursor, Cursor]) -> None:
+    """VIRTUAL columns of who reads, defaults of who writes. STORED ones are of who writes, too; MariaDB refuses them."""
+    for cursor in cursors:
+        zone = _rows(cursor, "SELECT @@time_zone")[0][0]
+        cursor.execute("DROP TABLE IF EXISTS g")
+        cursor.execute(GENERATED)
+        for number, writer in enumerate((zone, "+09:00", "+00:00")):
+            cursor.execute("SET time_zone = %s", (writer,))
+            cursor.execute("INSERT INTO g (id, a, ts) VALUES (%s, %s, '2024-06-01 23:30:00')", (number, number * 40_000))
+        cursor.execute("SET time_zone = %s", (zone,))
+    for reader in ("", "SET time_zone = '-05:00'", "SET time_zone = '+00:00'"):
+        for sql in GENERATED_QUERIES:
+            answers = []
+            for cursor in cursors:
+                if reader:
+                    cursor.execute(reader)
+                answers.append([_rows(cursor, sql) for _ in range(3)])
+            assert answers[0] == answers[1], (reader, sql)
+    for sql in ("SET time_zone = '+10:00'", "UPDATE g SET a = a + 5 WHERE made = '1970-01-01 10:00:00'", "DELETE FROM g WHERE hour < 3"):
+        counts = [cursor.execute(sql) for cursor in cursors]
+        assert counts[0] == counts[1], sql
+        assert _rows(cursors[0], GENERATED_QUERIES[0]) == _rows(cursors[1], GENERATED_QUERIES[0]), sql
+    ours = cursors[0]
+    ours.execute("DROP TABLE g")
+    ours.execute("CREATE TABLE g (id INT PRIMARY KEY, a INT, made DATETIME AS (FROM_UNIXTIME(a)) STORED)")
+    ours.execute("INSERT INTO g (id, a) VALUES (1, 0)")
+    ours.execute("SET time_zone = '-05:00'")
+    ours.execute("INSERT INTO g (id, a) VALUES (2, 86400)")
+    assert [str(row[0]) for row in _rows(ours, "SELECT made FROM g ORDER BY id")] == ["1970-01-01 10:00:00", "1970-01-01 19:00:00"]
+
+
+def _rows(cursor: Cursor, sql: str) -> list[Any]:
+    cursor.execute(sql)
+    return list(cursor.fetchall())

@@ -17,7 +17,7 @@ from controller.sql.definitions.column_types import charset_name, type_of_text
 from controller.sql.expressions import facts, operators, user_variables
 from controller.sql.expressions.constants import check_moment, digits, introduced, number, unit
 from controller.sql.expressions.operators import BINARY, COMPARISONS, NO_PARENTHESES, UNARY
-from controller.sql.expressions.scope import Scope, read
+from controller.sql.expressions.scope import Scope
 from controller.sql.expressions.waiting import waiting
 from controller.sql.expressions.zone import aligned, called, dated, localised, without_zeros
 from controller.sql.parameters import Parameters
@@ -139,10 +139,10 @@ class Translator:
             return self._function(name.lower(), [], node)
         if isinstance(node.this, exp.Star):
             raise syntax_error("*", 0)
-        return read(*self.scope.resolve(name, table, database, self.clause))
+        return self.parameters.read(*self.scope.resolve(name, table, database, self.clause), self.settings.time_zone)
 
     def visit_identifier(self, node: Any, hint: SqlType | None) -> Expression:
-        return read(*self.scope.resolve(node.name, "", "", self.clause))
+        return self.parameters.read(*self.scope.resolve(node.name, "", "", self.clause), self.settings.time_zone)
 
     def visit_parameter(self, node: Any, hint: SqlType | None) -> Expression:
         return user_variables.read(node, self.parameters, self.settings)
@@ -161,8 +161,7 @@ class Translator:
     def visit_paren(self, node: Any, hint: SqlType | None) -> Expression:
         return self._translate(node.this, hint)  # it is handed out as what is in it
 
-    def visit_alias(self, node: Any, hint: SqlType | None) -> Expression:
-        return self._translate(node.this, hint)  # it is handed out as what is in it
+    visit_alias = visit_paren
 
     def visit_tuple(self, node: Any, hint: SqlType | None) -> Expression:
         return call("row", *(self.translate(each) for each in node.expressions))
@@ -390,6 +389,7 @@ class Translator:
     def stored_column(self, node: Any) -> schema.TableColumn:
         """The column of a table that a name means."""
         source, position = self.scope.resolve(node.name, node.text("table"), node.text("db"), self.clause)
+        self.parameters.use("SELECT", source.table, position)
         return source.table.columns[position]
 
     def visit_concat(self, node: Any, hint: SqlType | None) -> Expression:

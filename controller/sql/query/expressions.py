@@ -18,7 +18,7 @@ from controller.sql.expressions.translate import Translator
 from controller.sql.expressions.zone import aligned, in_utc, localised
 from controller.sql.query.block import Subquery
 from controller.sql.query.fields import Numbering, all_columns
-from controller.sql.query.names import Names
+from controller.sql.query.names import Names, Visible
 from controller.sql.query.wrapping import wrapped
 from controller.sql.text.parse import syntax_error
 from dataflow import schema
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ)
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<=", "<=>": "<=>"}
+
+UNNAMED = "unnamed"
+"""Marks a column that the planner reads, not the statement."""
 
 Collector = Callable[[str, Any, "QueryTranslator"], Expression]
 """Given an aggregate's name and node, the expression that reads its value."""
@@ -90,14 +93,21 @@ class QueryTranslator(Translator):
         if self._readable is not None and (own := self.names.own(name, table, database)) and not {each.field.id for each in own} & self._readable:
             if self.names.parent is None:
                 raise InvalidStatement(Condition.UNKNOWN_COLUMN, ".".join(filter(None, (database, table, name))), self.clause)
-            return self.names.parent.resolve(name, table, database, self.clause).value
-        return self.names.resolve(name, table, database, self.clause).value
+            return self._used(self.names.parent.resolve(name, table, database, self.clause))
+        found = self.names.resolve(name, table, database, self.clause)
+        return found.value if node.meta.get(UNNAMED) else self._used(found)
 
     def visit_identifier(self, node: Any, hint: SqlType | None) -> Expression:
-        return self.names.resolve(node.name, "", "", self.clause).value
+        return self._used(self.names.resolve(node.name, "", "", self.clause))
+
+    def _used(self, found: Visible) -> Expression:
+        self.resolver.use(found.field)
+        return found.value
 
     def stored_column(self, node: Any) -> schema.TableColumn:
-        origin = self.names.resolve(node.name, node.text("table"), node.text("db"), self.clause).field.output
+        field = self.names.resolve(node.name, node.text("table"), node.text("db"), self.clause).field
+        self.resolver.use(field)
+        origin = field.output
         for table in self.resolver.tables.values():
             if (table.database, table.name) == (origin.database, origin.original_table):
                 return next(column for column in table.columns if column.name == origin.original_name)

@@ -22,7 +22,10 @@ from dataflow.values.types import NUMBERS, SqlType
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column in sight: its number, its name here, and how clients see it."""
+    """A column in sight: its number, its name here, and how clients see it.
+
+    `origin` is the database, table or view and column that whoever names it reads; None for a derived table's.
+    """
 
     id: int
     name: str
@@ -30,6 +33,7 @@ class Field:
     nullable: bool
     output: OutputColumn
     hidden: bool = False
+    origin: tuple[str, str, str] | None = None
 
     @property
     def column(self) -> Column:

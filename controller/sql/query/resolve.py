@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -20,7 +20,7 @@ from controller.sql.plan import OutputColumn
 from controller.sql.query.block import AnyBlock, Block, Inner, SetBlock, Subquery
 from controller.sql.query.documents import Documents
 from controller.sql.query.expressions import QueryTranslator
-from controller.sql.query.fields import Numbering, computed_output
+from controller.sql.query.fields import Field, Numbering, computed_output
 from controller.sql.query.names import CommonTable, Names
 from controller.sql.query.recursion import Recursions, refers_to_itself
 from controller.sql.query.selects import SelectResolver, positional
@@ -96,6 +96,16 @@ class Resolver:
         if found is not None:
             self.views.append(found)
         return found
+
+    def use(self, *fields: Field) -> None:
+        """The statement names these columns. What a view names is its definer's business."""
+        if not self._open_views:
+            self.parameters.uses.update(("SELECT", *each.origin) for each in fields if each.origin is not None)
+
+    def use_all(self, fields: Iterable[Field]) -> None:
+        """`*` stands for these columns."""
+        named = [each for each in fields if each.origin is not None]
+        self.use(*named, *(replace(each, origin=(*each.origin[:2], "*")) for each in named if each.origin is not None))
 
     @contextmanager
     def inside_view(self, view: CatalogView) -> Iterator[None]:

@@ -134,6 +134,7 @@ class SelectResolver:
             if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
                 table, database = ("", "") if isinstance(item, exp.Star) else (item.table, item.text("db"))
                 everything = self._names.star(table, database)
+                self._resolver.use_all(each.field for each in everything)
                 item.meta[COLUMNS] = _named(self._names, everything)
                 for each in everything:
                     self._add(block, each.value, each.field.name, each.field)

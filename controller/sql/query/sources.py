@@ -14,9 +14,10 @@ from sqlglot import exp
 
 from controller.sql.expressions.full_text import with_matches
 from controller.sql.expressions.json_table import read_json_table
+from controller.sql.expressions.stored_zone import local_values
 from controller.sql.output import NOT_NULL, column_flags
 from controller.sql.plan import OutputColumn
-from controller.sql.query.block import AnyBlock, From, Inner, Leaf, Left, Subquery, own_ids
+from controller.sql.query.block import AnyBlock, Block, From, Inner, Leaf, Left, Subquery, own_ids
 from controller.sql.query.conditions import conditions
 from controller.sql.query.documents import document_leaf
 from controller.sql.query.fields import Field, Relation, renamed_output
@@ -24,6 +25,7 @@ from controller.sql.query.names import NamedSource, Names, PassingTable, Visible
 from controller.sql.text.parse import is_comma, parse_view, syntax_error
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.expressions.expression import Expression
+from dataflow.expressions.rewriting import mapped
 from dataflow.functions import call
 from dataflow.plan.node import Base
 from dataflow.schema import Table, is_internal
@@ -127,7 +129,7 @@ class FromClause:
                 home = view.default_database or None
                 tree = with_matches(parse_view(view.select), self._resolver.catalog, home)
                 block = self._resolver.query(tree, Names(None, home))
-                return self._derived(block, node.alias or name, view.database, names or list(view.columns))
+                return self._derived(block, node.alias or name, view.database, names or list(view.columns), view.name)
         table = self._resolver.catalog.table(database, name)
         self._resolver.tables[table.id] = table
         _check_hints(node, frozenset({"primary", *(index.name.lower() for index in table.indexes)}))
@@ -142,16 +144,29 @@ class FromClause:
                 column_flags(table, column),
             )  # fmt: skip
             hidden = is_internal(column)
-            fields.append(Field(number.index, column.name, column.type, column.nullable, output, hidden))
+            fields.append(Field(number.index, column.name, column.type, column.nullable, output, hidden, (table.database, table.name, column.name)))
+        leaf = Leaf(tuple(fields), table)
+        local = {} if self._names.hidden else local_values(table, self._resolver.settings.time_zone)
+        if local:
+            leaf, fields = self._localised(leaf, local)
         self._names.add(NamedSource(alias, table.database, tuple(fields)))
         visible = [
             Visible(each, each.column)
             for each, column in zip(fields, table.columns)
             if not column.invisible and not each.hidden
         ]
-        return Leaf(tuple(fields), table), visible
+        return leaf, visible
 
-    def _derived(self, block: AnyBlock, alias: str, database: str, names: list[str]) -> Item:
+    def _localised(self, leaf: Leaf, values: dict[int, Expression]) -> tuple[Leaf, list[Field]]:
+        """A derived table of the table's rows, some columns of which have these values."""
+        block = Block(leaf, [], [], [])
+        for place, field in enumerate(leaf.fields):
+            value = mapped(values[place], lambda column: leaf.fields[column.index].column) if place in values else field.column
+            self._resolver.add_output(block, value, field.name, field.output)
+        fields = [replace(field, id=column.index) for field, (column, _) in zip(leaf.fields, block.outputs)]
+        return Leaf(tuple(fields), derived=block), fields
+
+    def _derived(self, block: AnyBlock, alias: str, database: str, names: list[str], view: str = "") -> Item:
         if names and len(names) != len(block.outputs):
             raise InvalidStatement(Condition.COLUMN_COUNT_IN_VIEW)
         fields: list[Field] = []
@@ -162,7 +177,8 @@ class FromClause:
                 raise InvalidStatement(Condition.DUPLICATE_COLUMN, name)
             seen.add(name.lower())
             described = renamed_output(output, name, alias)
-            fields.append(Field(column.index, name, column.type, output.nullable, described))
+            origin = (database, view, name) if view else None
+            fields.append(Field(column.index, name, column.type, output.nullable, described, origin=origin))
         self._names.add(NamedSource(alias, database, tuple(fields)))
         return Leaf(tuple(fields), derived=block), [Visible(each, each.column) for each in fields]
 
@@ -247,6 +263,7 @@ class FromClause:
                     condition = Condition.AMBIGUOUS_COLUMN if found else Condition.UNKNOWN_COLUMN
                     raise InvalidStatement(condition, name, FROM_CLAUSE)
                 pair.append(found[0])
+                self._resolver.use(found[0].field)
             conditions.append(call("=", pair[0].value, pair[1].value))
             merged.append(pair[1] if side == "RIGHT" else pair[0])
             taken += pair

@@ -12,10 +12,12 @@ from sqlglot import exp
 
 from controller.catalog import Catalog
 from controller.sql.expressions.scope import FIELD_LIST, Scope, TableInSight
+from controller.sql.expressions.stored_zone import in_zone
 from controller.sql.expressions.translate import Translator
 from controller.sql.parameters import Parameters
 from controller.sql.plan import Assignment, Delete, Directed, Query, Update
 from controller.sql.query import plan_query
+from controller.sql.query.expressions import UNNAMED
 from controller.sql.query.names import NamedSource, Names
 from controller.sql.query.resolve import Resolver
 from controller.sql.query.sources import FromClause
@@ -66,6 +68,7 @@ class DirectedPlanner:
             source = next(found for found in names.sources if field in found.fields)
             table = self._table(source, "UPDATE", node.this)
             _, _, assigned = targets.setdefault(source.alias, (source, table, []))
+            self._parameters.use("UPDATE", table, source.fields.index(field))
             assigned.append((source.fields.index(field), each.expression))
         self._check_keys(targets)
         items: list[Any] = []
@@ -142,6 +145,7 @@ class DirectedPlanner:
         is_table = named is not None and self._catalog.find_table(named.text("db") or self._database or "", named.name) is not None
         if table is None or not is_table or len(table.columns) != len(source.fields) or table.id < 0:
             raise InvalidStatement(Condition.NON_UPDATABLE_TABLE, source.alias, verb)
+        table = in_zone(table, self._settings.time_zone)
         checks = named.meta.get("checks") if named is not None and verb == "UPDATE" else None
         in_sight = TableInSight(source.alias, table, 0, table.database)
         return self._writes.checked(in_sight, *checks).table if checks is not None and checks[1] else table
@@ -152,6 +156,7 @@ class DirectedPlanner:
         for column in table.columns:
             name = exp.to_identifier(column.name, quoted=True)
             read = exp.column(name, table=exp.to_identifier(source.alias, quoted=True))
+            read.meta[UNNAMED] = True
             items.append(exp.alias_(read, f"column{len(items)}"))
         return start
 

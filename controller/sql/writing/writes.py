@@ -13,6 +13,7 @@ from controller.sql.definitions.foreign_keys import related_tables
 from controller.sql.expressions.constants import as_stored
 from controller.sql.expressions.facts import TODAY
 from controller.sql.expressions.scope import FIELD_LIST, ORDER_CLAUSE, WHERE_CLAUSE, Scope, TableInSight, read
+from controller.sql.expressions.stored_zone import in_zone
 from controller.sql.expressions.translate import Translator
 from controller.sql.expressions.user_variables import begun
 from controller.sql.expressions.zone import dated
@@ -63,6 +64,7 @@ class WritePlanner:
         source = table_source(node, self._catalog, self._database)
         if source is None:
             raise InvalidStatement(Condition.NO_TABLES_USED)
+        source = replace(source, table=in_zone(source.table, self._settings.time_zone))
         found = node.meta.get("checks")
         return source if found is None or not found[1] else self.checked(source, *found)
 
@@ -141,11 +143,16 @@ class WritePlanner:
 
     def _columns(self, table: Table, names: list[str] | None) -> tuple[int, ...]:
         if names is None:
-            return tuple(position for position, column in enumerate(table.columns) if not column.invisible)
+            found = [position for position, column in enumerate(table.columns) if not column.invisible]
+            for position in found:
+                self._parameters.use("INSERT", table, position)
+            self._parameters.uses.add(("INSERT", table.database, table.name, "*"))
+            return tuple(found)
         scope = Scope((TableInSight(table.name, table, 0, table.database),))
-        found: list[int] = []
+        found = []
         for name in names:
             _, position = scope.resolve(name, "", "", FIELD_LIST)
+            self._parameters.use("INSERT", table, position)
             if position in found:
                 raise InvalidStatement(Condition.COLUMN_SPECIFIED_TWICE, name)
             found.append(position)
@@ -268,6 +275,7 @@ class WritePlanner:
                 raise syntax_error(node.sql("mysql"), 0)
             target = node.this
             _, position = Scope((source,)).resolve(target.name, target.table, target.text("db"), FIELD_LIST)
+            self._parameters.use("UPDATE", table, position)
             value = self.value(table, position, node.expression, translator)
             if value is None:
                 found.append(Assignment(position, Literal(None, NULL), is_default=True))

@@ -278,6 +278,13 @@ def test_callers_are_accounts_with_their_privileges(tmp_path: Path) -> None:
             await api.account(f"ALTER USER {name} ACCOUNT UNLOCK")
             await api.account(f"REVOKE SELECT ON shop.sales FROM {name}")
             await api.fails("GET", f"{sales}/row?key=1", **denied)
+            await api.account(f"GRANT SELECT (id), UPDATE (price) ON shop.sales TO {name}")
+            await api.fails("GET", f"{sales}/row?key=1", **denied)
+            await api.ask("PATCH", f"{sales}/row?key=1", {"values": {"price": 1}}, account=reader)
+            await api.ask("POST", lookup, {"query": "SELECT id FROM sales WHERE id = ?", "keys": [1]}, account=reader)
+            denied["code"] = 1143
+            await api.fails("POST", lookup, {"query": "SELECT price FROM sales WHERE id = ?", "keys": [1]}, **denied)
+            await api.fails("POST", "/v1/databases/shop/transactions", {"statements": [{"sql": "SELECT SUM(price) FROM sales"}]}, **denied)
             await api.account(f"DROP USER {name}")
             await api.fails("GET", f"{sales}/row?key=1", account=reader, **refused)
 
