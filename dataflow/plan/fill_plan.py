@@ -11,7 +11,9 @@ A load is the same, seeded with all rows that each shard has of the first input,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
 from itertools import islice
+from typing import Any
 
 from dataflow.code.lookup_code import each_row, fetch
 from dataflow.code.path_code import At, Finish, JoinPath, MatchPath, Track
@@ -24,8 +26,9 @@ from dataflow.runtime.operator import Operator, below
 from dataflow.runtime.upquery import held_reader, start_lookups
 from dataflow.state.arrangement import Arrangement
 from dataflow.state.delta import Bag, Change, merged, negated
-from dataflow.values.types import SqlType
+from dataflow.values.types import Kind, SqlType
 
+NOWHERE = object()
 LOADED_AT_ONCE = 10_000
 """So many rows of a load begin in one round: what bundles carry is bounded by it."""
 
@@ -44,7 +47,7 @@ def key_columns(operator: Operator, arrangement: Arrangement) -> Columns:
 
 
 class FillPlan:
-    """The legs of one arrangement's fills. `seed` takes index keys, all of which live on this shard."""
+    """The legs of one arrangement's fills. `seeds` take index keys, all of which live on this shard."""
 
     def __init__(
         self, shards: Shards, graph: Graph, operator: Operator, arrangement: Arrangement, name: str,
@@ -74,6 +77,16 @@ class FillPlan:
         else:
             self._rows_by(at, operator, columns, self._parts, {}, self._finish)
         self.seeds.run = code.build()
+        self._has_decimals = [self._types[column].kind is Kind.DECIMAL for column in self.key_columns]
+
+    def seed(self, keys: list[Key]) -> None:
+        """Ask for the rows of keys. Where the columns are no DECIMALs, bundles mark none: those keys that are go as the numbers that they equal."""
+        if len(self._has_decimals) == 1:
+            found = [key for each in keys if (key := _sent(each, self._has_decimals[0])) is not NOWHERE]
+        else:
+            tuples = ([_sent(part, marked) for part, marked in zip(each, self._has_decimals)] for each in keys)
+            found = [tuple(each) for each in tuples if NOWHERE not in each]
+        self.seeds.run(found)
 
     @property
     def legs(self) -> list[Leg]:
@@ -322,6 +335,15 @@ def _held(graph: Graph, arrangement: Arrangement) -> Iterator[Change]:
         bag = arrangement.bag(value)
         graph.spend(len(bag))
         yield from bag.items()
+
+
+def _sent(part: Any, is_marked: bool) -> Any:
+    """A part of a key as a bundle carries it; `NOWHERE` if no value of the column equals it."""
+    if is_marked or part.__class__ is not Decimal:
+        return part
+    if part == part.to_integral_value():
+        return int(part)
+    return float(part) if float(part) == part else NOWHERE
 
 
 def _key(parts: Sequence[str]) -> str:

@@ -235,7 +235,7 @@ class Programs:
             for name, keys in wanted.items():
                 filler = self._active[name] = self._filler(name)[0]
                 self._at[0] = filler.operator.number
-                filler.seeds.run(keys)
+                filler.seed(keys)
             is_done = not wanted
             for plan in list(self._active.values()):
                 self._at[0] = plan.operator.number
