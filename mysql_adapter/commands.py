@@ -24,7 +24,7 @@ from mysql_adapter.neighbours import kill
 from mysql_adapter.sessions.dispatch import statements_of
 from mysql_adapter.sessions.prepared import Prepared
 from mysql_adapter.sessions.session import Session
-from mysql_adapter.sessions.statement_origin import begin_statement, end_statement
+from mysql_adapter.sessions.statement_origin import begin_statement, end_statement, statement_name
 from mysql_adapter.statements.describe import field_list
 from mysql_adapter.wire import answers, packets
 from mysql_adapter.wire.columns import column_definition
@@ -91,7 +91,7 @@ class Commands:
         if span is not None:
             end_statement(session, span, failed)
         if session.counted is not None:
-            session.counted.run(seconds, failed)
+            session.counted.run(seconds, failed, statement_name(session))
         elif command == COM.COM_QUERY:
             session.environment.statements.run_other(session.statement, seconds, failed)
         if seconds >= session.noticed_s:

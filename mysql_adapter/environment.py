@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from backend.execution.catalog_retry import with_fresh_catalog
+from backend.execution.counted_statements import StatementCounts
 from backend.execution.pace import aside
 from backend.network.tls import Certificate
 from backend.worker.session_services import LocalServices, Services
@@ -34,7 +35,6 @@ from mysql_adapter.loop_watch import LoopWatch
 from mysql_adapter.neighbours import answer
 from mysql_adapter.sessions.query_log import VARIABLES as LOG_VARIABLES
 from mysql_adapter.sessions.query_log import QueryLog
-from mysql_adapter.sessions.statement_counts import StatementCounts
 from mysql_adapter.sessions.variables import Variables
 from mysql_adapter.shortcuts.shortcuts import Shortcuts
 from mysql_adapter.wire.answers import Formats

@@ -94,7 +94,7 @@ _ANSWERS: dict[str, Any] = {
     "set_global": _set_global,
     STATEMENTS: lambda environment: environment.statements.statements(environment.database),
     TOTALS: lambda environment: environment.statements.totals(),
-    SLOW: lambda environment: list(environment.query_log.slow),
+    SLOW: lambda environment: list(environment.statements.slow),
     "reload_tls": _reload_tls,
 }
 

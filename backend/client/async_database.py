@@ -13,10 +13,12 @@ from backend.client.async_view import AsyncView
 from backend.client.changes import ChangeReader, ChangeSet
 from backend.client.key_values import key_converter
 from backend.client.keyed_query import KeyedQuery
+from backend.client.statement_reports import StatementReports
 from backend.client.statements import Result, Statements
 from backend.client.target import find_deployment
 from backend.clustering.node import Node
 from backend.execution import database as execution
+from backend.execution.counted_statements import StatementCounts
 from backend.execution.memory_account import LIMIT_BYTES
 from backend.execution.transaction import State, Transaction
 from backend.execution.writes.column_values import Array
@@ -56,14 +58,18 @@ class AsyncDatabase:
         *,
         plans: PlanCache | None = None,
         session: Asker | None = None,
+        counts: StatementCounts | None = None,
     ) -> None:
-        """With a `session`, what that may not do is refused."""
+        """With a `session`, what that may not do is refused. All that is run is added to `counts`; with a `node`, the cluster is told of it."""
         memory_bytes = LIMIT_BYTES if node is None else node.deployment.statement_memory_bytes
-        self._statements = Statements(engine, database, plans, session, memory_bytes)
+        self._statements = Statements(engine, database, plans, session, memory_bytes, counts)
         self._shared = shared
         self._node = node
+        self._reports = None if node is None else StatementReports(node.cluster, engine, self._statements.counts)
 
     async def close(self) -> None:
+        if self._reports is not None:
+            await self._reports.stop()
         if self._node is not None:
             await self._node.stop()
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from typing import Any, Literal, overload
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
+from time import perf_counter
+from typing import Any, Literal, TypeVar, overload
 
 import msgspec
 import numpy as np
@@ -14,7 +15,9 @@ from backend.client.keyed_query import Finish, KeyedQuery
 from backend.client.ordered_query import Inclusive
 from backend.client.statements import Statements
 from backend.client.values import Rows
+from backend.execution.counted_statements import CountedStatement
 from backend.feeds.feed_reading import BYTES_MAX, SECONDS
+from backend.network.origin import current
 from backend.shared_memory.columns import ColumnReader
 from backend.shared_memory.parts import PartsColumns, ViewReader, columns_of, settled
 from backend.views.shared_view import SharedViews
@@ -23,7 +26,10 @@ from controller.catalog import Catalog
 from dataflow.values.types import Row
 
 ATTEMPTS_MAX = 3
+TIMED_MASK = 1023
+"""One lookup of a single integer in 1,024 is timed."""
 
+T = TypeVar("T")
 _encode_keys = msgspec.msgpack.Encoder().encode
 _INTEGER_MIN, _INTEGER_MAX = -(1 << 63), (1 << 63) - 1
 
@@ -47,13 +53,14 @@ class AsyncView:
         self.query = query
         self._naming = query.definition.naming
         self._decode, self._finish = query.definition.decode, query.finish
+        self._counted = self._statements.counts.of_view(query.sql, self._statements.schema, query.definition.name)
         self._read_from(None)
 
     def _read_from(self, reader: ViewReader | None) -> None:
         self._reader = reader
         self._column_reader: ColumnReader | PartsColumns | None = None
         is_quick = reader is not None and self.query.has_integer_key
-        self.quick = _quick(reader, self._decode, self._finish) if is_quick else _nothing  # type: ignore[arg-type]
+        self.quick = _quick(reader, self._decode, self._finish, self._counted) if is_quick else _nothing  # type: ignore[arg-type]
         """`try_lookup`, where the short way leads to the rows; else None."""
 
     @property
@@ -140,6 +147,12 @@ class AsyncView:
         found = self.try_range(*key, low=low, high=high, limit=limit, descending=descending, inclusive=inclusive)
         if found is not None:
             return found
+        return await self._count(self._range(key, low, high, limit, descending, inclusive))
+
+    async def _range(
+        self, key: tuple[Any, ...], low: Any, high: Any, limit: int | None, descending: bool | None, inclusive: Inclusive
+    ) -> tuple[Rows, bool]:
+        """The rows, and whether a view had them."""
         store = self._statements.database.store
         for _ in range(ATTEMPTS_MAX):
             query = self.query
@@ -148,15 +161,15 @@ class AsyncView:
             wanted = _encode_keys([query.key(key)])
             payloads = await store.lookup_view(ordered.definition, wanted, part)
             if payloads is not None:
-                return ordered.rows(payloads[0])
+                return ordered.rows(payloads[0]), True
             payloads = await store.lookup_view(query.definition, wanted)
             if payloads is not None:
-                return ordered.finished(ordered.cut(query.definition.decode(payloads[0]), part))
+                return ordered.finished(ordered.cut(query.definition.decode(payloads[0]), part)), True
             if not await self._plan_again():
                 break
         rows = await self._evaluated(key)
         ordered = self.query.ordered
-        return ordered.finished(ordered.cut(rows, ordered.part(low, high, limit, descending, inclusive)))
+        return ordered.finished(ordered.cut(rows, ordered.part(low, high, limit, descending, inclusive))), False
 
     def try_range(
         self,
@@ -169,10 +182,10 @@ class AsyncView:
     ) -> Rows | None:
         if self._shared is None:
             return None
-        ordered = self.query.ordered
+        started, ordered = perf_counter(), self.query.ordered
         part = ordered.part(low, high, limit, descending, inclusive)
         found = self._shared.lookup(ordered.definition, _encode_keys([self.query.key(key)]), part)
-        return None if found is None else ordered.rows(found[0])
+        return None if found is None else self._hit(ordered.rows(found[0]), started)
 
     async def _plan_again(self) -> bool:
         """Whether there is a newer catalog, which the query is planned for from now on."""
@@ -189,8 +202,29 @@ class AsyncView:
 
     async def _ask(self, keys: Sequence[Any] | Array) -> list[Rows]:
         """Ask the worker; where no view can serve the query, evaluate it."""
-        if not len(keys):
-            return []
+        return await self._count(self._asked(keys)) if len(keys) else []
+
+    async def _count(self, work: Coroutine[Any, Any, tuple[T, bool]]) -> T:
+        """Count the lookup that `work` is; it says whether a view had the rows."""
+        started, failed = perf_counter(), True
+        try:
+            found, from_view = await work
+            self._counted.asked += from_view
+            self._counted.evaluated += not from_view
+            failed = False
+            return found
+        finally:
+            origin = current.get()
+            self._counted.run(perf_counter() - started, failed, "" if origin is None else origin.statement)
+
+    def _hit(self, found: T, started: float) -> T:
+        """Shared memory had it."""
+        self._counted.hits += 1
+        self._counted.hit_took(perf_counter() - started)
+        return found
+
+    async def _asked(self, keys: Sequence[Any] | Array) -> tuple[list[Rows], bool]:
+        """The rows of each key, and whether a view had them."""
         store = self._statements.database.store
         for _ in range(ATTEMPTS_MAX):
             query = self.query
@@ -198,15 +232,15 @@ class AsyncView:
             if numbers is not None:
                 found = await store.lookup_view(query.definition, numbers)
                 if found is not None:
-                    return query.all_rows(found[0])
+                    return query.all_rows(found[0]), True
             else:
                 wanted = _encode_keys([query.key(each) for each in _listed(keys)])
                 found = await store.lookup_view(query.definition, wanted)
                 if found is not None:
-                    return [query.rows(each) for each in found]
+                    return [query.rows(each) for each in found], True
             if not await self._plan_again():
                 break
-        return [self.query.finished(await self._evaluated(key)) for key in _listed(keys)]
+        return [self.query.finished(await self._evaluated(key)) for key in _listed(keys)], False
 
     async def _evaluated(self, given: Any) -> list[Row]:
         """The rows of a key as the view would have them, from the tables."""
@@ -229,7 +263,7 @@ class AsyncView:
         return None if many is None else many[0]
 
     def try_lookup_many(self, keys: Sequence[Any]) -> list[Rows] | None:
-        reader = self._find_reader()
+        reader, started = self._find_reader(), perf_counter()
         if reader is None:
             return None
         key = self.query.key
@@ -238,12 +272,12 @@ class AsyncView:
         if found is None or None in found:
             return None
         rows = self.query.rows
-        return [rows(payload) for payload in found]  # type: ignore[arg-type]
+        return self._hit([rows(payload) for payload in found], started)  # type: ignore[arg-type]
 
     def try_lookup_columns(
         self, keys: Sequence[Any] | Array, columns: Sequence[str] | None = None
     ) -> Batch | None:
-        reader = self._find_reader()
+        reader, started = self._find_reader(), perf_counter()
         query, names = self.query, self.columns if columns is None else columns
         chosen = self._places(names)
         numbers = _integers(keys) if reader is not None and query.places is not None and query.has_integer_key else None
@@ -256,7 +290,7 @@ class AsyncView:
         found = self._column_reader.read(numbers, places)
         if found is None or np.count_nonzero(found.known) < len(numbers):
             return None
-        return batch_of_cells(found, places, names, [query.cell_changes[place] for place in chosen])
+        return self._hit(batch_of_cells(found, places, names, [query.cell_changes[place] for place in chosen]), started)
 
     def _batch(self, rows: Sequence[Rows], columns: Sequence[str] | None) -> Batch:
         names = self.columns if columns is None else columns
@@ -279,7 +313,7 @@ class AsyncView:
 
 
 def _quick(
-    reader: ViewReader, decode: Callable[[bytes], list[Row]], finish: Finish | None
+    reader: ViewReader, decode: Callable[[bytes], list[Row]], finish: Finish | None, counted: CountedStatement
 ) -> Callable[[Any], Rows | None]:
     """A lookup with as few steps as possible: single ones take hardly longer than their steps."""
 
@@ -287,8 +321,21 @@ def _quick(
         if type(key) is int and _INTEGER_MIN <= key <= _INTEGER_MAX:
             payload = reader.get_number(key)
             if payload is not None:
+                hits = counted.hits = counted.hits + 1
+                if hits & TIMED_MASK == 1:
+                    return timed(key)
                 return decode(payload) if finish is None else finish(decode(payload))
         return None
+
+    def timed(key: int) -> Rows | None:
+        """The same once more, with a clock."""
+        started = perf_counter()
+        payload = reader.get_number(key)
+        if payload is None:
+            return None
+        found = decode(payload) if finish is None else finish(decode(payload))
+        counted.hit_took(perf_counter() - started)
+        return found
 
     return look
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -11,12 +12,16 @@ from typing import Any, TypeVar
 
 from backend.client.values import Rows, column_sample, column_values, row_converter, to_value, type_code
 from backend.execution.catalog_retry import with_fresh_catalog
+from backend.execution.counted_statements import SLOW_S, CountedStatement, StatementCounts
 from backend.execution.database import Database
 from backend.execution.memory_account import LIMIT_BYTES, MemoryAccount
 from backend.execution.outcome import Done, Outcome, ResultSet
 from backend.execution.pace import account, paced
 from backend.execution.transaction import State, Transaction
 from backend.execution.writes.column_values import Array, ColumnValues
+from backend.network.origin import current
+from backend.processes.process_log import without_secrets
+from backend.processes.statement_counts import SlowStatement
 from controller.catalog import Catalog
 from controller.definition_privileges import check_definition
 from controller.privileges import Asker, check_plan, check_text
@@ -39,6 +44,7 @@ CONNECTIONS_ONLY = frozenset(
 )  # fmt: skip
 """Statements that are for, or about, sessions of MySQL."""
 DEFINITIONS = frozenset({"CREATE", "ALTER", "DROP", "TRUNCATE", "RENAME"})
+SLOW_CHARACTERS_MAX = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +63,15 @@ class Result:
         return len(self.rows)
 
 
+class _Run:
+    """One execution of a statement, as far as it has come."""
+
+    statement: CountedStatement | None = None
+    answer: Outcome | None = None
+
+
 class Statements:
-    """`schema` is the default database, as after USE. With a `session`, what that may not do is refused.
+    """`schema` is the default database, as after USE. With a `session`, what that may not do is refused. `counts` are of all that is run.
 
     The rows that a statement holds while it runs take up to `memory_bytes`.
     """
@@ -70,12 +83,14 @@ class Statements:
         plans: PlanCache | None = None,
         session: Asker | None = None,
         memory_bytes: int = LIMIT_BYTES,
+        counts: StatementCounts | None = None,
     ) -> None:
         self.database = database
         self.schema = schema
         self._plans = plans or PlanCache()
         self._session = session
         self._memory_bytes = memory_bytes
+        self.counts = counts or StatementCounts()
 
     async def run(self, sql: str, parameters: Sequence[Any] = (), transaction: Transaction | None = None) -> Result:
         """Run one statement with a value for each `?`."""
@@ -89,9 +104,33 @@ class Statements:
 
         async def attempt(catalog: Catalog) -> Outcome:
             plan, found = self.plan(sql, parameters, catalog)
-            return await self._execute(plan, values if found is None else found, transaction)
+            given = values if found is None else found
+            run.statement = self.counts.of(plan, sql, self.schema, given, is_prepared=found is None)
+            return await self._execute(plan, given, transaction)
 
-        return _result(await self._paced(self.with_catalog(attempt)))
+        with self._counted(sql) as run:
+            run.answer = await self._paced(self.with_catalog(attempt))
+        return _result(run.answer)
+
+    @contextmanager
+    def _counted(self, sql: str) -> Iterator[_Run]:
+        """Count what is run in the block, whether it fails or not."""
+        run, started = _Run(), time.perf_counter()
+        try:
+            yield run
+        finally:
+            seconds, origin = time.perf_counter() - started, current.get()
+            name = "" if origin is None else origin.statement
+            if run.statement is None:
+                self.counts.run_other(sql, seconds, run.answer is None)
+            else:
+                run.statement.run(seconds, run.answer is None, name)
+                if isinstance(run.answer, ResultSet):
+                    run.statement.answered(run.answer)
+            if seconds >= SLOW_S:
+                user, host = ("", "") if self._session is None else (self._session.account.user, self._session.host_name)
+                text = without_secrets(sql[:SLOW_CHARACTERS_MAX])
+                self.counts.slow.append(SlowStatement(time.time(), user, host, self.schema or "", 0, seconds, text, name))
 
     async def rows(self, plan: Plan, parameters: Sequence[Value]) -> list[Row]:
         """The rows of a query, as the engine has them."""
@@ -129,7 +168,9 @@ class Statements:
         if self._session is not None:
             for sql in statements:
                 check_definition(self._session, TokenReader(sql, DEFAULT_SETTINGS))
-        await self.database.extend_program(statements, self.schema, DEFAULT_SETTINGS)
+        with self._counted("; ".join(statements)) as run:
+            await self.database.extend_program(statements, self.schema, DEFAULT_SETTINGS)
+            run.answer = Done()
 
     async def run_many(
         self, sql: str, columns: Sequence[Sequence[Any] | Array], transaction: Transaction | None = None
@@ -141,9 +182,12 @@ class Statements:
         async def attempt(catalog: Catalog) -> Outcome:
             # Values that only go into a column: their own type will do, unless it is another's here.
             plan, _ = self.plan(sql, samples, catalog)
+            run.statement = self.counts.of(plan, sql, self.schema, is_prepared=True)
             return await self._execute(self._batch(plan, len(samples)), values, transaction)
 
-        return _result(await self._paced(self.with_catalog(attempt)))
+        with self._counted(sql) as run:
+            run.answer = await self._paced(self.with_catalog(attempt))
+        return _result(run.answer)
 
     async def _paced(self, work: Coroutine[Any, Any, T]) -> T:
         """Run `work` in slices and within its memory, unless whoever runs this has seen to that."""

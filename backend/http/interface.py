@@ -20,6 +20,7 @@ from backend.client.async_view import AsyncView
 from backend.client.changes import ChangeReader, subscription
 from backend.client.statements import Result
 from backend.client.values import Rows
+from backend.execution.counted_statements import StatementCounts
 from backend.execution.database import Database
 from backend.execution.memory_account import LIMIT_BYTES, MemoryAccount
 from backend.execution.pace import paced
@@ -52,6 +53,7 @@ class Interface:
         self._statement_memory_bytes = statement_memory_bytes
         self.callers = Callers(engine)
         self.events = EventStreams()
+        self.counts = StatementCounts()
         self._plans = PlanCache()
         self._catalog: Catalog | None = None
         self._views: dict[object, AsyncView] = {}
@@ -87,7 +89,7 @@ class Interface:
         return handle
 
     def _database(self, caller: Caller) -> AsyncDatabase:
-        return AsyncDatabase(self._engine, caller.database, self._shared, plans=self._plans, session=caller)
+        return AsyncDatabase(self._engine, caller.database, self._shared, plans=self._plans, session=caller, counts=self.counts)
 
     def _table(self, request: web.Request, caller: Caller) -> AsyncTable:
         name = request.match_info["table"]
@@ -160,7 +162,7 @@ class Interface:
         key = (caller.database, query, None if by is None else tuple(by), named)
         kept = self._views.get(key)
         if kept is None:
-            everyones = AsyncDatabase(self._engine, caller.database, self._shared, plans=self._plans)
+            everyones = AsyncDatabase(self._engine, caller.database, self._shared, plans=self._plans, counts=self.counts)
             try:
                 kept = await (everyones.named_view(query, by) if named else everyones.query_view(query))
             except InvalidStatement:

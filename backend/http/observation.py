@@ -1,5 +1,7 @@
 """What the cluster does, seen from the HTTP process: it asks workers and adapters, and remembers what it has seen for a while.
 
+Statements are those of the adapters, of the HTTP process itself, and of the clients of the library, which report theirs to shard 0.
+
 Figures of the overview are asked for every SAMPLE_S, whether anybody looks or not: one small message a shard and one an adapter.
 Views and nodes cost a worker more: they are asked for when a client looks, or when their number has changed, and only as often as
 costs the worker 1 % of its time. Clients that look in between get the last answer.
@@ -19,9 +21,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from backend.clustering.cluster import Cluster
+from backend.execution.counted_statements import Explaining, StatementCounts
 from backend.http.shown import Moments
 from backend.network.messages import ShardStatus
-from backend.network.session_messages import AdapterAnswers, AskAdapters
+from backend.network.session_messages import AdapterAnswers, AskAdapters, AskReported
 from backend.network.view_messages import HostedViews
 from backend.processes.statement_counts import (
     EDGES_S,
@@ -31,6 +34,7 @@ from backend.processes.statement_counts import (
     KindCount,
     SlowStatement,
     StatementCount,
+    StatementReport,
     merged_kinds,
     merged_statements,
     quantiles,
@@ -48,6 +52,7 @@ T = TypeVar("T")
 Hosted = list[tuple[int, HostedViews]]
 log = logging.getLogger(__name__)
 _encode = msgspec.msgpack.Encoder().encode
+_decode_report = msgspec.msgpack.Decoder(StatementReport).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +73,11 @@ class _Sample:
 
 
 class Observation:
-    def __init__(self, cluster: Cluster, shard_count: int) -> None:
+    def __init__(self, cluster: Cluster, shard_count: int, own: StatementCounts, database: Explaining) -> None:
+        """`own` are the statements of this process."""
         self._cluster = cluster
         self._shard_count = shard_count
+        self._own, self._database = own, database
         self._last: _Sample | None = None
         self._moments: deque[tuple[Any, ...]] = deque(maxlen=SAMPLES_MAX)
         """As the columns of Moments."""
@@ -123,16 +130,27 @@ class Observation:
         columns = zip(*self._moments) if self._moments else [[] for _ in Moments.__struct_fields__]
         return Moments(*map(list, columns))
 
-    # --- adapters
+    # --- statements
 
     async def kinds(self) -> dict[str, KindCount]:
-        return merged_kinds(await self._of_adapters((TOTALS,), list[KindCount]))
+        found, reports = await asyncio.gather(self._of_adapters((TOTALS,), list[KindCount]), self._reports())
+        return merged_kinds([*found, *self._own.totals(), *(each for report in reports for each in report.kinds)])
 
     async def statements(self) -> list[StatementCount]:
-        return merged_statements(await self._of_adapters((STATEMENTS,), list[StatementCount]))
+        found, reports = await asyncio.gather(self._of_adapters((STATEMENTS,), list[StatementCount]), self._reports())
+        own = self._own.statements(self._database)
+        return merged_statements([*found, *own, *(each for report in reports for each in report.statements)])
 
     async def slow(self) -> list[SlowStatement]:
-        return sorted(await self._of_adapters((SLOW,), list[SlowStatement]), key=lambda each: -each.moment)
+        found, reports = await asyncio.gather(self._of_adapters((SLOW,), list[SlowStatement]), self._reports())
+        return sorted([*found, *self._own.slow, *(each for report in reports for each in report.slow)], key=lambda each: -each.moment)
+
+    async def _reports(self) -> list[StatementReport]:
+        """Of the clients of the library."""
+        answer: AdapterAnswers = await asyncio.wait_for(self._cluster.ask(0, AskReported()), ANSWER_S)
+        return [_decode_report(each) for each in answer.answers]
+
+    # --- sessions
 
     async def sessions(self) -> list[list[Any]]:
         """Rows of PROCESSLIST."""

@@ -1,7 +1,8 @@
-"""The name of each request about tables and views, `http.N`, for logs and traces of all processes (see `backend.network.origin`).
+"""The name of each request about tables and views, `http.N`, for logs and traces of all processes (see `backend.network.origin`),
+and for the page, which shows it with slow statements and with the last execution of a query.
 
-Only used where origins are told. A request's span is named by its method and route, never by what is in its path. Requests for
-the page, its figures, and the status have no name.
+A request's span is named by its method and route, never by what is in its path. Requests for the page, its figures, and the status
+have no name.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _numbers = count(1)
 async def named_requests(request: web.Request, handler: Handler) -> web.StreamResponse:
     """To be outside of `errors_as_json`, which makes errors into answers."""
     resource = request.match_info.route.resource
-    if not observers.is_told or resource is None or not resource.canonical.startswith(NAMED):
+    if resource is None or not resource.canonical.startswith(NAMED):
         return await handler(request)
     name, status, span = f"http.{next(_numbers)}", 500, None
     if observers.spans is not None:

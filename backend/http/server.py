@@ -47,7 +47,7 @@ class HttpServer:
         self._port = port
         self._connections = HttpConnections()
         self._interface = interface = Interface(node.database, node.cluster.shared, node.deployment.statement_memory_bytes)
-        self._observation = Observation(node.cluster, node.deployment.shard_count)
+        self._observation = Observation(node.cluster, node.deployment.shard_count, interface.counts, node.database)
         token = node.deployment.status_token
         twins = Twins(self._observation, status, node.database, interface.callers, token, node.deployment.shard_memory_bytes)
         routes = [*status_routes(status, interface.callers, token), *interface.routes(), *twins.routes(), web.get("/metrics", twins.metrics)]

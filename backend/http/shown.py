@@ -55,7 +55,7 @@ class Moments(msgspec.Struct):
 
 
 class ShownKind(msgspec.Struct):
-    """Statements by their first word, since the adapters began."""
+    """Statements by their first word, since the processes began."""
 
     kind: str
     count: int
@@ -139,7 +139,11 @@ class ShownGraph(msgspec.Struct):
 
 
 class ShownQuery(msgspec.Struct):
-    """A statement that clients have sent, with `?` for its values. `why` a SELECT is evaluated is empty where views answer it."""
+    """A statement that clients have sent, with `?` for its values. `why` a SELECT is evaluated is empty where views answer it.
+
+    `last_id` is the id, in logs and traces, of the last execution that shared memory did not answer: connection and number of the
+    command, or `http.N`. Statements of the client library have none.
+    """
 
     database: str
     text: str
@@ -158,10 +162,11 @@ class ShownQuery(msgspec.Struct):
     views: list[str]
     why: str
     advice: str
+    last_id: str
 
 
 class Queries(msgspec.Struct):
-    """The statements that adapters remember, those that took most time first."""
+    """The statements that adapters, the HTTP process and clients remember, those that took most time first."""
 
     queries: list[ShownQuery]
 
@@ -196,7 +201,7 @@ class Transitions(msgspec.Struct):
 
 
 class ShownSlow(msgspec.Struct):
-    """A statement that took 100 ms or longer."""
+    """A statement that took 100 ms or longer, with its `id` in logs and traces. Over HTTP and of the client library `connection` is 0."""
 
     time: datetime
     seconds: float
@@ -205,10 +210,11 @@ class ShownSlow(msgspec.Struct):
     database: str
     connection: int
     text: str
+    id: str
 
 
 class SlowQueries(msgspec.Struct):
-    """The latest slow statements of each adapter, the latest first."""
+    """The latest slow statements of each process, the latest first."""
 
     slow: list[ShownSlow]
 

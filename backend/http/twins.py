@@ -102,7 +102,7 @@ class Twins:
 
     async def _slow(self, request: web.Request) -> shown.SlowQueries:
         return shown.SlowQueries([
-            shown.ShownSlow(_moment(each.moment), each.seconds, each.user, each.host, each.database, each.connection, each.text)
+            shown.ShownSlow(_moment(each.moment), each.seconds, each.user, each.host, each.database, each.connection, each.text, each.id)
             for each in await self._observation.slow()
         ])  # fmt: skip
 
@@ -197,5 +197,5 @@ def _query(found: StatementCount) -> shown.ShownQuery:
     return shown.ShownQuery(
         found.database, found.text, found.kind, found.count, found.hits, found.asked, found.evaluated, answered,
         1000 * found.seconds / timed if timed else None, _ms(p50), _ms(p95), _ms(p99), 1000 * found.longest_s, _moment(found.last),
-        [each.hex() for each in found.views], found.why, found.advice,
+        [each.hex() for each in found.views], found.why, found.advice, found.last_id,
     )  # fmt: skip

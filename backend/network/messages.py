@@ -40,8 +40,10 @@ from backend.network.session_messages import (
     AdapterAnswers,
     AdapterJoined,
     AskAdapters,
+    AskReported,
     LockAnswer,
     LockRequest,
+    StatementsReported,
 )
 from backend.network.statement_messages import AddStatement, RunStatements, UnknownStatement
 from backend.network.view_messages import FillReported, HostedViews, ViewsUsed
@@ -389,6 +391,8 @@ Message = (
     | Origin
     | FeedMessage
     | JobMessage
+    | StatementsReported
+    | AskReported
 )
 
 MESSAGES: tuple[type[Message], ...] = get_args(Message)

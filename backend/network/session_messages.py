@@ -40,3 +40,20 @@ class AskAdapters:
 @dataclass(frozen=True, slots=True)
 class AdapterAnswers:
     answers: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class StatementsReported:
+    """To shard 0: what a client of the library has run since it began, a `backend.processes.statement_counts.StatementReport`."""
+
+    client: bytes
+    report: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AskReported:
+    """Of shard 0: the last report of each client; answered by AdapterAnswers."""
+
+
+SessionMessage = LockRequest | AdapterJoined | AskAdapters | StatementsReported | AskReported
+"""What shard 0 is asked and told."""

@@ -1,4 +1,4 @@
-"""What an adapter tells of the statements that it has answered, and the histogram of how long they took.
+"""What an adapter, the HTTP process or a client tells of the statements that it has run, and the histogram of how long they took.
 
 A *statement* is a template: a text with `?` for its values, in a database. Statements of the same kind (the first word) have
 totals that outlive them.
@@ -21,7 +21,8 @@ class StatementCount(msgspec.Struct, array_like=True):
     """`hits` were answered from shared memory, `asked` by a worker's view, `evaluated` from the tables; writes are none of these.
 
     `seconds` and `bins` are of those that were executed, and of one hit in some, which stands for all of them.
-    `why` a query is evaluated is empty where `views` answer it; `advice` is what would change that.
+    `why` a query is evaluated is empty where `views` answer it; `advice` is what would change that. `last_id` is the
+    id, in logs and traces, of the last execution that shared memory did not answer; statements of the client library have none.
     """
 
     database: str
@@ -39,6 +40,7 @@ class StatementCount(msgspec.Struct, array_like=True):
     views: list[bytes]
     why: str
     advice: str
+    last_id: str = ""
 
 
 class KindCount(msgspec.Struct, array_like=True):
@@ -55,7 +57,7 @@ class KindCount(msgspec.Struct, array_like=True):
 
 
 class SlowStatement(msgspec.Struct, array_like=True):
-    """When it ended, who sent it, and how long it took."""
+    """When it ended, who sent it, and how long it took. `connection` is 0, and `id` empty, where there is none."""
 
     moment: float
     user: str
@@ -64,6 +66,15 @@ class SlowStatement(msgspec.Struct, array_like=True):
     connection: int
     seconds: float
     text: str
+    id: str = ""
+
+
+class StatementReport(msgspec.Struct, array_like=True):
+    """What one process tells."""
+
+    kinds: list[KindCount]
+    statements: list[StatementCount]
+    slow: list[SlowStatement]
 
 
 def quantiles(bins: Sequence[int], wanted: Sequence[float]) -> list[float | None]:
@@ -91,7 +102,7 @@ def added(one: Sequence[int], other: Sequence[int]) -> list[int]:
 
 
 def merged_statements(found: Sequence[StatementCount]) -> list[StatementCount]:
-    """The statements of several adapters, each once."""
+    """The statements of several processes, each once."""
     merged: dict[tuple[str, str], StatementCount] = {}
     for each in found:
         known = merged.get((each.database, each.text))
@@ -103,7 +114,7 @@ def merged_statements(found: Sequence[StatementCount]) -> list[StatementCount]:
             each.database, each.text, each.kind, known.count + each.count, known.hits + each.hits, known.asked + each.asked,
             known.evaluated + each.evaluated, known.errors + each.errors, known.seconds + each.seconds,
             max(known.longest_s, each.longest_s), latest.last, added(known.bins, each.bins),
-            sorted({*known.views, *each.views}), latest.why, latest.advice,
+            sorted({*known.views, *each.views}), latest.why, latest.advice, latest.last_id,
         )  # fmt: skip
     return list(merged.values())
 

@@ -17,19 +17,23 @@ from typing import Any, Protocol
 
 from backend.clustering.cluster import Cluster
 from backend.network.connections import PATIENCE_S
-from backend.network.messages import Message
+from backend.network.messages import Acknowledged, Message
 from backend.network.session_messages import (
     AdapterAnswers,
     AdapterJoined,
     AskAdapters,
+    AskReported,
     LockAnswer,
     LockRequest,
+    SessionMessage,
+    StatementsReported,
 )
 from backend.network.transport import Peer, answer_with
 from backend.worker.named_locks import NamedLocks
 from dataflow.errors import Condition, Retryable
 
 ANSWER_TIMEOUT_S = 5.0
+REPORTS_MAX = 100
 
 Answer = Callable[[bytes], Awaitable[bytes]]
 log = logging.getLogger(__name__)
@@ -211,13 +215,23 @@ class SessionServices:
         self._owners: dict[Peer, set[int]] = {}
         self._adapters: list[Peer] = []
         self._tasks: set[asyncio.Task[None]] = set()
+        self._reports: dict[bytes, bytes] = {}
+        """What clients of the library have run, those that reported last at the end; also of clients that are gone."""
 
-    def handle(self, peer: Peer, request: int, message: LockRequest | AdapterJoined | AskAdapters) -> None:
+    def handle(self, peer: Peer, request: int, message: SessionMessage) -> None:
         match message:
             case AdapterJoined():
                 self._adapters.append(peer)
             case AskAdapters():
                 answer_with(self._pass_on(peer, message), peer, request, self._tasks)
+            case StatementsReported(client, report):
+                self._reports.pop(client, None)
+                if len(self._reports) >= REPORTS_MAX:
+                    del self._reports[next(iter(self._reports))]
+                self._reports[client] = report
+                peer.send(Acknowledged(), request)
+            case AskReported():
+                peer.send(AdapterAnswers(list(self._reports.values())), request)
             case LockRequest(action="acquire"):
                 self._acquire(peer, request, message)
             case LockRequest():

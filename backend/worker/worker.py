@@ -31,7 +31,7 @@ from backend.network.messages import (
     Stop,
 )
 from backend.network.miss_messages import LookupEach
-from backend.network.session_messages import AdapterJoined, AskAdapters, LockRequest
+from backend.network.session_messages import SessionMessage
 from backend.network.statement_messages import AddStatement, RunStatements
 from backend.network.transport import Listeners, Peer, failure, listen
 from backend.shared_memory.segment import SegmentNames
@@ -138,7 +138,7 @@ class Worker:
             RunStatements: self._run_statements,
         }
         if shard == 0:
-            self._handlers |= dict.fromkeys((LockRequest, AdapterJoined, AskAdapters), self._services.handle)
+            self._handlers |= dict.fromkeys(get_args(SessionMessage), self._services.handle)
         self._handlers |= dict.fromkeys(FROM_SHARDS, self._from_shard)
 
     async def serve(self, host: str, secret: bytes) -> tuple[Listeners, int]:

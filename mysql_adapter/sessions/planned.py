@@ -52,7 +52,7 @@ async def run_planned(session: Session, sql: str, stream: bool = False, unborn: 
         table_locks.check_query(session, sql, plan)
         if stream and isinstance(plan.statement, Query):
             session.connection.limit_time(time_limit_s(session, sql))
-        session.counted = session.environment.statements.of(plan, sql, session, values)
+        session.counted = session.environment.statements.of(plan, sql, session.database, values)
         return await execute_plan(session, plan, values, stream)
 
     return _counted(session, await session.environment.attempt(attempt))
@@ -72,7 +72,7 @@ async def run_prepared(
         if stream and isinstance(plan.statement, Query):
             session.connection.limit_time(time_limit_s(session, sql))
         plain = [value for value, _ in values]
-        session.counted = environment.statements.of(plan, sql, session, plain, is_prepared=True)
+        session.counted = environment.statements.of(plan, sql, session.database, plain, is_prepared=True)
         return await execute_plan(session, plan, plain, stream)
 
     return _counted(session, await environment.attempt(attempt))

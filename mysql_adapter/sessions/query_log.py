@@ -13,7 +13,6 @@ import fcntl
 import logging
 import os
 import time
-from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,12 +20,13 @@ from typing import TYPE_CHECKING
 
 from mysql_mimic.types import Commands as COM
 
+from backend.execution.counted_statements import SLOW_S
 from backend.network.origin import observers
 from backend.processes.process_log import first_place, without_secrets
 from backend.processes.statement_counts import SlowStatement
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.values.types import Value
-from mysql_adapter.sessions.statement_origin import shown_statement
+from mysql_adapter.sessions.statement_origin import shown_statement, statement_name
 
 if TYPE_CHECKING:
     from mysql_adapter.sessions.session import Session
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from mysql_adapter.shortcuts.shortcuts import Shortcuts
 
 VARIABLES = frozenset({"general_log", "slow_query_log", "general_log_file", "slow_query_log_file", "log_output"})
-SLOW_S = 0.1
-"""Statements that take so long are remembered; SLOW_MAX of them."""
-SLOW_MAX = 200
 FILE_BYTES_MAX = 100_000_000
 _HEADER = "{}, Version: {} ({}). started with:\nTcp port: {}  Unix socket: {}\nTime                 Id Command    Argument\n"
 _COMMANDS = {
@@ -59,8 +56,6 @@ class QueryLog:
         self._slow: _LogFile | None = None
         self.is_on = False
         self.slow_count = 0
-        self.slow: deque[SlowStatement] = deque(maxlen=SLOW_MAX)
-        """What has taken SLOW_S or longer, the latest last."""
 
     def write_to(self, folder: Path) -> None:
         self._folder = folder
@@ -109,7 +104,8 @@ class QueryLog:
         """A command has taken longer than long_query_time, or SLOW_S."""
         if seconds >= SLOW_S and text:
             place = session.account.user, session.host_name, session.database or "", session.connection.id
-            self.slow.append(SlowStatement(time.time(), *place, seconds, without_secrets(text)))
+            slow = SlowStatement(time.time(), *place, seconds, without_secrets(text), statement_name(session))
+            session.environment.statements.slow.append(slow)
         if seconds < session.long_query_s:
             return
         self.slow_count += 1

@@ -13,6 +13,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from backend.execution.counted_statements import SLOW_S, CountedStatement
 from backend.execution.held_locks import TIMEOUT_S
 from backend.execution.outcome import Answer, Done, ResultSet, RowStream, Warning
 from backend.execution.transaction import Transaction
@@ -34,9 +35,7 @@ from mysql_adapter.sessions.counts import end_counts
 from mysql_adapter.sessions.facts import fixed_seconds, packed_time
 from mysql_adapter.sessions.planned import run_planned
 from mysql_adapter.sessions.prepared import Prepared
-from mysql_adapter.sessions.query_log import SLOW_S
 from mysql_adapter.sessions.select_limit import select_limit
-from mysql_adapter.sessions.statement_counts import CountedStatement
 from mysql_adapter.sessions.table_locks import TableLocks
 from mysql_adapter.sessions.variables import NUMBERS, TEXTS, Variables, settings_of
 from mysql_adapter.statements.accounts import check_password

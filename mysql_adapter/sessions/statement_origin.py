@@ -14,10 +14,14 @@ if TYPE_CHECKING:
     from mysql_adapter.sessions.session import Session
 
 
+def statement_name(session: Session) -> str:
+    """The id of the command that is executed: the connection, and the number of its command."""
+    return f"{session.connection.id}.{session.command_count}"
+
+
 def begin_statement(session: Session) -> OpenSpan | None:
     """Name the command that is about to be executed; its span, if there are traces."""
-    name = f"{session.connection.id}.{session.command_count}"
-    span = None
+    name, span = statement_name(session), None
     if observers.spans is not None:
         facts: dict[str, str | int] = {"db.system.name": "mysql", "millrace.statement": name, "client.address": session.host_name}
         span = observers.spans.begin("statement", "", facts)

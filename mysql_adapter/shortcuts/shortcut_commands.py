@@ -14,13 +14,14 @@ from time import perf_counter, time
 from typing import TYPE_CHECKING, Literal
 
 from backend.execution.answering.instant import Found
+from backend.execution.counted_statements import CountedStatement
 from controller.sql.text.parameter_types import codes_of
 from controller.sql.text.template import reader as template_reader
 from dataflow.commit.statement_stage import ELSEWHERE
 from dataflow.errors import MillraceError
 from mysql_adapter.sessions.prepared import Prepared
-from mysql_adapter.sessions.statement_counts import TIMED_EVERY, CountedStatement
 from mysql_adapter.sessions.statement_limits import time_limit_s
+from mysql_adapter.sessions.statement_origin import statement_name
 from mysql_adapter.shortcuts.shortcuts import Context, Parameters, Shortcut, Shortcuts
 from mysql_adapter.shortcuts.text_shape import Array, ReadText, read_text
 from mysql_adapter.shortcuts.write_shortcuts import WriteShortcut
@@ -40,6 +41,8 @@ COUNT_AVAILABLE = 8
 """A flag of EXECUTE: the number of parameters is sent even if it is 0."""
 FLAGS_AT, PARAMETERS_AT = 9, 14
 """Places in an EXECUTE packet, counted from its length."""
+TIMED_EVERY = 64
+"""One answer from shared memory in 64 is timed."""
 TEXT_READ_BYTES_MAX = 4 << 10
 """Longer statements without a list are not read as they arrive: others would wait."""
 LIST_READ_BYTES_MAX = 64 << 10
@@ -195,7 +198,7 @@ class ShortcutCommands:
         session = self._session
         seconds = time() - session.statement_started
         if answer is not None:
-            asked.counted.run(seconds)
+            asked.counted.run(seconds, name=statement_name(session))
             if seconds >= session.noticed_s:
                 session.environment.query_log.took(session, asked.text, seconds)
         self._stream.answer_later(answer)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from backend.execution.answering.instant import Found, InstantQuery
+from backend.execution.counted_statements import CountedStatement
 from controller.catalog import Catalog
 from controller.privileges import check_plan
 from controller.sql.plan import Plan
@@ -29,7 +30,6 @@ from dataflow.errors import MillraceError
 from dataflow.expressions.notices import is_silent, listen
 from dataflow.values.modes import Modes
 from dataflow.values.types import Value
-from mysql_adapter.sessions.statement_counts import CountedStatement
 from mysql_adapter.shortcuts.bounded_cache import BoundedCache
 from mysql_adapter.shortcuts.text_shape import ReadText, Shape
 from mysql_adapter.shortcuts.write_shortcuts import WriteShortcut, write_shortcut
@@ -228,7 +228,7 @@ class Context:
         if query is None:
             return None
         assert plan is not None
-        counted = session.environment.statements.of(plan, sql, session, is_prepared=statement[2])
+        counted = session.environment.statements.of(plan, sql, session.database, is_prepared=statement[2])
         return Shortcut(self._shortcuts, self, query, session.format(query.columns), statement, counted)
 
     def _plan(self, statement: Statement, session: Session, sql: str) -> Plan | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backend.clustering.point_writes import PointWrite, Written
+from backend.execution.counted_statements import CountedStatement
 from backend.execution.writes.point_write import CHANGED, UNMATCHED
 from controller.sql.plan import Insert, Plan, Update
 from dataflow.values.modes import Modes
-from mysql_adapter.sessions.statement_counts import CountedStatement
 from mysql_adapter.wire.framing import frame
 from mysql_adapter.wire.packets import ok
 
@@ -52,4 +52,4 @@ def write_shortcut(session: Session, plan: Plan, sql: str, is_prepared: bool) ->
     write = session.environment.database.point_write(plan, session.modes)
     if write is None:
         return None
-    return WriteShortcut(write, plan, session.modes, session.environment.statements.of(plan, sql, session, is_prepared=is_prepared))
+    return WriteShortcut(write, plan, session.modes, session.environment.statements.of(plan, sql, session.database, is_prepared=is_prepared))

@@ -24,6 +24,7 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
 
+import millrace
 from backend.http.description import description
 from backend.http.interface import Interface
 from backend.http.twins import Twins
@@ -190,7 +191,7 @@ def test_the_twins_of_the_pages_show_what_clients_do(server: MillraceServer) -> 
         for _ in range(12):
             cursor.execute(query)
         shown = {each["text"]: each for each in ask(server, "GET", "/v1/queries")["queries"]}
-        [found] = [each for text, each in shown.items() if text.startswith("SELECT story, COUNT(*)")]
+        [found] = [each for text, each in shown.items() if text.startswith("SELECT story, COUNT(*) AS votes FROM shop.votes")]
         assert found["count"] == 12 and found["answered"] == "view" and found["hits"] + found["asked"] + found["evaluated"] == 12
         explained, view = {"kept": None}, None
         while explained["kept"] is None:  # the picture of the cluster that pages share may be some seconds old
@@ -217,6 +218,36 @@ def test_the_twins_of_the_pages_show_what_clients_do(server: MillraceServer) -> 
         with pytest.raises(pymysql.err.OperationalError):
             cursor.execute("SELECT 1")
     assert "votes" in ask(server, "GET", "/v1/databases")["databases"]["shop"]
+
+
+def test_statements_of_http_and_of_the_client_library_are_among_the_queries(server: MillraceServer) -> None:
+    looked_up = "SELECT story, COUNT(*) AS cast FROM votes WHERE story = ? GROUP BY story"
+    evaluated = "SELECT id FROM votes WHERE id > RAND()"
+
+    def shown(text: str) -> dict[str, Any]:
+        return next((each for each in ask(server, "GET", "/v1/queries")["queries"] if (each["database"], each["text"]) == ("shop", text)), {})
+
+    for _ in range(5):
+        ask(server, "POST", "/v1/databases/shop/lookup", {"query": looked_up, "keys": [7]})
+    ask(server, "POST", "/v1/databases/shop/transactions", {"statements": [{"sql": evaluated}]})
+    found = shown(looked_up)
+    assert found["count"] == 5 == found["hits"] + found["asked"] + found["evaluated"] and found["answered"] == "view" and found["views"]
+    assert re.fullmatch(r"http\.\d+", found["last_id"]) and found["p50_ms"] > 0
+    found = shown(evaluated)
+    assert (found["count"], found["evaluated"], found["answered"]) == (1, 1, "evaluated") and found["why"] and found["last_id"]
+    inserted = "INSERT INTO `votes` (`story`) VALUES (?)"
+    before = shown(inserted).get("count", 0)  # other tests insert over HTTP
+    with millrace.connect(server.data, "shop") as database:
+        view = database.view(looked_up)
+        for _ in range(10):
+            view.lookup(7)
+        view.lookup_many([7, 8])
+        database.table("votes").insert(story=7)
+        with pytest.raises(millrace.MillraceError):
+            database.execute("SELECT nothing FROM votes")
+    found = shown(looked_up)
+    assert found["count"] == 16 == found["hits"] + found["asked"] + found["evaluated"] and found["hits"] >= 9
+    assert shown(inserted)["count"] == before + 1
 
 
 def test_the_twins_are_for_who_has_the_privilege(server: MillraceServer) -> None:

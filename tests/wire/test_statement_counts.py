@@ -9,6 +9,7 @@ from typing import Any
 import pymysql
 import pytest
 
+from backend.execution import counted_statements
 from backend.processes.statement_counts import (
     EDGES_S,
     KindCount,
@@ -17,7 +18,6 @@ from backend.processes.statement_counts import (
     merged_statements,
     quantiles,
 )
-from mysql_adapter.sessions import statement_counts
 from tests.wire.worker_server import WorkerServer
 
 
@@ -94,7 +94,7 @@ def test_kinds_have_totals_also_of_writes_errors_and_what_has_no_plan(server: Wo
 
 def test_totals_outlive_statements_that_are_forgotten(server: WorkerServer, monkeypatch: pytest.MonkeyPatch) -> None:
     before = totals(server)["select"].count
-    monkeypatch.setattr(statement_counts, "STATEMENTS_MAX", 6)
+    monkeypatch.setattr(counted_statements, "STATEMENTS_MAX", 6)
     with connected(server) as cursor:
         for number in range(12):
             cursor.execute(f"SELECT a AS c{number} FROM t WHERE id = 1")
@@ -106,7 +106,7 @@ def test_slow_statements_are_remembered(server: WorkerServer, tmp_path: Path) ->
     with connected(server) as cursor:
         cursor.execute("SELECT SLEEP(0.15)")
     assert server.server is not None
-    last = server.server.environment.query_log.slow[-1]
+    last = server.server.environment.statements.slow[-1]
     assert (last.user, last.database, last.text) == ("root", "d", "SELECT SLEEP(0.15)") and last.seconds >= 0.15
 
 

@@ -63,6 +63,6 @@ function details(each) {
     each.why ? h("p", { class: "note" }, h("b", {}, "Evaluated on each read: "), each.why + ". ", each.advice) : null,
     each.views.length ? h("p", {}, `Answered from ${each.views.length === 1 ? "the view " : each.views.length + " views (one for each set of constants): "}`,
       each.views.slice(0, 8).map((name, at) => [at ? ", " : "", h("a", { href: `#graph/${name}` }, name.slice(0, 10))])) : null,
-    h("p", { class: "quiet" }, `${count(each.hits)} from shared memory, ${count(each.asked)} asked of a view, ${count(each.evaluated)} evaluated; longest ${ms(each.longest_ms)}; last at ${clock(each.last)}. `,
+    h("p", { class: "quiet" }, `${count(each.hits)} from shared memory, ${count(each.asked)} asked of a view, ${count(each.evaluated)} evaluated; longest ${ms(each.longest_ms)}; last at ${clock(each.last)}${each.last_id ? `, id ${each.last_id}` : ""}. `,
       h("a", { href: `#sql/${encodeURIComponent(each.text)}`, onclick: () => useDatabase(each.database) }, "Open in the SQL box")));
 }
