@@ -9,7 +9,12 @@ Contract: a caller of `breathe` changes nothing in between that others read, sin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+PART = 8_192
 
 
 def _nothing() -> None: ...
@@ -21,6 +26,12 @@ class _Breath:
 
 def breathe() -> None:
     _Breath.take()
+
+
+def in_parts(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Slices of `values`, for what runs in a thread: a call into C that takes all of them holds the interpreter until it is done."""
+    for start in range(0, len(values), PART):
+        yield values[start : start + PART]
 
 
 def breathe_by(take: Callable[[], None]) -> None:

@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from dataflow.breath import in_parts
 from dataflow.errors import CorruptState
 from dataflow.schema import Table, TableColumn
 from dataflow.values.types import BLOBS, REALS, STRINGS, Kind, Row, Value
@@ -90,7 +91,10 @@ class RowCodec:
     def encode_apart(self, rows: Sequence[Row]) -> tuple[bytes, list[bytes]]:
         """As `encode_rows`, what all begin with apart from the rest."""
         try:
-            return self._format, list(map(_encode, rows if self._stored is None else map(self._stored, rows)))
+            found: list[bytes] = []
+            for part in in_parts(rows):
+                found += map(_encode, part if self._stored is None else map(self._stored, part))
+            return self._format, found
         except UnicodeEncodeError:
             return b"", self.encode_rows(rows)
 

@@ -26,6 +26,7 @@ from backend.processes.statement_counts import (
     added,
 )
 from controller.sql.plan import Plan, Query
+from controller.sql.planner import KEPT_LENGTH_MAX
 from controller.sql.text.lexer import leading_words
 from dataflow.errors import MillraceError
 from dataflow.values.types import Value
@@ -166,7 +167,9 @@ class StatementCounts:
         counted = self._of_text(sql if is_prepared else plan.text, sql, database)
         if len(self._by_plan) >= PLANS_MAX:
             self._by_plan.clear()
-        known = self._by_plan[id(plan)] = (plan, counted)
+        known = (plan, counted)
+        if len(plan.text) <= KEPT_LENGTH_MAX:
+            self._by_plan[id(plan)] = known
         return known
 
     def _of_text(self, text: str, sql: str, database: str | None) -> CountedStatement:

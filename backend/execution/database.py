@@ -38,7 +38,7 @@ from controller.account_changes import AccountStatement
 from controller.catalog import Catalog
 from controller.sql.locking import EXCLUSIVE
 from controller.sql.plan import Delete, Directed, Insert, Plan, Query, Update
-from controller.sql.planner import effort
+from controller.sql.planner import KEPT_LENGTH_MAX, effort
 from controller.sql.settings import Settings
 from controller.sql.text.depth import deeply
 from dataflow.errors import Condition, MillraceError, Retryable
@@ -309,7 +309,8 @@ class Database:
             return kept[1]
         size = max(effort(plan.text), PARAMETER_LENGTH * len(plan.parameter_types))
         compiled = aside(size, lambda: compile_statement(plan))
-        self._compiled[id(plan)] = (plan, compiled)
+        if len(plan.text) <= KEPT_LENGTH_MAX:
+            self._compiled[id(plan)] = (plan, compiled)
         if len(self._compiled) > PLANS_MAX:
             self._compiled.popitem(last=False)
         return compiled

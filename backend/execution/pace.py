@@ -28,7 +28,7 @@ from typing import Any, TypeVar
 
 from greenlet import getcurrent, greenlet
 
-from backend.execution.collector import hold_off, let_go
+from backend.execution.collector import hold_off, let_go, visit_new
 from backend.execution.memory_account import MemoryAccount
 from controller.sql.text.depth import large_stacks
 from dataflow.breath import breathe_by
@@ -167,6 +167,7 @@ def _pause() -> None:
     if not slices.is_heavy:
         slices.is_heavy = True
         hold_off()
+    visit_new()
     turn = line.join()
     assert slices.parent is not None
     turn._asyncio_future_blocking = True  # as `await` does; who waits is the task around the greenlet

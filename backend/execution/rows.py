@@ -8,6 +8,7 @@ million rows takes a tenth of a second, so a long list is then emptied bit by bi
 from __future__ import annotations
 
 import asyncio
+import ctypes
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from time import perf_counter
@@ -156,6 +157,8 @@ def _later(what: list[Any] | dict[Any, Any] | set[Any]) -> None:
         loop = asyncio.get_running_loop()
     except RuntimeError:
         return
+    # Who is saved by his `__del__` counts as new, and the next collection of new objects would visit all that he holds.
+    ctypes.pythonapi.PyObject_GC_UnTrack(ctypes.py_object(what))
     _dropped.append(what)
     if _Sweeper.loop is None or _Sweeper.loop.is_closed():
         if _Sweeper.loop is None:

@@ -28,6 +28,8 @@ from persistence.view import StateView
 
 GROUPS_MAX = 1_000_000
 """So many groups are held for a scan; then those that there are go out."""
+GROUPS_AT_ONCE = 16_384
+"""A batch of groups has no more, so that no message is long."""
 FIRST_ROWS_MAX = 100_000
 CHUNK_PLACES = 1 << 20
 """More than a chunk has rows."""
@@ -66,12 +68,16 @@ class GroupProgram:
     def batches(self, view: StateView, start: bytes, stop: bytes, cache: ColumnCache | None) -> Iterator[bytes]:
         for _, columns, _ in self._source.chunks(view, start, stop, cache):
             self._grouped.add(columns)
-            yield self._out() if self._grouped.count > GROUPS_MAX else b""
-        yield self._out()
+            yield b""
+            if self._grouped.count > GROUPS_MAX:
+                yield from self._out()
+        yield from self._out()
 
-    def _out(self) -> bytes:
+    def _out(self) -> Iterator[bytes]:
         batch = self._grouped.batch()
-        return b"" if batch is None else packed(batch)
+        if batch is not None:
+            for start in range(0, batch.num_rows, GROUPS_AT_ONCE):
+                yield packed(batch.slice(start, GROUPS_AT_ONCE))
 
 
 class FirstRowsProgram:

@@ -34,6 +34,8 @@ PLANS_LENGTH_MAX = 32 << 20
 """All plans kept have statements of at most so many characters; beyond that, all are dropped."""
 PLAN_LENGTH = 3000
 """What a plan counts for besides its statement."""
+KEPT_LENGTH_MAX = 50_000
+"""Statements with more characters are planned each time. A list of 125,000 values makes 600,000 objects, and whatever the collector visits holds up everybody."""
 
 READINGS = 4
 """To parse and plan a text takes so much longer than to find its literals."""
@@ -212,6 +214,8 @@ class PlanCache:
         self._plans = {key: plan for key, plan in list(self._plans.items()) if key[2].owner != owner}
 
     def _keep(self, key: tuple[str, str | None, Settings, tuple[str, ...] | None], found: Plan) -> None:
+        if len(key[0]) > KEPT_LENGTH_MAX:
+            return
         self._length += len(key[0]) + PLAN_LENGTH
         if self._length > PLANS_LENGTH_MAX:
             self._plans.clear()

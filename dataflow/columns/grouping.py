@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dataflow.aggregates.accumulator import exact_average, exact_sum
+from dataflow.breath import in_parts
 from dataflow.columns.expressions import Columns, Evaluate, compiled
 from dataflow.columns.vector import (
     Array,
@@ -120,16 +122,18 @@ class Grouped:
         groups = self._classes(self._all())
         if groups is None:
             return [] if self._types else [tuple(each.result(*(map(_NEUTRAL.__getitem__, each.combine or (np.add,)))) for each in self._functions)]
-        columns: list[Sequence[Value]] = [
-            values_of(each, kind) if texts is None else texts.shown(each).to_pylist()
-            for each, texts, kind in zip(groups.keys, self._texts, self._types)
-        ]
-        at = 1
-        for function in self._functions:
-            states = [each.tolist() for each in groups.states[at : at + len(function.combine)] or groups.states[:1]]
-            columns.append(list(map(function.result, *states)))
-            at += len(function.combine)
-        return list(zip(*columns)) if columns else [()] * len(groups.states[0])
+        shown = [each if texts is None else texts.shown(each) for each, texts in zip(groups.keys, self._texts)]
+        rows: list[Row] = []
+        for places in in_parts(range(len(groups.states[0]))):
+            part = slice(places[0], places[-1] + 1)
+            columns: list[Sequence[Value]] = [values_of(each[part], kind) for each, kind in zip(shown, self._types)]
+            at = 1
+            for function in self._functions:
+                states = [each[part].tolist() for each in groups.states[at : at + len(function.combine)] or groups.states[:1]]
+                columns.append(list(map(function.result, *states)))
+                at += len(function.combine)
+            rows += zip(*columns) if columns else [()] * len(places)
+        return rows
 
     def _classes(self, groups: _Groups | None) -> _Groups | None:
         """Groups whose texts are equal to their collations as one, with the least of the texts in each column."""
@@ -263,8 +267,12 @@ class _Texts:
         return int(lengths[numbers.values].sum()) if len(lengths) else 0
 
     def shown(self, numbers: NumberVector) -> pa.Array:
-        texts = pa.array(list(self._numbers), self._type)
-        return texts.take(pa.array(numbers.values, mask=numbers.missing))
+        return self._all().take(pa.array(numbers.values, mask=numbers.missing))
+
+    def _all(self) -> pa.Array:
+        """The texts, by their numbers."""
+        parts = [pa.array(part, self._type) for part in in_parts(list(self._numbers))]
+        return pa.concat_arrays(parts) if parts else pa.array([], self._type)
 
     def classes(self, numbers: NumberVector) -> NumberVector:
         assert self._key is not None
@@ -274,8 +282,7 @@ class _Texts:
 
     def by_rank(self, numbers: Array) -> tuple[Array, Array]:
         """The places of these texts in their order as they are, and the number of the text at each place."""
-        texts = list(self._numbers)
-        order = np.array(sorted(range(len(texts)), key=texts.__getitem__), np.int64)
+        order = pc.sort_indices(self._all()).to_numpy().astype(np.int64)  # UTF-8 has the order of characters
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
         return (rank[numbers] if len(rank) else numbers), order

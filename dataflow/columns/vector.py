@@ -42,8 +42,8 @@ class NumberVector:
     def __len__(self) -> int:
         return len(self.values)
 
-    def filtered(self, mask: Array) -> NumberVector:
-        return NumberVector(self.values[mask], None if self.missing is None else self.missing[mask])
+    def __getitem__(self, places: slice | Array) -> NumberVector:
+        return NumberVector(self.values[places], None if self.missing is None else self.missing[places])
 
 
 Vector = Any
@@ -103,12 +103,12 @@ def values_of(vector: Vector, kind: SqlType) -> list[Value]:
 
 def taken(vector: Vector, places: Array) -> Vector:
     if isinstance(vector, NumberVector):
-        return NumberVector(vector.values[places], None if vector.missing is None else vector.missing[places])
+        return vector[places]
     return vector.take(pa.array(places))
 
 
 def filtered(vector: Vector, mask: Array) -> Vector:
-    return vector.filtered(mask) if isinstance(vector, NumberVector) else vector.filter(pa.array(mask))
+    return vector[mask] if isinstance(vector, NumberVector) else vector.filter(pa.array(mask))
 
 
 def distinct(vector: Vector) -> tuple[Vector, Array]:

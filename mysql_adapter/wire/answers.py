@@ -13,6 +13,7 @@ from typing import Protocol
 from backend.execution.answering.instant import Cell
 from backend.execution.outcome import Done, ResultSet, RowStream
 from backend.execution.pace import breathe
+from backend.execution.rows import drop
 from backend.shared_memory.columns import Entries
 from controller.sql.plan import OutputColumn
 from dataflow.values.types import Row, SqlType
@@ -204,8 +205,9 @@ async def send_rows(wire: Wire, encode: Encoder, rows: list[Row], patience_s: fl
         start += len(chunk)
         breathe()
         if wire.wants_drain and not await wire.drain(patience_s if len(rows) - start > SPOOLED_ROWS_MIN else None):
-            del rows[:start]
-            await send_spooled(wire, encode, rows)
+            rest = rows[start:]
+            drop(rows)
+            await send_spooled(wire, encode, rest)
             return
         # Large rows go out a few at a time: what a client does not read yet stays in one piece only.
         count = min(ROWS_PER_CHUNK, CHUNK_BYTES * len(chunk) // len(data) + 1)

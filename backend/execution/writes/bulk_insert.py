@@ -25,6 +25,7 @@ from backend.execution.writes.column_values import Array, ColumnValues
 from backend.execution.writes.columns import WrittenColumn, WrittenColumns
 from backend.execution.writes.numbers import AutoIncrement, number_end
 from controller.sql.plan import Insert, OnDuplicate, Plan
+from dataflow.breath import in_parts
 from dataflow.expressions.expression import Literal, Parameter
 from dataflow.values.storing import column_fitness, integer_limits
 from dataflow.values.types import Row, Value
@@ -161,7 +162,9 @@ class BulkInsert:
         numbered = writer.numbered(numbers, transaction.store.shard_count > 1)
         encoded = writer.codec.encode_numbers(numbers) if len(numbers) == len(columns) else None
         if numbered is None or encoded is None:
-            rows = list(zip(*[numbers[n].tolist() if n in numbers else column for n, column in enumerate(columns)]))
+            listed = [numbers[n].tolist() if n in numbers else column for n, column in enumerate(columns)]
+            for places in in_parts(range(len(listed[0]))):
+                rows += zip(*[column[places[0] : places[-1] + 1] for column in listed])
         if numbered is None:
             keys = writer.row_keys(rows)
             entries = writer.all_entries(rows, keys)

@@ -7,6 +7,7 @@ The order is by digest of the content: stable across processes, and blind to nam
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import fields
 from functools import lru_cache
 
@@ -49,8 +50,16 @@ def normalised(expression: Expression) -> Expression:
     elif function in _MIRRORED and len(arguments) == 2 and _rank(arguments[0]) > _rank(arguments[1]):
         function, arguments = _MIRRORED[function], arguments[::-1]
     elif function == "in" and len(arguments) > 2:
-        arguments = (arguments[0], *sorted(set(arguments[1:]), key=repr))
+        arguments = (arguments[0], *_listed(arguments[1:]))
     return Call(function, arguments, expression.type)
+
+
+def _listed(items: Iterable[Expression]) -> list[Expression]:
+    """The items of an IN list in a fixed order. Parameters, of which there may be many, are in theirs already, as a rule."""
+    different = dict.fromkeys(items)
+    parameters = [each for each in different if isinstance(each, Parameter)]
+    others = [each for each in different if not isinstance(each, Parameter)]
+    return sorted(others, key=repr) + sorted(parameters, key=lambda each: each.index)
 
 
 def _rank(expression: Expression) -> tuple[int, str]:
