@@ -122,3 +122,22 @@ def test_values_are_encrypted_in_the_mode_of_the_session(run: Any, mode: str, ke
         assert raised.value.args[0] == 1231
     finally:
         run("SET block_encryption_mode = DEFAULT")
+
+
+def test_a_view_s_texts_are_the_bytes_that_its_definer_sent(millrace: ServerThread, mariadb: MariaDB) -> None:
+    answers = []
+    for port in (millrace.port, mariadb.port):
+        with pymysql.connect(host="127.0.0.1", port=port, user="root", charset="latin1") as definer:
+            cursor = definer.cursor()
+            cursor.execute("DROP DATABASE IF EXISTS sent_views")
+            cursor.execute("CREATE DATABASE sent_views")
+            # In latin1 these are the bytes C3 A9, which are an é in utf8mb4.
+            cursor.execute("CREATE VIEW sent_views.v AS SELECT _utf8mb4'Ã©' AS a, _latin1'é' AS b, _utf8mb4'' AS c, 'é' AS d")
+        found = []
+        for charset in ("utf8mb4", "latin1", "cp1251"):
+            with pymysql.connect(host="127.0.0.1", port=port, user="root", charset=charset) as reader:
+                cursor = reader.cursor()
+                cursor.execute("SELECT a, b, c, d, HEX(a), HEX(b), CHAR_LENGTH(a) FROM sent_views.v")
+                found.append(cursor.fetchall())
+        answers.append(found)
+    assert answers[0] == answers[1]

@@ -39,6 +39,8 @@ class GroupedClauses:
         self.found = Grouping()
         self.named: dict[int, Column] = {}
         """The key that names an item of the SELECT list, by the item's number: it may not be the only one of its value."""
+        self.before: dict[int, set[int]] = {}
+        """The subqueries that are evaluated for each row, not for each group, and the columns around them that they read."""
 
     @property
     def is_grouped(self) -> bool:
@@ -111,7 +113,7 @@ class GroupedClauses:
             if known == expression:
                 return column
         match expression:
-            case Column(index=index) if index in self._own:
+            case Column(index=index) if index in self._own or index in self.before:
                 return self._column(expression, place)
             case Call(function=function, arguments=arguments, type=found):
                 return Call(function, tuple([self.over(each, place) for each in arguments]), found)
@@ -142,8 +144,9 @@ class GroupedClauses:
         if column.index in self._determined and not grouping.rollup and grouping.explicit:
             grouping.dependents.append(column)
             return column
-        if self._strict and column.index not in self._determined:
-            raise self._not_grouped(column.index, place)
+        read = self.before.get(column.index, {column.index}) & self._own
+        if self._strict and not read <= self._determined:
+            raise self._not_grouped(min(read - self._determined), place)
         function = AggregateFunction("any_value", (column,), column.type)
         for made, known in grouping.arbitrary:
             if known == function:

@@ -113,7 +113,7 @@ class Resolver:
         if view in self._open_views:
             raise InvalidStatement(Condition.VIEW_RECURSION, view.database, view.name)
         settings, catalog = self.settings, self.catalog
-        self.settings, self.catalog = replace(settings, collation=view.collation), catalog.stored or catalog
+        self.settings, self.catalog = replace(settings, collation=view.collation, client_codec="utf-8"), catalog.stored or catalog
         self._open_views.append(view)
         try:
             yield

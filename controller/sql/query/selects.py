@@ -271,6 +271,7 @@ class SelectResolver:
             within |= all_columns((*function.arguments, *(each.expression for each in function.order)))
         for _, key in block.grouping.keys:
             within |= columns_of(key)
+        self._grouped.before = {each: outer_ids(self._subqueries[each].block) for each in within & self._subqueries.keys()}
         block.outputs = [
             (column, self._grouped.named.get(number) or over(value, (number, "SELECT list")))
             for number, (column, value) in enumerate(block.outputs, 1)

@@ -104,3 +104,15 @@ SELECT * FROM groups1 USE INDEX (none_of_them);
 DROP TABLE groups1;
 SELECT a, 2 AS a FROM (SELECT '1' AS a) AS b HAVING a = 2;
 SELECT a, 2 AS a FROM (SELECT '1' AS a) AS b HAVING a = 1;
+-- a subquery of the SELECT list inside a key: evaluated for each row, any value of it beside the groups
+SET sql_mode = '';
+CREATE TABLE t4 (a INT, b INT);
+INSERT INTO t4 VALUES (1, 10), (2, 20), (2, 21), (3, 5);
+SELECT (SELECT t4.a) AS aa, COUNT(DISTINCT b) FROM t4 GROUP BY aa + 0;
+SELECT (SELECT MAX(i) FROM t1 WHERE t1.i <= t4.a) AS aa, SUM(b) FROM t4 GROUP BY aa + 1 HAVING aa > 1;
+SELECT (SELECT MAX(i) FROM t1 WHERE t1.i <= t4.a) * 2 AS aa, SUM(b) FROM t4 GROUP BY -aa ORDER BY aa DESC;
+SELECT a, a IN (SELECT (SELECT MAX(i) FROM t1 WHERE t1.i <= x.a) AS s FROM t4 AS x GROUP BY s + 1) FROM t4;
+SET sql_mode = 'ONLY_FULL_GROUP_BY';
+SELECT (SELECT t4.a) AS aa, COUNT(DISTINCT b) FROM t4 GROUP BY aa + 0;
+SELECT (SELECT t4.a) + 0 AS aa, COUNT(DISTINCT b) FROM t4 GROUP BY aa;
+SET sql_mode = DEFAULT;
