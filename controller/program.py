@@ -4,7 +4,7 @@
     /<root>/program/<name>.<n>    more of the same, where it does not fit into one znode
 
 A query is recorded once, by whoever first got an answer from it, and forgotten when it has
-retired or its tables have changed; using it writes nothing. The first znode of a query comes
+retired or its tables lack what it uses; using it writes nothing. The first znode of a query comes
 last and goes first, so a query is there as a whole or not at all.
 """
 
@@ -14,13 +14,15 @@ import contextlib
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import msgspec
 from kazoo.exceptions import NodeExistsError, NoNodeError
 
-from controller.catalog import Catalog
+from controller.catalog import Catalog, decode_node
 from controller.registry import Registry, answered
 from controller.seal import Forged
+from dataflow.plan.column_use import fits
 
 NODE_BYTES_MAX = 512 << 10
 QUERIES_MAX = 5_000
@@ -31,7 +33,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class MaintainedQuery:
-    """`names` are the named views that it reads; `tables` (id, version), of named views, too. `since` is in seconds of Unix time."""
+    """`node` is narrowed (`dataflow.plan.column_use`); `names` are the named views that it reads; `tables` (id, version when it was recorded), of
+    named views, too. `since` is in seconds of Unix time.
+    """
 
     name: bytes
     node: bytes
@@ -42,15 +46,15 @@ class MaintainedQuery:
     since: float
 
     def is_current(self, catalog: Catalog) -> bool:
-        """Whether its tables and named views are still what it was made for."""
-        tables = [(catalog.tables.get(each), version) for each, version in self.tables if each >= 0]
+        """Whether its tables have what it uses, and the named views are what it was made for."""
         named = {each for each, _ in self.tables if each < 0}
-        if any(table is None or table.version != version for table, version in tables):
+        if any(each not in catalog.tables for each, _ in self.tables if each >= 0) or not fits(_node(self.node), catalog.tables):
             return False
         return not named or named <= {view.id for view in catalog.views.values()}
 
 
 _encode = msgspec.msgpack.Encoder().encode
+_node = lru_cache(maxsize=QUERIES_MAX)(decode_node)
 
 
 class Program:

@@ -125,6 +125,18 @@ class Table:
     altering: bool = False
 
 
+def layout_number(table: Table) -> int:
+    """What the dataflow knows this version of the table by: where each column of a row is."""
+    return table.id + (table.version << _ID_BITS)
+
+
+def table_of_layout(number: int) -> int:
+    """The id of the table whose layout, or id, that is."""
+    return number & ((1 << _ID_BITS) - 1)
+
+
+_ID_BITS = 32
+
 ROW_ID_NAME = "millrace_row_id"
 """The hidden primary key of tables that declare none."""
 

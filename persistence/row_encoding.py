@@ -38,7 +38,10 @@ class LaterFormat(CorruptState):
 
 
 class RowCodec:
-    """The compiled encoding and decoding of one version of a table."""
+    """The compiled encoding and decoding of one version of a table.
+
+    A table that lacks columns of its last format is one that views see (`backend.views.known_view`): its rows are only decoded.
+    """
 
     __slots__ = ("_column_count", "_decode_list", "_decoders", "_format", "_format_surrogates", "_stored", "encode")
 
@@ -49,8 +52,8 @@ class RowCodec:
         last = len(table.formats) - 1
         self._format = last.to_bytes(FORMAT_BYTES, "big")
         self._format_surrogates = (last | _SURROGATES).to_bytes(FORMAT_BYTES, "big")
-        stored = [positions[column_id] for column_id in table.formats[last]]
-        as_it_is = stored == list(range(len(table.columns)))
+        stored = [positions[column_id] for column_id in table.formats[last] if column_id in positions]
+        as_it_is = table.formats[last] == tuple(positions)
         self._stored: Callable[[Row], Row] | None = None if as_it_is else _selection(stored)
         self.encode: Callable[[Row], bytes] = self._encode_plain if as_it_is else self._encode_selected
         self._column_count = len(table.columns)

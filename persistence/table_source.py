@@ -101,12 +101,13 @@ class TableSource:
         """Read a later state from now on; one that may not be there yet is asked for when it is needed."""
         self._view = view
 
-    def learn(self, table: Table) -> None:
-        """From now on rows of the table are read by this definition of it."""
-        if self._tables.get(table.id) != table:
-            self._tables[table.id] = table
-            self._writers[table.id] = TableWriter(table)
-            self._paths = {key: path for key, path in self._paths.items() if key[0] != table.id}
+    def learn(self, table: Table, number: int | None = None) -> None:
+        """From now on the table that the dataflow knows by this number, or its id, is read by this definition."""
+        number = table.id if number is None else number
+        if self._tables.get(number) != table:
+            self._tables[number] = table
+            self._writers[number] = TableWriter(table)
+            self._paths = {key: path for key, path in self._paths.items() if key[0] != number}
 
     def forget(self, table_id: int) -> None:
         if self._tables.pop(table_id, None) is not None:

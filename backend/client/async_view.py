@@ -48,9 +48,11 @@ class AsyncView:
         self._name = name
         self._shared = shared
         self._use(query)
+        statements.database.catalog_readers.add(self)
 
     def _use(self, query: KeyedQuery) -> None:
         self.query = query
+        self._is_outdated = False
         self._naming = query.definition.naming
         self._decode, self._finish = query.definition.decode, query.finish
         self._counted = self._statements.counts.of_view(query.sql, self._statements.schema, query.definition.name)
@@ -62,6 +64,14 @@ class AsyncView:
         is_quick = reader is not None and self.query.has_integer_key
         self.quick = _quick(reader, self._decode, self._finish, self._counted) if is_quick else _nothing  # type: ignore[arg-type]
         """`try_lookup`, where the short way leads to the rows; else None."""
+
+    def catalog_changed(self, catalog: Catalog) -> None:
+        """Plan the query again before it is next asked, if a table of it has changed: the same text may mean something else."""
+        tables = catalog.tables
+        known = [(tables.get(each), version) for each, version in self.query.definition.table_versions if each >= 0]
+        if any(table is None or table.version != version for table, version in known):
+            self._is_outdated = True
+            self._read_from(None)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -154,6 +164,8 @@ class AsyncView:
     ) -> tuple[Rows, bool]:
         """The rows, and whether a view had them."""
         store = self._statements.database.store
+        if self._is_outdated:
+            await self._plan_again()
         for _ in range(ATTEMPTS_MAX):
             query = self.query
             ordered = query.ordered
@@ -180,7 +192,7 @@ class AsyncView:
         descending: bool | None = None,
         inclusive: Inclusive = "left",
     ) -> Rows | None:
-        if self._shared is None:
+        if self._shared is None or self._is_outdated:
             return None
         started, ordered = perf_counter(), self.query.ordered
         part = ordered.part(low, high, limit, descending, inclusive)
@@ -226,6 +238,8 @@ class AsyncView:
     async def _asked(self, keys: Sequence[Any] | Array) -> tuple[list[Rows], bool]:
         """The rows of each key, and whether a view had them."""
         store = self._statements.database.store
+        if self._is_outdated:
+            await self._plan_again()
         for _ in range(ATTEMPTS_MAX):
             query = self.query
             numbers = packed(keys) if query.has_integer_key else None
@@ -307,7 +321,7 @@ class AsyncView:
     def _find_reader(self) -> ViewReader | None:
         if self._reader is not None and self._reader.is_gone:
             self._read_from(None)
-        if self._reader is None and self._shared is not None:
+        if self._reader is None and self._shared is not None and not self._is_outdated:
             self._read_from(self._shared.reader(self.query.definition.name))
         return self._reader
 

@@ -14,6 +14,8 @@ import random
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import count
+from typing import Protocol
+from weakref import WeakSet
 
 from backend.clustering.point_writes import PointWrite
 from backend.clustering.store import Address, Committed, Locked, StaleSchema, Store
@@ -62,6 +64,10 @@ ChangeAccounts = Callable[[AccountStatement], Awaitable[tuple[Done, Catalog]]]
 """The same for a statement about accounts."""
 
 
+class CatalogReader(Protocol):
+    def catalog_changed(self, catalog: Catalog) -> None: ...
+
+
 class Database:
     def __init__(
         self,
@@ -74,6 +80,8 @@ class Database:
         self.store = store
         self.catalog = catalog
         """The newest snapshot known here; `refresh_catalog` asks for a newer one."""
+        self.catalog_readers: WeakSet[CatalogReader] = WeakSet()
+        """Who is told of a newer one."""
         self._load_catalog = load_catalog
         self._define = define
         self._change_accounts = change_accounts
@@ -89,6 +97,8 @@ class Database:
         """A snapshot was heard of; an older one changes nothing."""
         if catalog.version > self.catalog.version:
             self.catalog = catalog
+            for each in list(self.catalog_readers):
+                each.catalog_changed(catalog)
 
     async def refresh_catalog(self) -> None:
         self.learn_catalog(await self._load_catalog())

@@ -85,7 +85,7 @@ class LocalCatalogStore:
         )
 
     def _publish(self) -> None:
-        self._store.table_versions = self._catalog.versions
+        self._store.table_versions, self._store.tables = self._catalog.versions, self._catalog.tables
 
 
 async def open_embedded(

@@ -39,6 +39,7 @@ from backend.worker.row_locks import KeyRequest, RowLocks, WaitGraph
 from dataflow.commit.epoch_effects import PersistEpoch
 from dataflow.commit.epoch_messages import is_met
 from dataflow.errors import Condition, Retryable
+from dataflow.schema import Table
 from persistence.layout import shard_of
 from persistence.shard_store import Durability, ShardStore
 from persistence.view import StateView
@@ -57,6 +58,7 @@ class LocalStore:
     ) -> None:
         self.shards = [ShardStore(folder / f"shard-{number}", durability) for number in range(shard_count)]
         self.table_versions: Mapping[int, int] = {}
+        self.tables: Mapping[int, Table] = {}
         self._epoch = max(shard.readable_epoch for shard in self.shards)
         self._held: dict[int, tuple[list[StateView], int]] = {}
         self._views = ViewHost(self.shards[0], VIEW_BYTES_MAX, names)
@@ -137,7 +139,7 @@ class LocalStore:
     ) -> list[bytes] | None:
         if len(self.shards) != 1:
             return None
-        self._views.tables_changed(self.table_versions)
+        self._views.tables_changed(self.table_versions, self.tables)
         if definition.name not in self._views.views and not self._views.add(definition.request(), self.table_versions):
             return None
         found = self._views.lookup_shared(definition.name, keys, None if part is None else part.encoded())
@@ -213,7 +215,7 @@ class LocalStore:
                 if expected != ANY and not is_met(expected, shard.version_of(key)):
                     return Conflict(number, key, shard.get(key))
         self._epoch += 1
-        self._views.tables_changed(self.table_versions)  # before they follow: they may read an index that is gone
+        self._views.tables_changed(self.table_versions, self.tables)  # before they follow: they may read an index that is gone
         for number, part in parts.items():
             if part.writes or part.puts:
                 writes: dict[bytes, bytes | None] = {key: value for key, _, value in part.writes}

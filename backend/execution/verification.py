@@ -34,6 +34,7 @@ from backend.views.view_definition import rows_decoder
 from controller.catalog import decode_node
 from dataflow.errors import Condition, InvalidStatement, MillraceError, Retryable
 from dataflow.expressions.source import Key, key_function
+from dataflow.plan.column_use import fits, widened
 from dataflow.plan.node import Node
 from dataflow.schema import Table
 from dataflow.values.modes import DEFAULT_MODES
@@ -95,7 +96,7 @@ class _Audits:
 
 async def verify_view(cluster: Cluster, jobs: DataJobs | None, name: bytes, tables: Mapping[int, Table], sample: int = 0) -> Verification:
     """With a `sample`, so many keys are compared."""
-    audits = await _open(cluster, name, sample)
+    audits = await _open(cluster, name, tables, sample)
     transaction = Transaction(cluster, repeatable=True, epoch=await cluster.hold_on_all(audits.epoch))
     try:
         found = Verification(audits.epoch, keys=audits.keys)
@@ -112,7 +113,7 @@ async def verify_view(cluster: Cluster, jobs: DataJobs | None, name: bytes, tabl
         await audits.close()
 
 
-async def _open(cluster: Cluster, name: bytes, sample: int) -> _Audits:
+async def _open(cluster: Cluster, name: bytes, tables: Mapping[int, Table], sample: int) -> _Audits:
     """Of each shard its part of the view; all of them show the same epoch, which is kept."""
     shards = range(cluster.shard_count)
     for attempt in range(OPEN_TRIES_MAX):
@@ -122,7 +123,12 @@ async def _open(cluster: Cluster, name: bytes, sample: int) -> _Audits:
         opened = {shard: each for shard, each in zip(shards, answers) if isinstance(each, AuditOpened)}
         numbers = {shard: each.audit for shard, each in opened.items()}
         if len(opened) == len(shards):
-            return _Audits(cluster, epoch, lease, decode_node(opened[0].node), opened[0].columns, all(each.is_full for each in opened.values()), sum(each.keys for each in opened.values()), numbers)
+            node = decode_node(opened[0].node)
+            if not fits(node, tables):
+                await _end(cluster, numbers)
+                await forget_epoch(cluster, lease)
+                raise Retryable(Condition.UNKNOWN_ERROR, f"the tables of view {name.hex()} have changed")
+            return _Audits(cluster, epoch, lease, widened(node, tables), opened[0].columns, all(each.is_full for each in opened.values()), sum(each.keys for each in opened.values()), numbers)
         await _end(cluster, numbers)
         await forget_epoch(cluster, lease)
         if any(isinstance(each, UnknownView) for each in answers):

@@ -148,11 +148,12 @@ class Allocated:
 
 @dataclass(frozen=True, slots=True)
 class SetTables:
-    """The versions of all tables and named views (`Catalog.versions`), from the controller; answered once they are in force."""
+    """The versions of all tables and named views, and the tables that have just `changed`; answered once they are in force."""
 
     catalog_version: int
     versions: dict[int, int]
     next_table_id: int
+    changed: list[bytes] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

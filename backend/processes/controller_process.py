@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from backend.clustering.node import Node
@@ -39,6 +40,7 @@ from controller.registry import Address
 from controller.sql.definitions.program import plan_program
 from controller.sql.settings import Settings
 from dataflow.errors import Condition, MillraceError, Retryable
+from dataflow.schema import Table
 from dataflow.values.result_limits import ResultSettings
 
 LEADERSHIP_CHECK_S = 0.5
@@ -68,11 +70,11 @@ class PublishedCatalog:
             raise Retryable(Condition.DEADLOCK)
         catalog = self._loaded = await asyncio.to_thread(self._node.registry.change_catalog, catalog, change)
         note_version(self._node.deployment.data_path, catalog.version)
-        await self.tell_workers(catalog)
+        await self.tell_workers(catalog, change.tables_put)
         return catalog
 
-    async def tell_workers(self, catalog: Catalog) -> None:
-        message = catalog_tables(catalog)
+    async def tell_workers(self, catalog: Catalog, changed: Sequence[Table] = ()) -> None:
+        message = catalog_tables(catalog, changed)
         cluster = self._node.cluster
         results = await asyncio.gather(
             *(cluster.ask(shard, message) for shard in range(cluster.shard_count)), return_exceptions=True

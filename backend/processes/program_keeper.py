@@ -1,8 +1,8 @@
 """The leading controller keeps the workers' views equal to the recorded program.
 
 Whenever a worker has come or moved, the queries of the program are handed to shard 0 again; so
-they are there after any restart without anybody asking. A change of tables ends the queries over
-them; those whose tables have kept their columns, as with a new index, are handed over again, the
+they are there after any restart without anybody asking. A change of tables may end queries over
+them; those for which their tables have all they use, as with a new index, are handed over again, the
 others are forgotten, as is what reads a named view that was dropped or defined anew. So is, after a while, what workers
 have let go because nobody used it. What reads a named view stays as long as that does.
 """
@@ -12,15 +12,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from dataclasses import replace
+from collections.abc import Mapping
 
 from backend.clustering.node import Node
 from backend.network.messages import Acknowledged, AddView, Message
-from backend.views.view_definition import view_name
-from controller.catalog import Catalog, decode_node, encode_table
+from controller.catalog import Catalog, encode_table
 from controller.program import MaintainedQuery
 from dataflow.errors import MillraceError
-from dataflow.plan.node import bases_of
 
 LOOK_S = 0.5
 CHECK_S = 30.0
@@ -37,6 +35,7 @@ class ProgramKeeper:
         self._node = node
         self._workers: object = None
         self._catalog_version = 0
+        self._versions: Mapping[int, int] = {}
         self._waiting: list[MaintainedQuery] = []
         self._tries = 0
         self._absences: dict[bytes, int] = {}
@@ -63,15 +62,15 @@ class ProgramKeeper:
             log.info("the program waits: %s", error)
 
     async def _follow(self, catalog: Catalog) -> None:
-        """Definitions have changed."""
+        """Definitions have changed: what workers may have let go for that is handed over again."""
         program = await asyncio.to_thread(self._node.program.load)
-        moved = [each for query in program if (each := moved_query(query, catalog)) is not None]
-        for query in moved:
-            await asyncio.to_thread(self._node.program.record, query)
-        self._catalog_version = catalog.version
-        if moved:
-            log.info("%d queries are maintained over tables that have changed", len(moved))
-            self._waiting, self._tries = [*self._waiting, *moved], 0
+        before, versions = self._versions or catalog.versions, catalog.versions
+        changed = {each for each, version in versions.items() if before.get(each) != version}
+        waiting = [query for query in program if not changed.isdisjoint([each for each, _ in query.tables]) and query.is_current(catalog)]
+        self._catalog_version, self._versions = catalog.version, versions
+        if waiting:
+            log.info("%d queries are maintained over tables that have changed", len(waiting))
+            self._waiting, self._tries = [*self._waiting, *waiting], 0
 
     async def _hand_over(self) -> None:
         self._tries += 1
@@ -94,23 +93,6 @@ class ProgramKeeper:
         if gone:
             await asyncio.to_thread(self._node.program.forget, gone)
             log.info("%d queries are not maintained any more", len(gone))
-
-
-def moved_query(query: MaintainedQuery, catalog: Catalog) -> MaintainedQuery | None:
-    """The same query over its tables as they are now; None if it is, or its tables have other columns."""
-    tables = {table_id: catalog.tables.get(table_id) for table_id, _ in query.tables if table_id >= 0}
-    named = [each for each in query.tables if each[0] < 0]
-    if query.is_current(catalog) or None in tables.values() or any(each not in catalog.versions for each, _ in named):
-        return None
-    for base in bases_of(decode_node(query.node)):
-        table = tables[base.table]
-        assert table is not None
-        places = {column.id: place for place, column in enumerate(table.columns)}
-        key = tuple([places[part.column_id] for part in table.primary_key.parts])
-        if base.types != tuple([column.type for column in table.columns]) or base.primary_key != key:
-            return None
-    versions = tuple(sorted([(table.id, table.version) for table in tables.values() if table is not None] + named))
-    return replace(query, name=view_name(query.node, query.key, versions, query.order), tables=versions)
 
 
 def _request(query: MaintainedQuery, catalog: Catalog) -> AddView:

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,10 @@ from backend.views.hung_views import HungViews
 from backend.views.small_tables import ROWS_MAX
 from backend.worker.refusing_worker import RefusingWorker
 from backend.worker.worker import Worker
-from controller.catalog import Catalog
+from controller.catalog import Catalog, encode_table
 from controller.registry import Address, Registry
 from dataflow.errors import MillraceError, Retryable
+from dataflow.schema import Table
 from persistence.files.free_space import disk_full, free_bytes
 from persistence.files.shadow import needed_bytes
 from persistence.shard_store import Durability, ShardStore
@@ -59,9 +61,9 @@ def run_worker(shard: int, deployment: Deployment) -> None:
         raise
 
 
-def catalog_tables(catalog: Catalog) -> SetTables:
-    """What workers need to know of a catalog."""
-    return SetTables(catalog.version, dict(catalog.versions), catalog.next_table_id)
+def catalog_tables(catalog: Catalog, changed: Sequence[Table] = ()) -> SetTables:
+    """What workers need to know of a catalog, in which these tables have just changed."""
+    return SetTables(catalog.version, dict(catalog.versions), catalog.next_table_id, [encode_table(each) for each in changed])
 
 
 async def _serve(shard: int, deployment: Deployment) -> None:

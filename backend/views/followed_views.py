@@ -25,6 +25,7 @@ from backend.views.worker_views import Handlers, Hosting, ShownViews
 from backend.worker.garbage import Garbage
 from dataflow.commit.epoch_effects import ApplyEpoch, PersistEpoch, PreparedEpoch
 from dataflow.commit.epoch_messages import ViewsFailed
+from dataflow.schema import Table
 from dataflow.state.clock import MemoryReport
 from persistence.shard_store import ShardStore
 
@@ -208,8 +209,8 @@ class FollowedViews:
         self._hosting.count_reads(len(found[0]))
         peer.send_now(FoundEach(*found), request)
 
-    def tables_changed(self, versions: Mapping[int, int]) -> None:
-        self.when_free(lambda: self._host.tables_changed(versions))
+    def tables_changed(self, versions: Mapping[int, int], tables: Mapping[int, Table]) -> None:
+        self.when_free(lambda: self._host.tables_changed(versions, tables))
 
     def allow(self, versions: Mapping[int, int]) -> bool:
         return True

@@ -99,7 +99,7 @@ def to_blame(
     State equals the query evaluated from scratch: who cannot be computed now is to blame. If all can be, it is the views
     that the code which raised belongs to; if that is not known, nobody is.
     """
-    suspects = {name: hosted for name, hosted in views.items() if not hosted.tables.isdisjoint(changed)} or dict(views)
+    suspects = {name: hosted for name, hosted in views.items() if not hosted.known.layouts.isdisjoint(changed)} or dict(views)
     found: dict[bytes, BaseException] = {}
     for name, hosted in suspects.items():
         wrong = _tried(hosted, source)
@@ -115,7 +115,7 @@ def severity(error: BaseException) -> int:
 
 def _tried(hosted: HostedView, source: TableSource) -> Exception | None:
     view = hosted.view
-    engine = Engine(source.copy(hosted.tables))
+    engine = Engine(source.copy(hosted.known.layouts))
     try:
         with engine.spending(Budget(TRIED_ROWS_MAX)):
             made = engine.add_view(view.node, view.key, view.order)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from dataflow.commit.epoch_effects import PersistEpoch
 from dataflow.commit.epoch_messages import Puts
 from dataflow.commit.large_writes import LargeWrites
 from dataflow.plan.node import Columns
+from dataflow.schema import table_of_layout
 from dataflow.state.delta import Delta
 from persistence.layout import ROW_PREFIX_BYTES, row_prefix
 from persistence.shard_store import ShardStore
@@ -45,8 +46,9 @@ class TableUse:
         self._store = store
         self.source = TableSource(store.view(), is_all)
         self._users: dict[int, int] = {}
-        self._prefixes: dict[bytes, int] = {}
-        """The tables in use, by how the keys of their rows begin."""
+        """How many views use each table, by its layout (`dataflow.schema.layout_number`)."""
+        self._prefixes: dict[bytes, list[int]] = {}
+        """The layouts in use, by how the keys of their rows begin."""
 
     def __bool__(self) -> bool:
         """Whether any table is in use."""
@@ -57,16 +59,21 @@ class TableUse:
 
     def begin(self, tables: Iterable[int]) -> None:
         """One more view uses these tables, which the source has learnt."""
-        for table_id in tables:
-            self._users[table_id] = self._users.get(table_id, 0) + 1
-            self._prefixes[row_prefix(table_id)] = table_id
+        for table in tables:
+            self._users[table] = self._users.get(table, 0) + 1
+            if self._users[table] == 1:
+                self._prefixes.setdefault(row_prefix(table_of_layout(table)), []).append(table)
 
     def end(self, tables: Iterable[int]) -> None:
-        for table_id in tables:
-            self._users[table_id] -= 1
-            if not self._users[table_id]:
-                del self._users[table_id], self._prefixes[row_prefix(table_id)]
-                self.source.forget(table_id)
+        for table in tables:
+            self._users[table] -= 1
+            if not self._users[table]:
+                prefix = row_prefix(table_of_layout(table))
+                self._prefixes[prefix].remove(table)
+                if not self._prefixes[prefix]:
+                    del self._prefixes[prefix]
+                del self._users[table]
+                self.source.forget(table)
 
     def end_all(self) -> None:
         for table_id in self._users:
@@ -92,33 +99,32 @@ class TableUse:
             writes = {key: value for key, value in writes.items() if key not in large.values}
         changes.rows = self._rows(writes.items(), lambda key: None if key in absent else get(key), self._prefixes)
         for puts in epoch.new:
-            table_id = self._prefixes.get(puts.keys[0][:ROW_PREFIX_BYTES])
-            if table_id is not None:
-                changes.new.append((table_id, puts))
+            changes.new += [(table, puts) for table in self._prefixes.get(puts.keys[0][:ROW_PREFIX_BYTES], ())]
         return changes
 
     def _rows(
         self,
         writes: Iterable[tuple[bytes, bytes | None]],
         get: Callable[[bytes], Stored | None],
-        prefixes: Mapping[bytes, int],
+        prefixes: Mapping[bytes, Sequence[int]],
     ) -> dict[int, Delta]:
         """What these writes change in each table of `prefixes`; `get` tells what was stored."""
-        tables: dict[int, tuple[list[bytes], list[bytes]]] = {}
+        tables: dict[bytes, tuple[list[bytes], list[bytes]]] = {}
         for key, value in writes:
-            table_id = prefixes.get(key[:ROW_PREFIX_BYTES])
-            if table_id is None:
+            prefix = key[:ROW_PREFIX_BYTES]
+            if prefix not in prefixes:
                 continue
-            gone, come = tables.get(table_id) or tables.setdefault(table_id, ([], []))
+            gone, come = tables.get(prefix) or tables.setdefault(prefix, ([], []))
             old = get(key)
             if old is not None:
                 gone.append(old[1])
             if value is not None:
                 come.append(value)
         rows: dict[int, Delta] = {}
-        for table_id, (gone, come) in tables.items():
-            decode = self.source.decoder(table_id)
-            rows[table_id] = [(row, -1) for row in decode(gone, b"")] + [(row, 1) for row in decode(come, b"")]
+        for prefix, (gone, come) in tables.items():
+            for table in prefixes[prefix]:
+                decode = self.source.decoder(table)
+                rows[table] = [(row, -1) for row in decode(gone, b"")] + [(row, 1) for row in decode(come, b"")]
         return rows
 
     def deltas(
@@ -136,7 +142,9 @@ class TableUse:
         deltas = {table_id: delta for table_id, delta in changes.rows.items() if table_id in wanted}
         if changes.large is not None and wanted:
             large, before = changes.large
-            prefixes = {row_prefix(table_id): table_id for table_id in wanted}
+            prefixes: dict[bytes, list[int]] = {}
+            for table in wanted:
+                prefixes.setdefault(row_prefix(table_of_layout(table)), []).append(table)
             for keys in large.chunks(ROWS_AT_ONCE):
                 writes = [(key, large.values[key]) for key in keys if key[:ROW_PREFIX_BYTES] in prefixes]
                 for table_id, delta in self._rows(writes, before.get, prefixes).items():

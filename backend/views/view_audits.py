@@ -21,7 +21,6 @@ from backend.network.scan_messages import AuditedKeys, AuditOpened, EndAudit, Op
 from backend.network.transport import Peer, failure
 from backend.views.hosted_view import HostedView
 from backend.views.worker_views import ShownViews, WorkerViews
-from controller.catalog import encode_node
 from dataflow.errors import Condition, Retryable
 from dataflow.expressions.source import Key
 from dataflow.runtime.engine import Engine
@@ -89,7 +88,7 @@ class ViewAudits:
         handle = None if engine.graph.distributed else engine.open_handle(view)
         copied = {key: engine.rows(view, key) or [] for key in keys} if handle is None else {}
         self._audits[number] = _Audit(peer, message.view, hosted, engine, iter(keys), handle, copied)
-        peer.send(AuditOpened(number, encode_node(view.node), arrangement.columns, count, view.is_full and wanted == count), request)
+        peer.send(AuditOpened(number, hosted.known.message.node, arrangement.columns, count, view.is_full and wanted == count), request)
 
     def read(self, peer: Peer, request: int, message: ReadAudit) -> None:
         audit, shown = self._audits.get(message.audit), self._views.shown()

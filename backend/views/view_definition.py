@@ -1,7 +1,7 @@
 """What a maintained view is, and how its keys and rows travel.
 
-A view's name is made from its node and key, so the same query is the same view whoever asks
-for it, and a view over another version of a table is another view.
+A view's name is made from its node and key, so the same query is the same view whoever asks for it. Of its tables the node
+has the columns that it uses, by their ids, so it is the same view whatever becomes of their other columns.
 
 Keys travel as one msgpack list of tuples, and the rows of each as one of its own. Keys of one
 integer column may also travel as numbers of 64 bits, in one msgpack byte string; the rows of
@@ -23,6 +23,7 @@ from backend.network.messages import AddView
 from backend.shared_memory.shared_key import KeyNaming
 from controller.catalog import CatalogView, encode_node, encode_table
 from dataflow.expressions.source import key_of_values
+from dataflow.plan.column_use import narrowed
 from dataflow.plan.node import Node
 from dataflow.schema import Table
 from dataflow.sharding import shard_of
@@ -48,14 +49,14 @@ class ViewDefinition:
 
         `views` are the named views that the query reads: dropped with any of them.
         """
-        self.node = encode_node(node)
+        self.node = encode_node(narrowed(node, {table.id: table for table in tables}))
         self.key = key
         self.order = order
         self.names = tuple(sorted({f"{view.database}.{view.name}" for view in views}))
         self.named = tuple(sorted({view.id for view in views}))
         self.table_versions = tuple(sorted([(table.id, table.version) for table in tables] + [(each, 0) for each in self.named]))
         self.tables = [encode_table(table) for table in tables]
-        self.name = view_name(self.node, key, self.table_versions, order)
+        self.name = _name(self.node, key, self.named, order)
         self.types = node.types
         self.decode: Callable[[bytes], list[Row]] = rows_decoder(node.types).decode
         self.decode_all: Callable[[bytes], list[list[Row]]] = _decoder(
@@ -78,9 +79,8 @@ class ViewDefinition:
         return [shard_of(key_of_values([key[each] for each in order], types), shard_count) for key in keys]
 
 
-def view_name(node: bytes, key: tuple[int, ...], tables: tuple[tuple[int, int], ...], order: tuple[int, ...]) -> bytes:
-    """`tables` are (id, version) of all tables and named views that the query reads."""
-    return blake2b(msgspec.msgpack.encode((node, key, tables, order)), digest_size=16).digest()
+def _name(node: bytes, key: tuple[int, ...], named: tuple[int, ...], order: tuple[int, ...]) -> bytes:
+    return blake2b(msgspec.msgpack.encode((node, key, named, order)), digest_size=16).digest()
 
 
 def rows_decoder(types: tuple[SqlType, ...]) -> msgspec.msgpack.Decoder[list[Row]]:

@@ -219,7 +219,7 @@ class Fills:
     def collect(self, changes: Mapping[int, Delta]) -> None:
         """An epoch has changed these tables."""
         for fill in self.under_way:
-            for table in fill.tables & changes.keys():
+            for table in fill.known.layouts & changes.keys():
                 fill.changes.setdefault(table, []).extend(changes[table])
 
     def abandon(self, fill: Fill) -> None:

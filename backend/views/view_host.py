@@ -1,7 +1,7 @@
 """The maintained views of one worker: the dataflow engine over the shard's base tables.
 
 Views are known by a name that whoever asks for them makes from their definition, so the same query from any adapter is the
-same view. They come when first asked for, live in memory only, and go when a table below them changes its definition or a
+same view. They come when first asked for, live in memory only, and go when a table below them loses what they use or a
 restart empties the worker: whoever misses one sends its definition again.
 
 The engine is always at the epoch of `source`: an epoch's changes and the state that contains
@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from backend.network.messages import AddView
 from backend.network.view_messages import HostedViews
@@ -38,6 +39,7 @@ from dataflow.commit.large_writes import LargeWrites
 from dataflow.expressions.source import Key
 from dataflow.runtime.engine import Engine, View
 from dataflow.runtime.loading import Budget, OutOfMemory, OverBudget
+from dataflow.schema import Table
 from dataflow.state.clock import MemoryReport
 from dataflow.state.delta import Delta
 from dataflow.values.types import Row
@@ -109,7 +111,7 @@ class ViewHost:
             return False
         if not self._make(known, self._budget()):
             return False
-        self._use.begin(known.tables)
+        self._use.begin(known.layouts)
         return name in self.views
 
     def _make(self, known: KnownView, budget: Callable[[int], None]) -> bool:
@@ -138,17 +140,28 @@ class ViewHost:
         if hosted is not None:
             self._publisher.end(hosted.view)
             self.engine.remove_view(hosted.view)
-            self._use.end(hosted.tables)
+            self._use.end(hosted.known.layouts)
         for fill in [fill for fill in self._under_way() if fill.name == name]:
-            self._fills.abandon(fill)  # type: ignore[union-attr]
-            if not fill.keys:
-                self._use.end(fill.tables)
+            self._end_fill(fill)
 
-    def tables_changed(self, versions: Mapping[int, int]) -> None:
-        """Drop the views over tables, or named views, that were changed or dropped."""
+    def _end_fill(self, fill: Fill) -> None:
+        self._fills.abandon(fill)  # type: ignore[union-attr]
+        if not fill.keys:
+            self._use.end(fill.known.layouts)
+
+    def tables_changed(self, versions: Mapping[int, int], tables: Mapping[int, Table] = MappingProxyType({})) -> None:
+        """Drop the views over named views that are gone, and over tables that are, or lack what a view uses. `tables` are those that have changed."""
         self._aside.tables_changed(versions)
-        for name in [name for name, each in self._all().items() if each.known.is_stale(versions)]:
-            self.remove(name)
+        for fill in self._under_way():
+            if fill.known.is_stale(versions):
+                self._end_fill(fill)
+        for name, hosted in list(self.views.items()):
+            known = hosted.known.current(versions, tables)
+            if known is None:
+                self.remove(name)
+            elif known is not hosted.known:
+                hosted.known = known
+                known.learn(self._source)
 
     # --- fills that take long
 
@@ -167,7 +180,7 @@ class ViewHost:
 
     def _begin(self, known: KnownView, keys: Sequence[Key]) -> Fill:
         assert self._fills is not None
-        fill = Fill(known, keys, self._source.copy(known.tables), self._room_bytes())
+        fill = Fill(known, keys, self._source.copy(known.layouts), self._room_bytes())
         log.info("view %s is filled from epoch %d%s", known.name.hex(), self._source.state.epoch, ", some keys" if keys else "")
         self._fills.begin(fill)
         return fill
@@ -184,7 +197,7 @@ class ViewHost:
     def _fail(self, fill: Fill, error: Exception) -> None:
         if not fill.keys:
             self._aside.add(fill.known, reason_of(error), level=severity(error))
-            self._use.end(fill.tables)
+            self._use.end(fill.known.layouts)
             return
         log.warning("keys of view %s cannot be filled: %r", fill.name.hex(), error)
         if isinstance(error, OutOfMemory | Stuck):
@@ -275,7 +288,7 @@ class ViewHost:
         tables = None
         if changes.large is not None and self._fills is not None:
             self._leave(changes.large[0])
-            tables = frozenset(table for name, each in self._all().items() if name not in self._leaving for table in each.tables)
+            tables = frozenset(table for name, each in self._all().items() if name not in self._leaving for table in each.known.layouts)
         seen = self.engine.graph.seen_columns
         # What is being filled may look at more.
         self._deltas = self._use.deltas(changes, (lambda table: None) if self._under_way() else seen, tables)
@@ -299,7 +312,7 @@ class ViewHost:
         leaving, self._leaving = self._leaving, {}
         for left in leaving.values():
             if not self._make(left.known, Budget(0)):
-                self._use.end(left.tables)
+                self._use.end(left.known.layouts)
         return sum(map(len, deltas.values()))
 
     def _recover(self, error: Exception, changed: Collection[int]) -> None:
@@ -315,7 +328,7 @@ class ViewHost:
             if name in blamed:
                 self._aside.add(hosted.known, reason_of(blamed[name]), definitions[name], severity(blamed[name]))
             elif self._make(hosted.known, self._budget()):
-                self._use.begin(hosted.tables)
+                self._use.begin(hosted.known.layouts)
         broken.close()
 
     def _leave(self, large: LargeWrites) -> None:

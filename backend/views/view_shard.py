@@ -64,6 +64,7 @@ from dataflow.runtime.shard_views import (
     ShardViews,
     ViewEffect,
 )
+from dataflow.schema import Table
 from dataflow.state.arrangement import Hit
 from dataflow.state.clock import MemoryReport
 from dataflow.state.delta import Delta
@@ -125,10 +126,6 @@ class ViewShard:
         self._limit = ViewLimit()
         self.on_shown: Callable[[], None] = lambda: None
 
-    @property
-    def view_count(self) -> int:
-        return len(self._hosted)
-
     def _room_bytes(self) -> int:
         return self._memory_bytes - self._views.worker.engine.measure().full_bytes
 
@@ -188,12 +185,19 @@ class ViewShard:
             case EndFill():
                 self._filling = []
         for known in views:
+            known = self.transitions.current(known)
             known.learn(self._use.source)
             if known.name not in self._known:
-                self._use.begin(known.tables)
+                self._use.begin(known.layouts)
             self._known[known.name] = known
             log.info("view %s, %d views", known.name.hex(), len(self._known))
         return transition
+
+    def tables_changed(self, versions: Mapping[int, int], tables: Mapping[int, Table]) -> None:
+        """Views go on that have all they use in the tables as they are now. The others go when shard 0 says so."""
+        is_heard = self.transitions.tables_changed(versions, tables, self._filling, self._use.source)
+        if not is_heard and self._shard:  # for shard 0 these views may not be stale
+            self._carry_out(self._views.fail(RuntimeError("how a table has changed was not heard of")))
 
     def _leave(self, name: bytes) -> None:
         gone = self._known.pop(name, None)
@@ -323,7 +327,7 @@ class ViewShard:
 
     def _applied(self) -> None:
         for gone in self._leaving:
-            self._use.end(gone.tables)
+            self._use.end(gone.layouts)
         self._leaving.clear()
         for name, view in self._views.views.items():
             if name not in self._hosted:

@@ -29,6 +29,7 @@ from dataflow.commit.epoch_effects import (
     ShardEffect,
 )
 from dataflow.commit.epoch_messages import ViewsFailed
+from dataflow.schema import Table
 from dataflow.state.clock import MemoryReport
 from persistence.shard_store import ShardStore
 
@@ -67,7 +68,7 @@ class ViewsOfSeveral:
 
     @property
     def view_count(self) -> int:
-        return self._views.view_count
+        return len(self._transitions.hosted)
 
     @property
     def memory(self) -> MemoryReport:
@@ -123,13 +124,14 @@ class ViewsOfSeveral:
         if self._hosting.coordinator is not None:
             self._views.retire(self._idle_s)
 
-    def tables_changed(self, versions: Mapping[int, int]) -> None:
-        """Views over another version of a table go first: no row that they cannot read may be committed before.
+    def tables_changed(self, versions: Mapping[int, int], tables: Mapping[int, Table]) -> None:
+        """Views that need another version of a table go first: no row that they cannot read may be committed before.
 
         They go in the same epoch on all shards, so whichever takes the versions over first, all are gone by then.
         """
         self._versions = versions
         self._transitions.aside.tables_changed(versions)
+        self._views.tables_changed(versions, tables)
         if self._hosting.coordinator is not None:
             self._transitions.remove_stale(versions)
 

@@ -23,6 +23,7 @@ from dataflow.commit.epoch_effects import ApplyEpoch, PersistEpoch, PreparedEpoc
 from dataflow.commit.epoch_messages import ViewsFailed
 from dataflow.commit.epochs import ShardEpochs
 from dataflow.runtime.engine import Engine
+from dataflow.schema import Table
 from dataflow.state.clock import MemoryReport
 
 Handlers = Mapping[type, Callable[[Peer, int, Any], None]]
@@ -149,8 +150,8 @@ class WorkerViews(Protocol):
         """On shard 0: some shard cannot keep views."""
         ...
 
-    def tables_changed(self, versions: Mapping[int, int]) -> None:
-        """Views over others are to go."""
+    def tables_changed(self, versions: Mapping[int, int], tables: Mapping[int, Table]) -> None:
+        """Views that cannot go on with these versions are to go. `tables` are those that have changed."""
         ...
 
     def allow(self, versions: Mapping[int, int]) -> bool:

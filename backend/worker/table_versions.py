@@ -5,6 +5,7 @@ from __future__ import annotations
 from backend.network.messages import Acknowledged, SetTables
 from backend.network.transport import Peer
 from backend.views.worker_views import Hosting, WorkerViews
+from controller.catalog import decode_table
 
 
 class TableVersions:
@@ -31,7 +32,7 @@ class TableVersions:
         held = self._held
         if tables.catalog_version > max(self.catalog_version, 0 if held is None else held.catalog_version):
             self._held = tables
-            self._views.tables_changed(tables.versions)
+            self._views.tables_changed(tables.versions, {table.id: table for table in map(decode_table, tables.changed)})
             self._take_over()
         return self._held is None and self._hosting.epochs.idle
 

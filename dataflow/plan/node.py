@@ -29,12 +29,16 @@ def _content_hash(node: object) -> int:
 
 @dataclass(frozen=True)
 class Base:
-    """A base table. `primary_key` are column positions; no two rows agree on all of them."""
+    """A base table. `primary_key` are column positions; no two rows agree on all of them.
+
+    `columns` are the ids of its columns where it has not all of the table's, see `dataflow.plan.column_use`.
+    """
 
     table: int
     types: tuple[SqlType, ...]
     primary_key: Columns
     name: str = field(default="", compare=False)
+    columns: Columns = ()
 
     __hash__ = _content_hash
 

@@ -12,8 +12,8 @@ from backend.clustering.cluster import Cluster
 from backend.execution.database import Database
 from backend.execution.definition import carry_out
 from backend.execution.outcome import Done
-from backend.network.messages import SetTables
 from backend.network.transport import connect
+from backend.processes.worker_process import catalog_tables
 from backend.shared_memory.segment import SegmentNames
 from backend.worker.worker import Worker
 from controller.account_changes import AccountStatement, plan_accounts
@@ -21,6 +21,7 @@ from controller.catalog import Catalog, CatalogChange
 from controller.registry import Address
 from controller.sql.definitions.program import plan_program
 from controller.sql.settings import Settings
+from dataflow.schema import Table
 from mysql_adapter.server import Limits
 from persistence.shard_store import Durability, ShardStore
 from tests.wire.server import ServerThread
@@ -81,10 +82,10 @@ class WorkerServer(ServerThread):
         while not all(worker.epochs.idle for worker in self.workers):
             await asyncio.sleep(0)
 
-    def _tell_tables(self) -> None:
+    def _tell_tables(self, changed: Sequence[Table] = ()) -> None:
         catalog = self._catalog
         for worker in self.workers:
-            worker.tables.learn(SetTables(catalog.version, dict(catalog.versions), catalog.next_table_id))
+            worker.tables.learn(catalog_tables(catalog, changed))
 
     # --- the catalog, in memory
 
@@ -94,7 +95,7 @@ class WorkerServer(ServerThread):
     async def replace(self, old_version: int, change: CatalogChange) -> Catalog:
         assert self._catalog.version == old_version
         self._catalog = self._catalog.apply(change)
-        self._tell_tables()
+        self._tell_tables(change.tables_put)
         await self._idle()
         return self._catalog
 

@@ -21,6 +21,8 @@ _MIRRORED = {"=": "=", "<>": "<>", "<=>": "<=>", "<": ">", ">": "<", "<=": ">=",
 @lru_cache(maxsize=8192)
 def digest(node: Node) -> str:
     """A name for the node's content."""
+    if isinstance(node, Base):  # and for its table, whatever columns that has
+        return hashlib.md5(b"%d" % node.table, usedforsecurity=False).hexdigest()
     parts = [type(node).__name__]
     for each in fields(node):
         if each.compare:

@@ -192,7 +192,7 @@ def test_what_changes_views_waits_for_the_thread(followed: Followed) -> None:
     told: list[HostedViews] = []
     followed.views.status(told.append)
     followed.views.enforce_limit()
-    followed.views.tables_changed({TABLE.id: TABLE.version + 1})
+    followed.views.tables_changed({TABLE.id: TABLE.version + 1}, {})
     assert not told and len(followed.views.views) == 2
     followed.follow.run()
     assert len(told) == 1 and not followed.views.views
