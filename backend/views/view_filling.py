@@ -97,6 +97,26 @@ class ThreadRunner:
         self._thread.shutdown(wait=True, cancel_futures=True)
 
 
+def watch(is_wanted: Callable[[], bool], progress: Callable[[], int | None], give_up: Callable[[], None]) -> None:
+    """Look again and again whether something gets on that is done beside the event loop, as long as it is wanted.
+
+    `progress` is what grows as long as somebody works on it, None while nobody does.
+    """
+
+    def look(before: int | None) -> None:
+        if not is_wanted():
+            return
+        reached = progress()
+        if before is None or reached != before:
+            loop.call_later(STUCK_S, look, reached)
+        else:
+            give_up()
+
+    with suppress(RuntimeError):  # there is no event loop, so nothing is done beside it
+        loop = asyncio.get_running_loop()
+        look(None)
+
+
 def _thread() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="fill")
 
@@ -196,16 +216,10 @@ class Fills:
     def begin(self, fill: Fill) -> None:
         self.under_way.append(fill)
         self._run(fill.compute, lambda error: self._done(fill, error))
-        with suppress(RuntimeError):  # there is no event loop, so nothing is done beside it
-            self._watch(fill, None, asyncio.get_running_loop())
+        watch(lambda: fill in self.under_way, lambda: fill.progress, lambda: self._give_up(fill))
 
-    def _watch(self, fill: Fill, before: int | None, loop: asyncio.AbstractEventLoop) -> None:
-        """Look again and again whether the fill gets on; if not, it has failed, whatever becomes of its thread."""
-        if fill not in self.under_way:
-            return
-        if before is None or fill.progress != before:
-            loop.call_later(STUCK_S, self._watch, fill, fill.progress, loop)
-            return
+    def _give_up(self, fill: Fill) -> None:
+        """It has failed, whatever becomes of its thread."""
         self._run.renew()
         fill.budget.abandoned = True
         self.under_way.remove(fill)

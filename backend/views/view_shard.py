@@ -26,6 +26,7 @@ from backend.network.view_messages import FillReported, FillStatus, HostedViews
 from backend.shared_memory.epoch_words import EpochWords
 from backend.shared_memory.publication import Publisher
 from backend.shared_memory.segment import SegmentNames, is_possible, remove_orphans
+from backend.views.fill_runner import FillRunner
 from backend.views.hosted_view import HostedView, hosted_view, status_of
 from backend.views.hung_views import is_within
 from backend.views.known_view import KnownView
@@ -43,9 +44,8 @@ from dataflow.commit.epoch_messages import ViewsFailed
 from dataflow.expressions.source import Key
 from dataflow.runtime import shard_messages, shard_worker
 from dataflow.runtime.engine import View
-from dataflow.runtime.shard_fill import BeginFill, EndFill, FillTransition, ShardFill, Work
+from dataflow.runtime.shard_fill import BeginFill, EndFill, FillTransition, ShardFill
 from dataflow.runtime.shard_messages import (
-    Effect,
     EpochApplied,
     MemoryLimited,
     Outgoing,
@@ -110,7 +110,7 @@ class ViewShard:
         self._memory_bytes = memory_bytes
         self._outside = outside
         self._use = TableUse(store, is_all=False)
-        self._run = run
+        self._run = FillRunner(run, lambda *ran: self._carry_out(self._views.ran(*ran)), self._given_up)
         self._views = ShardViews(shard, shard_count, self._use.source, self._room_bytes, time.perf_counter)
         self.transitions = ViewTransitions(store, shard_count, memory_bytes, outside.change_views, lambda: self._views.worker.engine)
         self._known, self._hosted = self.transitions.known, self.transitions.hosted
@@ -251,7 +251,7 @@ class ViewShard:
                 case MemoryLimited(report):
                     self.memory = report
                 case RunBeside(fill, work):
-                    self._run_beside(fill, work)
+                    self._run(fill, work)
                 case FillReached(number, behind):
                     self._outside.fill_reported(FillReported(self._shard, number, behind))
                 case FailedFill(number, error, suspects, is_certain):
@@ -262,15 +262,9 @@ class ViewShard:
                     log.log(severity(error), "views cannot be kept: %s", error, exc_info=error)
                     self._failed(generation, suspects, reason_of(error), is_certain)
 
-    def _run_beside(self, fill: ShardFill, work: Work) -> None:
-        handled: list[Effect] = []
-
-        def done(error: BaseException | None) -> None:
-            if error is not None and not isinstance(error, Exception):
-                raise error
-            self._carry_out(self._views.ran(fill, handled, error))
-
-        self._run(lambda: handled.extend(work()), done)
+    def _given_up(self, fill: ShardFill, error: Exception) -> None:
+        if fill is self._views.fill:
+            self._carry_out(self._views.fail_fill(error))
 
     def fill_reported(self, report: FillReported) -> None:
         """On shard 0: what some shard says of its part of a fill."""

@@ -84,6 +84,7 @@ class ShardFill:
         self._changes: dict[int, Delta] = {}
         self._waiting: deque[Work] = deque()
         self._is_running = False
+        self._pieces = 0
         self._waiting.append(lambda: self.worker.handle(BeginEpoch(number, {}, views)))
 
     @property
@@ -119,6 +120,12 @@ class ShardFill:
 
     def done(self) -> None:
         self._is_running = False
+        self._pieces += 1
+
+    @property
+    def progress(self) -> int | None:
+        """What grows as long as somebody works on it here; None if nobody does."""
+        return self.budget.rows + self._pieces if self._is_running else None
 
     def abandon(self) -> None:
         """It is not wanted any more: what is under way ends soon."""
