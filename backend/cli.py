@@ -272,14 +272,14 @@ def report(http: str, output: str, data: str | None) -> None:
 def sql(host: str, mysql_port: int, user: str, arguments: tuple[str, ...]) -> None:
     """Open a SQL shell: the mysql or mariadb client if there is one, a simple prompt otherwise.
 
-    ARGUMENTS are passed on to the client, e.g. `millrace sql -- -e "SHOW DATABASES"`.
+    ARGUMENTS are passed on to the client, e.g. `millrace sql -- -e "SHOW DATABASES"`. The prompt knows -e, --password and a database.
     """
     client = shutil.which("mysql") or shutil.which("mariadb")
     if client is not None:
         os.execv(client, [client, f"--host={host}", f"--port={mysql_port}", f"--user={user}", *arguments])
     from backend.commands.prompt import run_prompt
 
-    run_prompt(host, mysql_port, user)
+    run_prompt(host, mysql_port, user, arguments)
 
 
 @main.command(context_settings={"ignore_unknown_options": True}, short_help="Run benchmarks.")

@@ -20,6 +20,7 @@ _STATUS = {
     Condition.ACCESS_DENIED: 401,
     Condition.ACCESS_DENIED_DB: 403,
     Condition.TABLE_ACCESS_DENIED: 403,
+    Condition.COLUMN_ACCESS_DENIED: 403,
     Condition.SPECIFIC_ACCESS_DENIED: 403,
     Condition.ACCOUNT_LOCKED: 403,
     Condition.UNKNOWN_DATABASE: 404,

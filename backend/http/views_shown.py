@@ -116,7 +116,7 @@ class TransitionLog:
         views = {each.name: each for _, hosted in picture.hosted for each in hosted.views}
         known = self._views or {}
         if self._version and catalog.version != self._version:
-            self._add(picture.moment, f"the catalog has version {catalog.version}", "", [], "")
+            self._add(picture.moment, f"definitions changed: catalog version {catalog.version}", "", [], "")
         self._version = catalog.version
         for name, view in views.items():
             before = known.get(name)

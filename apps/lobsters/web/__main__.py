@@ -26,7 +26,7 @@ from apps.lobsters.web import html
 
 READER = {"user_id": 1, "username": "user0", "uid": "0"}
 """Everybody who visits is this user."""
-BESIDE = '<!doctype html><title>Side by side</title><link rel="stylesheet" href="/style.css"><body class="beside"><iframe src="/"></iframe><iframe src="/mariadb/"></iframe>'
+BESIDE = '<!doctype html><title>Side by side</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/style.css"><body class="beside"><iframe src="/"></iframe><iframe src="/mariadb/"></iframe>'
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ def records(result: Result) -> list[Record]:
 
 def shell(title: str, body: str, foot: Foot, root: str) -> str:
     return f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title><link rel="stylesheet" href="/style.css"></head><body>
+<title>{escape(title)}</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/style.css"></head><body>
 <header><b>L</b><a href="{root}/"><strong>Lobsters</strong></a><a href="{root}/submit">Submit a story</a><span></span><small class="by">on {escape(foot.server)}</small></header>
 <main>{body}</main>{_foot(foot)}</body></html>"""
 

@@ -8,7 +8,7 @@ export function details(each, all, choose, close) {
   const parts = [h("h2", {}, h("span", {}, name(each)), h("span", { class: "spring" }), h("button", { class: "icon", "aria-label": "Close", onclick: close }, "✕")),
     h("div", { class: "quiet small" }, { table: "table", node: each.node, view: `view ${each.name}` }[each.kind])];
   if (each.kind === "view") parts.push(...viewParts(each));
-  else parts.push(facts([["changed rows", count(each.rows)], ["now", `${count(each.rows_per_s)} rows/s`], ["time", `${percent(each.busy, 1)} of a core`], ["memory", bytes(each.bytes)], ["keys", count(each.keys)], ["state", each.state || "none is kept"]]),
+  else parts.push(facts([["changed rows", count(each.rows)], ["now", `${count(each.rows_per_s)} rows/s`], ["time", `${percent(each.busy, 1)} of a core`], ["memory", bytes(each.bytes)], ["keys", count(each.keys)], ["state", each.state || "no state is kept"]]),
     each.indexes.length ? [h("h3", {}, "Indexes"), h("ul", { class: "tree" }, each.indexes.map((text) => h("li", {}, text)))] : null);
   parts.push(h("h3", {}, "Plan"), h("ul", { class: "tree" }, each.kind === "view" ? (byId.has(each.node) ? step(byId.get(each.node), byId, choose) : h("li", {}, each.definition)) : step(each, byId, choose)));
   const users = all.filter((one) => one.inputs.includes(each.id));
@@ -21,7 +21,7 @@ function viewParts(each) {
   return [
     facts([["state", each.state === "full" ? `full: ${each.reason}` : each.state === "set aside" ? `set aside: ${each.reason}` : "partial: the keys that were asked for"],
       ["key", each.key_columns.length ? `column ${each.key_columns.join(", ")} of its rows` : "none"], ["keys", count(each.keys)], ["rows", count(each.rows)], ["memory", bytes(each.bytes)],
-      ["hit rate", percent(hits, hits + each.misses)], ["hits in shared memory", count(each.shared_hits)], ["hits in the worker", count(each.hits)], ["misses, filled since", count(each.misses)], ["a fill takes, p95", ms(each.fill_p95_ms)], ["evictions", count(each.evictions)], ["since", clock(each.since)]]),
+      ["hit rate", percent(hits, hits + each.misses)], ["hits in shared memory", count(each.shared_hits)], ["hits in the worker", count(each.hits)], ["misses (each filled its key)", count(each.misses)], ["time of a fill, p95", ms(each.fill_p95_ms)], ["evictions", count(each.evictions)], ["since", clock(each.since)]]),
     h("h3", {}, "Tables"), h("div", {}, each.tables.join(", ")),
     each.named_views.length ? [h("h3", {}, "Reads the named views"), h("div", {}, each.named_views.join(", "))] : null,
     h("h3", {}, each.queries.length === 1 ? "Query" : "Queries"),

@@ -32,12 +32,12 @@ export function show(found) {
   place.problems.replaceChildren(...found.problems.map((each) => h("p", { class: "note error", role: "alert" }, each)));
   place.figures.replaceChildren(
     figure("Reads", count(reads), "/s", bar([[hits, "var(--hit)", "from shared memory"], [asked, "var(--asked)", "asked of a view"], [evaluated, "var(--evaluated)", "evaluated"]], reads)),
-    figure("Hit rate", percent(hits + asked, reads), "", h("span", { class: "quiet small" }, `of reads from views, ${count(evaluated)}/s evaluated`)),
+    figure("Hit rate", percent(hits + asked, reads), "", h("span", { class: "quiet small" }, `of reads come from views; ${count(evaluated)}/s are evaluated`)),
     figure("Writes", count(last(moments.writes)), "/s", h("span", { class: "quiet small" }, `${count(last(moments.other))}/s other statements`)),
     figure("p95", ms(last(moments.p95_ms) || null), "", h("span", { class: "quiet small" }, `p50 ${ms(last(moments.p50_ms) || null)}, p99 ${ms(last(moments.p99_ms) || null)}`)),
     figure("Views", count(found.shards.reduce((sum, each) => Math.max(sum, each.views), 0)), "", h("a", { class: "small", href: "#graph" }, "see the graph")),
     figure("Memory of views", bytes(held), "", h("span", { class: "quiet small" }, `of ${bytes(limit)}`), bar([[held, held > 0.9 * limit ? "var(--bad)" : "var(--hit)", "bytes"]], limit)),
-    figure("Sessions", count(found.sessions), "", h("a", { class: "small", href: "#sessions" }, "see them")),
+    figure("Sessions", count(found.sessions), "", h("a", { class: "small", href: "#sessions" }, "see the sessions")),
   );
   charts.reads.show(moments.time, [moments.hits, moments.asked, moments.evaluated]);
   charts.times.show(moments.time, [moments.p50_ms, moments.p95_ms, moments.p99_ms]);

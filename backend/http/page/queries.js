@@ -32,7 +32,7 @@ function draw() {
   const chosen = found.filter((each) => (!kind || each.answered === kind) && (!text || (each.database + " " + each.text).toLowerCase().includes(text)));
   const [, value] = COLUMNS[order.by];
   chosen.sort((one, other) => { const a = value(one), b = value(other); return (a > b ? 1 : a < b ? -1 : 0) * (order.down ? -1 : 1); });
-  if (!chosen.length) return body.replaceChildren(empty(found.length ? "No query is like that." : "Nobody has asked anything yet. Queries appear here as clients send them."));
+  if (!chosen.length) return body.replaceChildren(empty(found.length ? "No query matches." : "No statement yet. Statements appear here as clients send them."));
   const focused = document.activeElement?.dataset?.name;
   body.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, COLUMNS.map(([name], number) => h("th", {
     class: number > 2 ? "n" : "", tabindex: 0, "aria-sort": number === order.by ? (order.down ? "descending" : "ascending") : "none",
@@ -63,6 +63,6 @@ function details(each) {
     each.why ? h("p", { class: "note" }, h("b", {}, "Evaluated on each read: "), each.why + ". ", each.advice) : null,
     each.views.length ? h("p", {}, `Answered from ${each.views.length === 1 ? "the view " : each.views.length + " views (one for each set of constants): "}`,
       each.views.slice(0, 8).map((name, at) => [at ? ", " : "", h("a", { href: `#graph/${name}` }, name.slice(0, 10))])) : null,
-    h("p", { class: "quiet" }, `${count(each.hits)} from shared memory, ${count(each.asked)} asked of a view, ${count(each.evaluated)} evaluated; longest ${ms(each.longest_ms)}; last at ${clock(each.last)}${each.last_id ? `, id ${each.last_id}` : ""}. `,
+    h("p", { class: "quiet" }, each.answered === "written" ? "" : `${count(each.hits)} from shared memory, ${count(each.asked)} asked of a view, ${count(each.evaluated)} evaluated; `, `longest ${ms(each.longest_ms)}; last at ${clock(each.last)}${each.last_id ? `, id ${each.last_id}` : ""}. `,
       h("a", { href: `#sql/${encodeURIComponent(each.text)}`, onclick: () => useDatabase(each.database) }, "Open in the SQL box")));
 }

@@ -61,7 +61,7 @@ async function run() {
     const { results: [found] } = await post(at("transactions"), { statements: [{ sql: text() }] });
     const took = ms(performance.now() - started);
     if (!found.columns.length) return out.replaceChildren(h("p", { class: "note" }, `${count(found.affected)} rows changed in ${took}.`));
-    out.replaceChildren(h("section", { class: "card scroll" }, h("h2", {}, `${count(found.rows.length)} rows in ${took}`, h("button", { class: "plain", onclick: explain }, "how was that answered?")),
+    out.replaceChildren(h("section", { class: "card scroll" }, h("h2", {}, `${count(found.rows.length)} rows in ${took}`, h("button", { class: "plain", onclick: explain }, "explain this query")),
       found.rows.length ? h("table", {}, h("thead", {}, h("tr", {}, found.columns.map((each) => h("th", {}, each)))), h("tbody", {}, found.rows.slice(0, ROWS_SHOWN).map((row) => h("tr", {}, row.map(cell))))) : empty("No rows."),
       found.rows.length > ROWS_SHOWN ? h("p", { class: "quiet" }, `The first ${ROWS_SHOWN} are shown.`) : null));
   } catch (error) {
@@ -78,7 +78,7 @@ async function explain() {
     const found = await post(at("explain"), { sql: text(), parameters: new Array(places).fill(1) });
     out.replaceChildren(h("section", { class: "card plan" }, h("h2", {}, "Plan"),
       h("p", {}, found.view ? h("span", { class: "pill view" }, found.kept === null ? "would be a maintained view" : "a maintained view") : h("span", { class: "pill evaluated" }, found.why ? "evaluated on each read" : "a write"), " ",
-        found.view && found.kept !== null ? [`It is there, with ${count(found.kept)} keys: `, h("a", { href: `#graph/${found.view}` }, "see it in the graph")] : found.view ? "It is made when the query comes again." : [found.why, found.why ? ". " : "", found.advice]),
+        found.view && found.kept !== null ? [`The view has ${count(found.kept)} keys: `, h("a", { href: `#graph/${found.view}` }, "show the view in the graph")] : found.view ? "millrace makes the view when the query comes again." : [found.why, found.why ? ". " : "", found.advice]),
       await drawn(found.plan)));
   } catch (error) {
     failed(error);
