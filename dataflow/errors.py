@@ -213,6 +213,7 @@ class Condition(Enum):
     UNKNOWN_TABLE_MULTI_DELETE = (1109, "42S02", "Unknown table '{}' in MULTI DELETE")
     NON_UPDATABLE_COLUMN = (1348, "HY000", "Column '{}' is not updatable")
     VIEW_CHECK_FAILED = (1369, "HY000", "CHECK OPTION failed '{}.{}'")
+    NO_FULL_TEXT_COLUMN = (1283, "HY000", "Column '{}' cannot be part of FULLTEXT index")
     UNKNOWN_ENGINE = (1286, "42000", "Unknown storage engine '{}'")
     NON_UPDATABLE_TABLE = (1288, "HY000", "The target table {} of the {} is not updatable")
     NON_INSERTABLE_TABLE = (1471, "HY000", "The target table {} of the {} is not insertable-into")

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done, Warning
 from backend.execution.pace import breathe, parts
-from controller.privileges import check_needs
+from controller.privileges import check_needs, check_plan
 from controller.sql.plan import Insert, Plan
 from controller.sql.references import Need
 from controller.sql.text.lexer import TokenKind, tokens
 from controller.sql.writing.updatable_views import loaded_table
-from dataflow.errors import Condition, InvalidStatement, MillraceError, Unsupported
+from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.schema import Table
 from dataflow.values.types import BLOBS, NUMBERS, STRINGS, Value
 from mysql_adapter.sessions.facts import fact
@@ -134,6 +134,7 @@ class _Loading:
         session = self._session
         catalog = session.environment.catalog()
         plan = session.environment.plans.plan_prepared(sql, catalog, session.database, settings_for(session, sql), tuple(codes))
+        check_plan(session, plan, sql)  # what SET reads
         if places and isinstance(plan.statement, Insert) and plan.statement.before is None:  # subqueries are evaluated for each row
             plan = replace(plan, batch=(0, len(places)))
         self._plans[width] = (plan, places)
@@ -243,7 +244,7 @@ def _read(session: Session, cursor: TokenCursor) -> Load:
     cursor.expect("LOAD", "DATA")
     cursor.accept_any("LOW_PRIORITY", "CONCURRENT")
     if not cursor.accept("LOCAL"):
-        raise Unsupported("LOAD DATA without LOCAL")
+        raise InvalidStatement(Condition.SECURE_FILES)
     cursor.expect("INFILE")
     file = cursor.string()
     replaces = cursor.accept_any("REPLACE", "IGNORE") == "REPLACE"

@@ -107,7 +107,7 @@ def test_what_is_wrong_is_said_and_the_connection_goes_on(both: list[Any], tmp_p
         (1146, f"LOAD DATA LOCAL INFILE '{path}' INTO TABLE missing"),
         (1054, f"LOAD DATA LOCAL INFILE '{path}' INTO TABLE loaded (id, nosuch)"),
         (1064, f"LOAD DATA LOCAL INFILE '{path}' INTO loaded"),
-        (1235, f"LOAD DATA INFILE '{path}' INTO TABLE loaded"),
+        (1290, f"LOAD DATA INFILE '{path}' INTO TABLE loaded"),
     ):
         with pytest.raises(pymysql.err.MySQLError) as raised:
             cursor.execute(sql)
@@ -120,3 +120,29 @@ def test_what_is_wrong_is_said_and_the_connection_goes_on(both: list[Any], tmp_p
         cursor.execute(f"LOAD DATA LOCAL INFILE '{path}.missing' INTO TABLE loaded")
     cursor.execute("SELECT COUNT(*) FROM loaded")
     assert cursor.fetchone() == (0,)
+
+
+def test_what_is_assigned_may_be_read_only_by_those_who_may(both: list[Any], tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(b"1\n")
+    for connection in both:
+        root = connection.cursor()
+        for sql in (
+            "DROP TABLE IF EXISTS own, hidden", "DROP USER IF EXISTS loader", "CREATE USER loader IDENTIFIED BY 'pw'",
+            "CREATE TABLE own (id INT PRIMARY KEY, a INT, b INT)", "CREATE TABLE hidden (secret INT)", "INSERT INTO hidden VALUES (42)",
+            "GRANT SELECT, INSERT (id, a) ON own TO loader",
+        ):  # fmt: skip
+            root.execute(sql)
+        with pymysql.connect(
+            host="127.0.0.1", port=connection.port, user="loader", password="pw", database="loads", local_infile=True, autocommit=True
+        ) as loader:
+            cursor = loader.cursor()
+            into = f"LOAD DATA LOCAL INFILE '{path}' INTO TABLE own (id)"
+            for code, assigned in ((1142, "a = (SELECT MAX(secret) FROM hidden)"), (1143, "b = 1")):
+                with pytest.raises(pymysql.err.MySQLError) as raised:
+                    cursor.execute(f"{into} SET {assigned}")
+                assert raised.value.args[0] == code
+            cursor.execute(f"{into} SET a = id + 1")
+            cursor.execute("SELECT * FROM own")
+            assert cursor.fetchall() == ((1, 2, None),)
+        root.execute("DROP USER loader")

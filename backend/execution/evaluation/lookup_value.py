@@ -16,6 +16,7 @@ from functools import cache
 from dataflow.errors import MillraceError
 from dataflow.expressions.expression import Column, Expression
 from dataflow.values.collation.coercion import merged_collation
+from dataflow.values.conversion import Domain, conversion
 from dataflow.values.temporal import Flaw, read_datetime, read_time
 from dataflow.values.types import BLOBS, DATES, INTEGERS, REALS, TEXTS, Kind, SqlType, Value
 
@@ -50,7 +51,7 @@ def lookup_value(column: Column, constant: Expression, equality: bool) -> Lookup
     if kind in TEXTS:
         return _text if _same_collation(column, constant) else None
     if kind in BLOBS:
-        return _binary
+        return _binary(constant.type)
     if kind is Kind.ENUM and equality:
         return _member(column.type) if _same_collation(column, constant) else None
     if kind in DATES:
@@ -101,10 +102,18 @@ def _text(value: Value) -> Value | Unusable:
     return value if value is None or isinstance(value, str) else UNUSABLE
 
 
-def _binary(value: Value) -> Value | Unusable:
-    if isinstance(value, str):
-        return value.encode()
-    return value if value is None or isinstance(value, bytes) else UNUSABLE
+@cache
+def _binary(source: SqlType) -> Lookup:
+    """A text is compared as the bytes of its own character set."""
+    encoded = conversion(source, Domain.BYTES).function
+
+    def binary(value: Value) -> Value | Unusable:
+        if isinstance(value, str) and encoded is not None:
+            found: bytes = encoded(value)
+            return found
+        return value if value is None or isinstance(value, bytes) else UNUSABLE
+
+    return binary
 
 
 @cache

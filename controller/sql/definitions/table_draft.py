@@ -198,6 +198,8 @@ class TableDraft:
         column = self.column(part.column, Condition.KEY_COLUMN_MISSING)
         prefix = part.prefix
         if kind in ("FULLTEXT", "SPATIAL"):
+            if kind == "FULLTEXT" and column.type.kind not in TEXTS:
+                raise InvalidStatement(Condition.NO_FULL_TEXT_COLUMN, column.name)
             return KeyPart(column.id)
         if prefix is not None:
             if column.type.kind not in _PREFIXABLE or prefix == 0:

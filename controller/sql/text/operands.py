@@ -16,6 +16,7 @@ from dataflow.errors import Condition, InvalidStatement
 from dataflow.expressions.expression import Expression, Literal
 from dataflow.functions.casts import as_texts
 from dataflow.functions.compared import as_compared
+from dataflow.values.conversion import is_digits
 from dataflow.values.types import DATETIME, JSON, NUMBERS, Kind, SqlType
 
 
@@ -57,8 +58,11 @@ def as_list(operands: list[Expression]) -> list[Expression]:
 
 
 def as_texts_alone(operands: list[Expression]) -> list[Expression]:
-    """As `as_texts`, where no number is among the operands: beside one, bytes that are written as digits are numbers."""
-    return operands if any(each.type.kind in NUMBERS for each in operands) else as_texts(operands)
+    """As `as_texts`. Beside a number, bytes that are written as digits are numbers, and none of the texts."""
+    if not any(each.type.kind in NUMBERS for each in operands):
+        return as_texts(operands)
+    texts = iter(as_texts([each for each in operands if not is_digits(each.type)]))
+    return [each if is_digits(each.type) else next(texts) for each in operands]
 
 
 def as_numbers_beside(operands: list[Expression]) -> list[Expression]:

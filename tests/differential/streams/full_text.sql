@@ -21,3 +21,5 @@ UPDATE articles SET body = 'now about sailing' WHERE id = 4;
 SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('sailing') ORDER BY id;
 DELETE FROM articles WHERE MATCH (title, body) AGAINST ('sailing');
 SELECT COUNT(*) FROM articles;
+CREATE TABLE numbers (id INT PRIMARY KEY, n INT, b BLOB, FULLTEXT KEY (n));
+CREATE TABLE numbers (id INT PRIMARY KEY, n INT, b BLOB, FULLTEXT KEY (b));

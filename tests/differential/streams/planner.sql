@@ -116,3 +116,14 @@ SET sql_mode = 'ONLY_FULL_GROUP_BY';
 SELECT (SELECT t4.a) AS aa, COUNT(DISTINCT b) FROM t4 GROUP BY aa + 0;
 SELECT (SELECT t4.a) + 0 AS aa, COUNT(DISTINCT b) FROM t4 GROUP BY aa;
 SET sql_mode = DEFAULT;
+-- a text beside binary strings is the bytes of its own character set, also where an index is asked
+CREATE TABLE t5 (id INT PRIMARY KEY, v VARBINARY(20), KEY (v));
+INSERT INTO t5 VALUES (1, 'a'), (2, 'A'), (3, 0xC9), (4, 0xC389), (5, NULL);
+SELECT id FROM t5 WHERE v = _latin1 0xC9;
+SELECT id FROM t5 WHERE v BETWEEN 'a' AND _latin1 0xC9 ORDER BY v;
+SELECT id FROM t5 WHERE v IN (_latin1 0xC9, 'a') ORDER BY v;
+DELETE FROM t5 WHERE v = _latin1 0xC9;
+-- beside a number, binary texts that are not written as digits are still texts
+CREATE TABLE t6 (id INT PRIMARY KEY, t VARCHAR(20) COLLATE utf8mb4_general_ci);
+INSERT INTO t6 VALUES (1, 'A'), (2, 'b'), (3, '2');
+SELECT id FROM t6 WHERE t IN (2, _binary'a') ORDER BY id;
