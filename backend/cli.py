@@ -76,7 +76,7 @@ def main() -> None:
 )
 @_option("--mysql-port", type=PORT, default=3307, help="Where MySQL clients connect; 0 takes any free port.")
 @_option("--host", default="127.0.0.1", help="The address to listen on.")
-@_option("--data", default="./millrace-data", help="The data directory; made if it is not there.")
+@_option("--data", default="./millrace-data", help="The data directory; created if it does not exist.")
 @_option(
     "--workers",
     type=click.IntRange(1, 256),
@@ -96,51 +96,51 @@ def main() -> None:
     help="The Spark master that runs the workers: local[*], spark://host:port, yarn, k8s://…",
 )
 @_option("--zookeeper", default="embedded", help="'embedded' or an existing ensemble host:port,…")
-@_option("--memory", default="2G", help="Limit of the memory that computed state may take.")
+@_option("--memory", default="2G", help="Limit of the memory for views and the state below them.")
 @_option("--statement-memory", default="512M", help="Limit of the memory that the rows of one statement may take.")
 @_option(
     "--durability",
     type=click.Choice(["fsync", "os"]),
     default="fsync",
-    help="fsync: acknowledged means on disk. os: the operating system writes when it likes.",
+    help="fsync: an acknowledged write is on disk. os: the operating system decides when it writes.",
 )
 @_option(
     "--idle-view-s",
     type=click.FloatRange(min=1),
     default=600.0,
-    help="Queries that nobody asked for so many seconds are not maintained any more, unless they read a named view.",
+    help="A query that nobody has sent for this many seconds loses its view, unless it reads a named view.",
 )
-@_option("--http-port", type=PORT, default=6033, help="The HTTP interface, its status and metrics; 0 takes any free port.")
-@_option("--tls-cert", default="", help="A certificate (PEM) for both ports, HTTPS then; a new file is noticed.", metavar="FILE")
+@_option("--http-port", type=PORT, default=6033, help="The page, HTTP/JSON, status and metrics; 0 takes any free port.")
+@_option("--tls-cert", default="", help="A certificate (PEM) for both ports; HTTP becomes HTTPS. A new file is noticed.", metavar="FILE")
 @_option("--tls-key", default="", help="The certificate's private key (PEM, without a passphrase).", metavar="FILE")
 @_option(
     "--watchdog-s",
     type=click.FloatRange(min=0),
     default=15.0,
-    help="A process that gives no sign of life for so many seconds is ended and replaced; 0: never.",
+    help="A process that gives no sign of life for this many seconds is ended and replaced; 0: never.",
 )
 @_option(
     "--default-authentication",
     type=click.Choice(PLUGINS),
     default=DEFAULT_PLUGIN,
-    help="How users log in that are made without IDENTIFIED WITH; mysql_native_password for clients that know no other.",
+    help="Login plugin of users created without IDENTIFIED WITH; mysql_native_password for old clients.",
 )
 @_option(
     "--log-format",
     type=click.Choice(FORMATS),
     default="text",
-    help="Logs as lines of text, or of JSON with the statement that each belongs to.",
+    help="text: lines of text. json: JSON lines, each with the id of its statement.",
 )
 @_option(
     "--internal-host",
     default="127.0.0.1",
-    help="Where the cluster's processes listen for each other; 'auto' (the address of each machine) when Spark has several.",
+    help="Address on which the processes of the cluster listen for each other; 'auto' if Spark has several machines.",
 )
 def serve(memory: str, statement_memory: str, **options: Any) -> None:
     """Start a cluster and serve it until Ctrl-C.
 
-    All its processes run on this machine, except for workers with another Spark master than local. It is ready when the line
-    "millrace ready" is printed, with the addresses for MySQL clients and for browsers.
+    All processes run on this machine; with another Spark master than local, the workers run where Spark puts them. The cluster is
+    ready when the line "millrace ready" is printed, with the addresses for MySQL clients and for browsers.
     """
     settings = ClusterSettings(
         memory_bytes=_size("--memory", memory),
@@ -216,9 +216,12 @@ async def _serve(settings: ClusterSettings) -> int:
 
 @main.command(epilog=manual.STATUS, short_help="Show processes and shards.")
 @_option("--http", default="http://127.0.0.1:6033", help="Where the cluster shows its status.")
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
 def status(http: str, as_json: bool) -> None:
-    """Show the processes and shards of a running cluster: one's own on this machine, or that of the secret in MILLRACE_SECRET."""
+    """Show the processes and shards of a running cluster.
+
+    Your own clusters on this machine need no secret; for others set MILLRACE_SECRET.
+    """
     from backend.client.status import ask_status, token_for
 
     try:
@@ -230,15 +233,15 @@ def status(http: str, as_json: bool) -> None:
         click.echo(json.dumps(found))
         return
     if "mysql" not in found:
-        console.print(f"{'ready' if found['ready'] else 'not ready'}; more is shown to who runs it, or has its secret in {SECRET_VARIABLE}")
+        console.print(f"{'ready' if found['ready'] else 'not ready'}; the user who runs the cluster, and whoever has its secret in {SECRET_VARIABLE}, see more")
         return
     show_status(found, console)
 
 
-@main.command(short_help="Watch rates, shards and queries.")
+@main.command(epilog=manual.TOP, short_help="Watch rates, shards and queries.")
 @_option("--http", default="http://127.0.0.1:6033", help="Where the cluster shows its status.")
-@click.option("--every", default=2.0, show_default=True, type=click.FloatRange(min=0.2), help="Seconds from one look to the next.")
-@click.option("--once", is_flag=True, help="Look once, and end.")
+@click.option("--every", default=2.0, show_default=True, type=click.FloatRange(min=0.2), help="Seconds between two refreshes.")
+@click.option("--once", is_flag=True, help="Print once, and end.")
 def top(http: str, every: float, once: bool) -> None:
     """Watch a running cluster in the terminal: rates, shards, and the queries that take most time. Ctrl-C ends it."""
     from backend.commands.top import watch
@@ -249,14 +252,14 @@ def top(http: str, every: float, once: bool) -> None:
         raise click.ClickException(f"no cluster answers at {http}: {error}") from None
 
 
-@main.command(short_help="Collect a support bundle, without rows and secrets.")
+@main.command(epilog=manual.REPORT, short_help="Write a support bundle, without rows and secrets.")
 @_option("--http", default="http://127.0.0.1:6033", help="Where the cluster shows its status.")
 @click.option("--output", default="millrace-report.zip", show_default=True, type=click.Path(dir_okay=False), help="The file to write.")
-@click.option("--data", default=None, type=click.Path(exists=True, file_okay=False), help="The data directory, for a cluster that does not run.")
+@click.option("--data", default=None, type=click.Path(exists=True, file_okay=False), help="The data directory of a cluster that does not run.")
 def report(http: str, output: str, data: str | None) -> None:
-    """Collect what somebody who helps wants to see, in one file: versions, settings, status, metrics, queries with ? for values, logs.
+    """Write a support bundle: versions, settings, status, metrics, queries with ? for values, and logs, in one file.
 
-    No rows, no passwords, no secrets. Look into it before you pass it on: logs have statements that failed.
+    It has no rows, passwords or secrets. Look into the file before you pass it on: logs may have the text of statements that failed.
     """
     from backend.commands.report import write_report
 
@@ -282,7 +285,7 @@ def sql(host: str, mysql_port: int, user: str, arguments: tuple[str, ...]) -> No
     run_prompt(host, mysql_port, user, arguments)
 
 
-@main.command(context_settings={"ignore_unknown_options": True}, short_help="Run benchmarks.")
+@main.command(context_settings={"ignore_unknown_options": True}, epilog=manual.BENCH, short_help="Run benchmarks.")
 @click.argument("name", default="all")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
@@ -296,12 +299,12 @@ def bench(name: str, as_json: bool, options: tuple[str, ...]) -> None:
     sys.exit(run_benchmarks(name, as_json, options))
 
 
-@main.command(short_help="Go on with what is left of damaged shards.")
+@main.command(epilog=manual.REPAIR, short_help="Keep what is left of damaged shards.")
 @click.argument("data", type=click.Path(exists=True, file_okay=False))
 def repair(data: str) -> None:
-    """Go on with what is left of damaged shards in the data directory DATA, and say what is lost.
+    """Keep what is left of damaged shards in the data directory DATA, and say what is lost.
 
-    What is taken away stays in each shard's folder "lost". A copy of DATA, or a backup, is the better choice.
+    Files that are removed go to the folder "lost" of their shard. If you have a backup, restore it instead.
     """
     from backend.processes.data_directory import close_umask
     from persistence.files.repair import repair as repair_shard
@@ -324,7 +327,7 @@ def repair(data: str) -> None:
 @main.command(short_help="Print settings for a standalone Spark cluster.")
 @_option("--data", default="./millrace-data", help="The data directory; made if it is not there.")
 def spark_secret(data: str) -> None:
-    """Print what the configuration of a standalone Spark cluster needs, for `millrace serve --master spark://…`."""
+    """Print the lines that spark-defaults.conf of a standalone Spark cluster needs for `millrace serve --master spark://…`."""
     from backend.processes import settings
     from backend.processes.data_directory import close_umask
 
@@ -335,9 +338,9 @@ def spark_secret(data: str) -> None:
     click.echo(f"spark.authenticate.secret {settings.spark_secret(bytes.fromhex(settings.cluster_secret(path)))}")
 
 
-@main.command()
+@main.command(short_help="Print the versions of millrace and Python.")
 def version() -> None:
-    """Print the version, and what it runs on."""
+    """Print the version of millrace, and of the Python that runs it."""
     from backend.processes import interpreter
 
     click.echo(package_version("millrace"))

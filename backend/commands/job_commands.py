@@ -19,7 +19,7 @@ _url = click.option(
 
 @click.command(epilog=manual.EXPORT, short_help="Write tables and views to files, as of one moment.")
 @_url
-@click.option("--format", "kind", type=click.Choice(["parquet", "csv", "sql"]), default="parquet", show_default=True, help="Of the files.")
+@click.option("--format", "kind", type=click.Choice(["parquet", "csv", "sql"]), default="parquet", show_default=True, help="The format of the files.")
 @click.option("--to", "folder", default=".", show_default=True, help="The folder for the files.")
 @click.argument("tables", nargs=-1)
 def export(url: str, kind: str, folder: str, tables: tuple[str, ...]) -> None:
@@ -41,7 +41,7 @@ def export(url: str, kind: str, folder: str, tables: tuple[str, ...]) -> None:
 
 @click.command(epilog=manual.VERIFY, short_help="Compare maintained views with the tables.")
 @_url
-@click.option("--sample", type=click.IntRange(min=0), default=0, help="Compare so many keys of each view, chosen by chance; 0: all.")
+@click.option("--sample", type=click.IntRange(min=0), default=0, help="Number of keys of each view to compare, chosen by chance; 0: all.")
 @click.argument("views", nargs=-1)
 def verify(url: str, sample: int, views: tuple[str, ...]) -> None:
     """Compare maintained VIEWS, or all, with their queries evaluated from the base tables, key by key; exit code 1 if they differ.

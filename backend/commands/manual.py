@@ -6,12 +6,12 @@ MILLRACE = """\b
 Examples:
   millrace serve --data /var/lib/millrace    start a cluster
   millrace sql                               open a SQL shell
-  millrace status                            what runs
-  millrace top                               watch it
+  millrace status                            show processes and shards
+  millrace top                               watch rates, shards and queries
   millrace import mysql://root@host/shop     bring data from MySQL
   eval "$(millrace completion bash)"         complete commands and options
 
-`millrace COMMAND --help` tells more of each."""
+`millrace COMMAND --help` shows the options of a command, with examples."""
 
 SERVE = """\b
 Examples:
@@ -30,8 +30,8 @@ Settings:
 Files in the data directory:
   shards/N         tables of shard N (LevelDB)
   logs/            a log for each process
-  run/             what runs, for other commands on this machine
-  secret           what the processes prove to each other
+  run/             addresses of the running cluster, for other commands on this machine
+  secret           the cluster's secret, by which its processes know each other
 
 \b
 Environment:
@@ -54,7 +54,35 @@ Examples:
 \b
 Exit status:
   0  an answer was shown, also that the cluster is not ready
-  1  nobody answers"""
+  1  no cluster answers"""
+
+TOP = """\b
+Examples:
+  millrace top
+  millrace top --every 10
+  millrace top --once --http https://db.example.org:6033
+
+\b
+Keys:
+  Ctrl-C  ends it"""
+
+REPORT = """\b
+Examples:
+  millrace report
+  millrace report --output /tmp/report.zip
+  millrace report --data /var/lib/millrace    of a cluster that does not start"""
+
+REPAIR = """\b
+Examples:
+  systemctl stop millrace
+  cp -a /var/lib/millrace/data /backup        keep a copy of the damaged files
+  millrace repair /var/lib/millrace/data"""
+
+BENCH = """\b
+Examples:
+  millrace bench                              all benchmarks
+  millrace bench wire --json                  one of them, as JSON lines
+  millrace bench lobsters -- --rate 100       with options of the benchmark"""
 
 SQL = """\b
 Examples:
@@ -84,7 +112,7 @@ Examples:
   millrace import dump.sql --database shop
   millrace import orders.csv customers.parquet --database shop --primary-key id
 
-An import that was interrupted goes on where it was when it is started again."""
+Run the same command again to continue an import that was interrupted."""
 
 COMPLETION = """\b
 Examples:

@@ -12,7 +12,7 @@ _ADVICE = {
     "it depends on the moment": "Send the time as a value that many requests share, for example the full minute.",
     "it is about more than": "Ask for fewer values at once, or by an index.",
     "it has no key and gives": "Add WHERE column = ?, or ORDER BY … LIMIT: then the view keeps only the keys or rows that are asked for.",
-    "read from the base table": "Add an index on the columns of the WHERE; a query with WHERE column = ? on an indexed column becomes a view.",
+    "read from the base table": "Add WHERE column = ?, or ORDER BY … LIMIT. Reading one table along an index needs no view.",
 }
 
 
