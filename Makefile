@@ -81,6 +81,8 @@ $(READY): requirements.lock requirements-java.lock pyproject.toml | $(BIN)/pytho
 	@$(INSTALL) -r requirements.lock
 	@command -v java >/dev/null || [ -x "$$JAVA_HOME/bin/java" ] || $(INSTALL) -r requirements-java.lock
 	@$(INSTALL) --no-deps --no-build-isolation --editable .
+	@echo "preparing Java's classes (once)"
+	@$(BIN)/python -m backend.processes.shared_classes >/dev/null 2>&1 || true  # without them a start takes a second longer
 	@touch $@
 
 $(TEST_READY): requirements-test.lock $(READY)

@@ -57,7 +57,18 @@ def java_environment(java: Path) -> dict[str, str]:
     return dict(os.environ) | {"JAVA_HOME": str(java.parent.parent)}
 
 
-def zookeeper_command(java: Path, data: Path, host: str, port: int) -> list[str]:
+def shared_classes(name: str) -> Path:
+    """The archive of classes for such a JVM, which `backend.processes.shared_classes` writes."""
+    return Path(sys.prefix) / "share" / "millrace" / f"{name}.jsa"
+
+
+def class_options(name: str) -> tuple[str, ...]:
+    """With them a JVM takes its classes from the archive, if there is one that fits."""
+    archive = shared_classes(name)
+    return (f"-XX:SharedArchiveFile={archive}", "-Xlog:cds*=off", "-Xlog:class+path=off") if archive.exists() else ()
+
+
+def zookeeper_command(java: Path, data: Path, host: str, port: int, options: tuple[str, ...] | None = None) -> list[str]:
     """The command of a ZooKeeper server; writes its configuration to `data`."""
     data.mkdir(parents=True, exist_ok=True)
     configuration = data / "zoo.cfg"
@@ -80,6 +91,7 @@ autopurge.purgeInterval=1
         str(java),
         "-Xmx128m",
         *SMALL_HEAP,
+        *(class_options("zookeeper") if options is None else options),
         "-XX:+ExitOnOutOfMemoryError",
         "-Dzookeeper.preAllocSize=1024",
         "-cp",

@@ -25,7 +25,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
 from backend.processes.heartbeat import Heartbeat
-from backend.processes.java import SMALL_HEAP
+from backend.processes.java import SMALL_HEAP, class_options
 from backend.processes.records import begin_records
 from backend.processes.settings import Deployment, own_address, spark_secret
 
@@ -82,7 +82,7 @@ def configuration(master: str, deployment: Deployment) -> SparkConf:
         "spark.executor.memory": "512m",
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         "spark.executorEnv.PYTHONSAFEPATH": "1",
-        "spark.driver.extraJavaOptions": f'{" ".join(SMALL_HEAP)} "-Djava.io.tmpdir={scratch}"',
+        "spark.driver.extraJavaOptions": f'{" ".join([*SMALL_HEAP, *class_options("spark")])} "-Djava.io.tmpdir={scratch}"',
     }
     if master.startswith("local"):
         settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
