@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backend.execution.evaluation.access import choose
 from backend.execution.outcome import Answer, Done, ResultSet, RowStream, Warning, warnings_of
 from backend.execution.pace import aside
 from controller.catalog import Catalog
 from controller.privileges import check_plan, check_text
-from controller.sql.plan import Delete, Insert, Plan, Query, Statement, Update
+from controller.sql.plan import Insert, Plan, Query
 from controller.sql.planner import tables_of
 from controller.sql.settings import Settings
 from controller.sql.text.parameter_types import code_of
@@ -26,6 +25,7 @@ from dataflow.functions.waiting import Needed, WaitingCalls
 from dataflow.values.types import TEMPORALS, Row, Value
 from mysql_adapter.sessions import table_locks
 from mysql_adapter.sessions.facts import fact
+from mysql_adapter.sessions.safe_updates import check_safe
 from mysql_adapter.sessions.select_limit import limited
 from mysql_adapter.sessions.statement_limits import time_limit_s
 from mysql_adapter.sessions.waiting import answer
@@ -139,7 +139,7 @@ async def _execute_plan(session: Session, plan: Plan, values: Sequence[Value], s
     if not isinstance(plan.statement, Query):
         session.check_writable(tuple(each.id for each in tables))
         if session.variables.get("sql_safe_updates"):
-            _check_safe(plan.statement)
+            check_safe(plan.statement)
     variables = [value for value in list[object](facts) if isinstance(value, UserVariables)]
     for first in plan.first:
         await database.execute(replace(plan, statement=first), values, None, session.modes)
@@ -157,14 +157,6 @@ async def _execute_plan(session: Session, plan: Plan, values: Sequence[Value], s
             if isinstance(answer, Done) and answer.generated_id is None:  # a generated number comes before that of LAST_INSERT_ID(n)
                 answer = replace(answer, last_insert_id=number, generated_id=number)
     return answer
-
-
-def _check_safe(statement: Statement) -> None:
-    """sql_safe_updates: a change of one table has a LIMIT, or finds its rows by a key."""
-    if isinstance(statement, Update | Delete) and statement.limit is None:
-        path = choose(statement.table, statement.where)
-        if not path.equalities and not path.comparisons:
-            raise InvalidStatement(Condition.SAFE_UPDATES)
 
 
 def _with_warnings(answer: Answer, heard: list[Said], session: Session) -> Answer:

@@ -154,6 +154,14 @@ class _Parser(PrecedenceParser):
             self.raise_error("Expected an expression")
         return projections
 
+    def _parse_ordered(self, parse_method: Any = None) -> Any:
+        return super()._parse_ordered(parse_method or self._parse_assignment)
+
+    def _parse_cube_or_rollup(self, with_prefix: bool = False) -> Any:
+        """What an item of GROUP BY is tried as: here it may be an assignment."""
+        found = super()._parse_cube_or_rollup(with_prefix)
+        return found if found is not None or with_prefix else self._parse_assignment()
+
     def _parse_group(self, skip_group_by_token: bool = False) -> Any:
         group = super()._parse_group(skip_group_by_token)
         if group is not None and not group.expressions:

@@ -127,3 +127,8 @@ DELETE FROM t5 WHERE v = _latin1 0xC9;
 CREATE TABLE t6 (id INT PRIMARY KEY, t VARCHAR(20) COLLATE utf8mb4_general_ci);
 INSERT INTO t6 VALUES (1, 'A'), (2, 'b'), (3, '2');
 SELECT id FROM t6 WHERE t IN (2, _binary'a') ORDER BY id;
+-- assignments as items of ORDER BY and GROUP BY
+SELECT id, @r := id FROM t6 ORDER BY @r := t DESC;
+SELECT MAX(id), COUNT(*) FROM t6 GROUP BY @g := id DIV 2 ORDER BY 1;
+SELECT @g;
+SELECT GROUP_CONCAT(id ORDER BY @z := t DESC) FROM t6;
