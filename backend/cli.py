@@ -99,6 +99,12 @@ def main() -> None:
 @_option("--memory", default="2G", help="Limit of the memory for views and the state below them.")
 @_option("--statement-memory", default="512M", help="Limit of the memory that the rows of one statement may take.")
 @_option(
+    "--spark-rows",
+    type=click.IntRange(min=0),
+    default=1_000_000,
+    help="A query that is asked once is a job of Spark, where that is exact, if more rows of a table than these are read.",
+)
+@_option(
     "--durability",
     type=click.Choice(["fsync", "os"]),
     default="fsync",

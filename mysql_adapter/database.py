@@ -14,7 +14,6 @@ from backend.execution.answering.instant import InstantQuery
 from backend.execution.explaining.explanation import Explained
 from backend.execution.outcome import Answer, Done, Outcome
 from backend.execution.transaction import Transaction
-from backend.jobs.data_jobs import DataJobs
 from backend.network.view_messages import HostedViews
 from controller.account_changes import AccountStatement
 from controller.catalog import Catalog
@@ -29,11 +28,6 @@ class DatabaseFace(Protocol):
     @property
     def store(self) -> Store:
         """Where the rows are."""
-        ...
-
-    @property
-    def jobs(self) -> DataJobs | None:
-        """Those of Spark, where there is one."""
         ...
 
     @property

@@ -1,4 +1,4 @@
-"""Where to cut a range of keys into parts of about the same size, by what LevelDB knows of its files."""
+"""How large a range of keys is, and where to cut it into parts of about the same size, by what LevelDB knows of its files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from persistence.shard_store import ShardStore
+from persistence.view import VERSION_BYTES
 
 KEY_BYTES = 16
 """So much of a key behind what all of the range begin with tells two parts apart."""
@@ -25,6 +26,13 @@ def split_keys(store: ShardStore, start: bytes, stop: bytes, parts: int) -> list
     view = store.view()
     first, last = (next(view.scan(start, stop, reverse=reverse), []) for reverse in (False, True))
     return _cuts(store, start, stop, parts, first[0][0], last[0][0]) if parts > 1 and first and last else []
+
+
+def estimated_rows(store: ShardStore, start: bytes, stop: bytes) -> int:
+    """About how many rows of the range are in files, taken to be as long as its first ones."""
+    first = next(store.view().scan(start, stop), [])
+    sizes = [len(key) + VERSION_BYTES + len(payload) for key, _, payload in first]
+    return store.approximate_bytes(start, stop) * len(sizes) // sum(sizes) if sizes else 0
 
 
 def _rows(store: ShardStore, start: bytes, stop: bytes) -> Iterator[bytes]:

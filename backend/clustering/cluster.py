@@ -12,6 +12,7 @@ import asyncio
 import os
 import random
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence, Set
+from typing import TYPE_CHECKING
 
 from backend.clustering.column_reads import scan_columns
 from backend.clustering.misses import Misses
@@ -60,6 +61,9 @@ from dataflow.errors import Condition, CorruptState, MillraceError, Retryable
 from persistence.files.free_space import disk_full
 from persistence.layout import shard_of
 
+if TYPE_CHECKING:
+    from backend.jobs.data_jobs import DataJobs
+
 LOCKED_AT_ONCE = 250
 """So many keys are locked by one request: a worker has locked and read them in a few milliseconds."""
 EPOCH_TRIES_MAX = 5
@@ -70,6 +74,7 @@ class Cluster(ShardConnections):
     """The store over all shards."""
 
     column_rows_min: int | None = COLUMN_ROWS_MIN
+    jobs: DataJobs | None = None
     scan_columns = scan_columns
 
     def __init__(self, shard_count: int, secret: bytes) -> None:
@@ -166,14 +171,7 @@ class Cluster(ShardConnections):
         return found
 
     async def scan(
-        self,
-        shard: int,
-        start: bytes,
-        stop: bytes,
-        *,
-        resolve: bytes | None = None,
-        reverse: bool = False,
-        epoch: int = 0,
+        self, shard: int, start: bytes, stop: bytes, *, resolve: bytes | None = None, reverse: bool = False, epoch: int = 0
     ) -> AsyncIterator[list[tuple[bytes, int, bytes]]]:
         answer = await self.ask(shard, Scan(0, start, stop, resolve, reverse, epoch))
         peer = self._peers[shard]

@@ -43,7 +43,7 @@ class Node:
         self.registry = Registry(deployment.zookeeper, deployment.root, deployment.secret_bytes)
         self.cluster = Cluster(deployment.shard_count, deployment.secret_bytes)
         self.database = Database(self.cluster, Catalog(), self.load_catalog, self._define, self._change_accounts)
-        self.database.jobs = DataJobs(self._launcher, deployment.secret_bytes)
+        self.cluster.jobs = DataJobs(self.cluster, self._launcher, deployment.secret_bytes, deployment.spark_rows)
         self.program = Program(self.registry)
         self._leader: Peer | None = None
         self._changing = asyncio.Lock()

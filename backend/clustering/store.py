@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from backend.clustering.point_writes import PointWrites
 from backend.network.scan_messages import ScanColumns
@@ -33,6 +33,9 @@ from dataflow.commit.epoch_messages import (
     Stored,
     Write,
 )
+
+if TYPE_CHECKING:
+    from backend.jobs.data_jobs import DataJobs
 
 __all__ = [
     "ABSENT",
@@ -142,6 +145,11 @@ class Store(Protocol):
     @property
     def column_rows_min(self) -> int | None:
         """A table of which more rows than these are read is read by column, where that gives the same; None: never."""
+        ...
+
+    @property
+    def jobs(self) -> DataJobs | None:
+        """Those of Spark, where there is one."""
         ...
 
     def scan_columns(self, shard: int, scan: ScanColumns) -> AsyncGenerator[bytes, None]:

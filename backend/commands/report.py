@@ -21,7 +21,7 @@ from backend.processes.process_log import without_secrets
 from backend.processes.settings import DEPLOYMENT_FILE, SECRET_FILE, Deployment
 
 SETTINGS = (
-    "shard_count", "adapter_count", "controller_count", "memory_bytes", "statement_memory_bytes", "durability", "idle_view_s", "watchdog_s",
+    "shard_count", "adapter_count", "controller_count", "memory_bytes", "statement_memory_bytes", "spark_rows", "durability", "idle_view_s", "watchdog_s",
     "host", "internal_host", "mysql_port", "http_port", "master", "default_authentication",
 )  # fmt: skip
 PATHS = ("/status", "/health", "/metrics", "/v1/overview", "/v1/graph", "/v1/queries", "/v1/transitions")

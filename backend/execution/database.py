@@ -34,7 +34,6 @@ from backend.execution.writes.insert import CompiledInsert
 from backend.execution.writes.numbers import Numbers
 from backend.execution.writes.point_write import point_definition
 from backend.execution.writes.update import CompiledDelete, CompiledUpdate
-from backend.jobs.data_jobs import DataJobs
 from backend.network.view_messages import HostedViews
 from controller.account_changes import AccountStatement
 from controller.catalog import Catalog
@@ -88,8 +87,6 @@ class Database:
         self._numbers = Numbers(store)
         self._compiled: OrderedDict[int, tuple[Plan, Compiled]] = OrderedDict()
         self._convoys = Convoys(store, _pause_seconds)
-        self.jobs: DataJobs | None = None
-        """Those of Spark, where there is one."""
 
     # The catalog
 
@@ -132,7 +129,8 @@ class Database:
         """What `execute` would do."""
         compiled = self._compile(plan)
         known = compiled if isinstance(compiled, CompiledQuery) else None
-        return explain(plan, parameters, known)
+        jobs = self.store.jobs
+        return explain(plan, parameters, known, None if jobs is None else jobs.rows_min)
 
     def view_names(self, plan: Plan) -> list[bytes]:
         """The views that have been asked for, for such a plan."""

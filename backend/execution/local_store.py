@@ -65,6 +65,7 @@ class LocalStore:
         self.inherited: set[bytes] = set()
         self.point_writes = None
         self.column_rows_min: int | None = COLUMN_ROWS_MIN
+        self.jobs = None
         self._column_caches = [ColumnCache(shard.rows_changed) for shard in self.shards]
         self.shared_views = None if names is None else SharedViews()
         self._locks = RowLocks(self._waits)

@@ -24,7 +24,7 @@ from backend.execution.pace import parts
 from backend.execution.rows import Weight
 from backend.execution.transaction import Transaction
 from backend.execution.writes.numbers import Numbers
-from backend.jobs.data_jobs import DataJobs
+from backend.jobs.data_jobs import JobFailed
 from backend.jobs.spark_sql import spark_query
 from backend.jobs.spark_types import NoForm
 from backend.network.messages import UnknownView
@@ -32,7 +32,7 @@ from backend.network.scan_messages import AuditedKeys, AuditOpened, EndAudit, Op
 from backend.scans.scan_jobs import forget_epoch, keep_epoch
 from backend.views.view_definition import rows_decoder
 from controller.catalog import decode_node
-from dataflow.errors import Condition, InvalidStatement, MillraceError, Retryable
+from dataflow.errors import Condition, InvalidStatement, Retryable
 from dataflow.expressions.source import Key, key_function
 from dataflow.plan.column_use import fits, widened
 from dataflow.plan.node import Node
@@ -94,13 +94,13 @@ class _Audits:
         await forget_epoch(self.cluster, self.lease)
 
 
-async def verify_view(cluster: Cluster, jobs: DataJobs | None, name: bytes, tables: Mapping[int, Table], sample: int = 0) -> Verification:
+async def verify_view(cluster: Cluster, name: bytes, tables: Mapping[int, Table], sample: int = 0) -> Verification:
     """With a `sample`, so many keys are compared."""
     audits = await _open(cluster, name, tables, sample)
     transaction = Transaction(cluster, repeatable=True, epoch=await cluster.hold_on_all(audits.epoch))
     try:
         found = Verification(audits.epoch, keys=audits.keys)
-        evaluation = await _evaluation(jobs, audits, tables, transaction, found, sample)
+        evaluation = await _evaluation(audits, tables, transaction, found, sample)
         comparison = _Comparison(audits, evaluation)
         async for keys in audits.slices():
             await comparison.compare(keys, found)
@@ -159,17 +159,18 @@ class _Evaluation(Protocol):
 
 
 async def _evaluation(
-    jobs: DataJobs | None, audits: _Audits, tables: Mapping[int, Table], transaction: Transaction, found: Verification, sample: int
+    audits: _Audits, tables: Mapping[int, Table], transaction: Transaction, found: Verification, sample: int
 ) -> _Evaluation:
     try:
+        jobs = audits.cluster.jobs
         if sample or jobs is None:
             raise NoForm("a sample of keys" if sample else "there is none")
         query = spark_query(audits.node)
         evaluation = _BySpark(key_function(audits.columns, audits.node.types))
-        async for rows in jobs.rows(audits.cluster, query, tables, audits.epoch, "verify"):
+        async for rows in jobs.rows(query, tables, audits.epoch, "verify"):
             evaluation.add(rows)
         return evaluation
-    except (NoForm, MillraceError) as error:
+    except (NoForm, JobFailed) as error:
         found.engine = f"rows, not Spark: {error}"
         return _ByRows(audits, tables, transaction)
 

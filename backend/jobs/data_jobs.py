@@ -1,7 +1,8 @@
-"""Data jobs as those who want them see them: a node of the plan, evaluated by Spark as of an epoch that is kept."""
+"""Data jobs as those who want them see them: a node of the plan, evaluated by Spark as of an epoch that is kept, or not at all (`JobFailed`)."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
@@ -11,15 +12,16 @@ import pyarrow as pa
 from backend.jobs.spark_sql import JobRelation, SparkQuery
 from backend.jobs.spark_types import packed_table, values_of
 from backend.network.job_messages import AskJobs, CancelJob, JobRows, JobScan, JobStatus, ReadJob, RunJob
+from backend.network.scan_messages import EstimateRows
 from backend.network.transport import Peer, connect
 from backend.scans.column_programs import unpacked
 from backend.scans.scan_jobs import parts_of
 from controller.catalog import encode_node, encode_table
 from controller.registry import Address
-from dataflow.errors import Condition, Retryable
+from dataflow.errors import Condition, MillraceError
 from dataflow.schema import Table
 from dataflow.values.types import Row, SqlType
-from persistence.key_range import after_prefix
+from persistence.key_range import KeyRange, after_prefix
 from persistence.layout import row_prefix
 
 if TYPE_CHECKING:
@@ -28,25 +30,49 @@ if TYPE_CHECKING:
 PARTS = 4
 """Of each table, for all shards together; at least one for each shard."""
 
+ROWS_MIN = 1_000_000
+"""Evaluated by rows, so many take about as long as a job takes to begin."""
+
 Find = Callable[[], Awaitable[Address | None]]
 
 
-class DataJobs:
-    """`find` says where the launcher takes jobs; None if it is not there."""
+class JobFailed(MillraceError):
+    """Spark has not done it, for the reason given."""
 
-    def __init__(self, find: Find, secret: bytes) -> None:
+    def __init__(self, reason: object) -> None:
+        super().__init__(Condition.UNKNOWN_ERROR, reason)
+
+
+class DataJobs:
+    """Over the tables of a cluster. `find` says where the launcher takes jobs; None if it is not there.
+
+    A query that is asked once is a job if it reads more than `rows_min` rows of a table; 0: whatever it reads.
+    """
+
+    def __init__(self, cluster: Cluster, find: Find, secret: bytes, rows_min: int = ROWS_MIN) -> None:
+        self.cluster = cluster
+        self.rows_min = rows_min
         self._find = find
         self._secret = secret
 
+    async def estimated_rows(self, table: Table) -> int:
+        """About how many rows the table has, as far as they are in files."""
+        shards, keys = range(self.cluster.shard_count), row_range(table)
+        found = await asyncio.gather(*(self.cluster.ask(shard, EstimateRows(*keys)) for shard in shards))
+        return sum(each.rows for each in found)
+
     async def rows(
-        self, cluster: Cluster, query: SparkQuery, tables: Mapping[int, Table], epoch: int, purpose: str
+        self, query: SparkQuery, tables: Mapping[int, Table], epoch: int, purpose: str, for_statement: bool = False
     ) -> AsyncGenerator[list[Row], None]:
-        """The rows of the query as of the epoch, which is kept on all shards. What is not read any more is cancelled."""
-        scans = [await self._scan(cluster, each, tables) for each in query.scans]
+        """The rows of the query as of the epoch, which is kept on all shards. What is not read any more is cancelled.
+
+        A job `for_statement` does not wait for others to end, and ends itself where a value gives a warning.
+        """
+        scans = [await self._scan(each, tables, for_statement) for each in query.scans]
         peer = await self._connect()
         job = os.urandom(12)
         try:
-            answer: JobRows = await peer.ask(RunJob(job, purpose, query.sql, scans, epoch))
+            answer: JobRows = await peer.ask(RunJob(job, purpose, query.sql, scans, epoch, may_wait=not for_statement))
             while True:
                 for batch in answer.batches:
                     yield rows_of(unpacked(batch), query.types)
@@ -54,7 +80,9 @@ class DataJobs:
                     return
                 answer = await peer.ask(ReadJob(job))
         except ConnectionError as error:
-            raise Retryable(Condition.UNKNOWN_ERROR, "Spark was lost") from error
+            raise JobFailed("Spark was lost") from error
+        except MillraceError as error:
+            raise JobFailed(error) from error
         finally:
             peer.send(CancelJob(job))
             peer.close()
@@ -63,7 +91,7 @@ class DataJobs:
         """The jobs that there are."""
         try:
             peer = await self._connect()
-        except Retryable:
+        except JobFailed:
             return []
         try:
             found: list[JobStatus] = (await peer.ask(AskJobs())).jobs
@@ -80,13 +108,18 @@ class DataJobs:
                 return await connect(address.host, address.port, self._secret)
         except (OSError, TimeoutError):
             pass
-        raise Retryable(Condition.UNKNOWN_ERROR, "Spark takes no jobs at the moment")
+        raise JobFailed("Spark takes no jobs at the moment")
 
-    async def _scan(self, cluster: Cluster, scan: JobRelation, tables: Mapping[int, Table]) -> JobScan:
+    async def _scan(self, scan: JobRelation, tables: Mapping[int, Table], is_silent: bool) -> JobScan:
         table = tables[scan.base.table]
-        prefix = row_prefix(table.id)
-        parts = await parts_of(cluster, (prefix, after_prefix(prefix)), PARTS)
-        return JobScan(scan.name, encode_node(scan.node), encode_table(packed_table(table)), scan.schema, parts)
+        parts = await parts_of(self.cluster, row_range(table), PARTS)
+        return JobScan(scan.name, encode_node(scan.node), encode_table(packed_table(table)), scan.schema, parts, is_silent)
+
+
+def row_range(table: Table) -> KeyRange:
+    """Where the rows of a table are."""
+    prefix = row_prefix(table.id)
+    return prefix, after_prefix(prefix)
 
 
 def rows_of(batch: pa.RecordBatch, types: tuple[SqlType, ...]) -> list[Row]:

@@ -1,7 +1,7 @@
 """Runs data jobs in the launcher: Spark SQL over scans of the shards, beside the job that holds the workers.
 
 - Jobs run in a pool of their own, and so do the workers, whose share is what they need: neither starves the other. `JOBS_MAX` run
-  at a time, the others wait for their turn.
+  at a time, the others wait for their turn; those that may not wait fail, also where the workers have all slots.
 - A job belongs to the connection that asked for it, and is cancelled with it.
 - The application lets a task fail as often as it likes, for the workers' sake. A job's are watched: after `FAILURES_MAX` it is over.
 - Spark's SQL engine, and all that is for jobs only, is loaded with the first job.
@@ -79,6 +79,8 @@ class JobService:
 
     def handle(self, peer: Peer, request: int, message: Any) -> None:
         match message:
+            case RunJob() if not message.may_wait and (reason := self._refusal()):
+                peer.send(failure(MillraceError(Condition.UNKNOWN_ERROR, reason)), request)
             case RunJob():
                 job = self._jobs[message.job] = _Job(peer, message)
                 task = asyncio.ensure_future(self._carry_out(job, request))
@@ -94,6 +96,18 @@ class JobService:
                 peer.send(Jobs([self._status(each) for each in self._jobs.values()]), request)
             case _:
                 log.debug("unexpected message %s", type(message).__name__)
+
+    def _refusal(self) -> str:
+        """Why no job can begin now, in words; empty if one can."""
+        if sum(not each.batches for each in self._jobs.values()) >= JOBS_MAX:
+            return f"Spark has {JOBS_MAX} jobs already"
+        executors = self._context._jsc.sc().statusStore().executorList(True)
+        slots = sum(executors.apply(place).totalCores() for place in range(executors.size()))
+        return "" if slots > self._worker_count else self._no_slots
+
+    @property
+    def _no_slots(self) -> str:
+        return f"Spark has no slots besides those of the {self._worker_count} workers"
 
     def _lost(self, peer: Peer) -> None:
         for job in [each for each in self._jobs.values() if each.peer is peer]:
@@ -171,7 +185,7 @@ class JobService:
             if not stages or any(each.numActiveTasks for each in stages):
                 busy_at = loop.time()
             elif loop.time() > busy_at + IDLE_S_MAX:
-                self._cancel(job, f"Spark has no slots besides those of the {self._worker_count} workers")
+                self._cancel(job, self._no_slots)
             for stage in stages:
                 if stage.numFailedTasks >= FAILURES_MAX:
                     self._cancel(job, self._failure(stage.stageId))

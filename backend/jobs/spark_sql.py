@@ -204,6 +204,8 @@ def _pushed(node: Node, test: Expression) -> Node | None:
             test = composed(test, node.outputs)
             starts = [sum(len(each.types) for each in node.inputs[:number]) for number in range(len(node.inputs))]
             number = _only_input(test, starts, [start + len(each.types) for start, each in zip(starts, node.inputs)])
+            if number is not None and isinstance(node.inputs[number], Base):  # not below its own filter, which would come after
+                return replace(node, filter=test if node.filter is None else call("and", node.filter, test))
             found = None if number is None else _pushed(node.inputs[number], _moved_down(test, starts[number]))
             if number is None or found is None:
                 return None

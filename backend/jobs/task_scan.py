@@ -56,7 +56,7 @@ class PartReader(DataSourceReader):  # type: ignore[misc]
         shard, start, stop = self.scan.parts[part]
         with asyncio.Runner() as runner:
             shards = runner.run(self._connections())
-            messages = scan_columns(shards, shard, ScanColumns(0, self.scan.node, self.scan.table, start, stop, self.epoch))
+            messages = scan_columns(shards, shard, ScanColumns(0, self.scan.node, self.scan.table, start, stop, self.epoch, self.scan.is_silent))
             try:
                 while True:
                     try:

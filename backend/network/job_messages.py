@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class JobScan:
     """A relation of a job's statement: columns of a table's rows, read part by part from the shards.
 
-    `columns` are names and Spark's types; `parts` are shards and ranges of keys.
+    `columns` are names and Spark's types; `parts` are shards and ranges of keys. If it `is_silent`, a value that gives a warning is an error.
     """
 
     name: str
@@ -17,13 +17,14 @@ class JobScan:
     table: bytes
     columns: list[tuple[str, str]]
     parts: list[tuple[int, bytes, bytes]]
+    is_silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RunJob:
     """Evaluate a statement of Spark SQL over scans of one epoch, which is kept; answered by JobRows.
 
-    `job` is its name from now on, `purpose` what others are shown of it.
+    `job` is its name from now on, `purpose` what others are shown of it. Unless it `may_wait`, it fails where there is no room for it now.
     """
 
     job: bytes
@@ -31,6 +32,7 @@ class RunJob:
     sql: str
     scans: list[JobScan]
     epoch: int
+    may_wait: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,20 +22,7 @@ from backend.network.lock_messages import (
 )
 from backend.network.miss_messages import FoundEach, LookupEach
 from backend.network.origin import Origin
-from backend.network.scan_messages import (
-    AuditedKeys,
-    AuditOpened,
-    EndAudit,
-    EndColumns,
-    ForgetEpoch,
-    KeepEpoch,
-    OpenAudit,
-    ReadAudit,
-    ScanColumns,
-    ScannedColumns,
-    SplitKeys,
-    SplitRange,
-)
+from backend.network.scan_messages import ScanMessage
 from backend.network.session_messages import (
     AdapterAnswers,
     AdapterJoined,
@@ -377,18 +364,7 @@ Message = (
     | AddStatement
     | RunStatements
     | UnknownStatement
-    | KeepEpoch
-    | ForgetEpoch
-    | ScanColumns
-    | ScannedColumns
-    | EndColumns
-    | SplitRange
-    | SplitKeys
-    | OpenAudit
-    | AuditOpened
-    | ReadAudit
-    | AuditedKeys
-    | EndAudit
+    | ScanMessage
     | Origin
     | FeedMessage
     | JobMessage

@@ -27,7 +27,7 @@ class ScanColumns:
     """Some record batches of `node`, over the rows of one `table` with start ≤ key < stop as of `epoch`.
 
     A filter and columns give those; see `backend.scans.column_programs` for the others. `scan` continues one that was begun before
-    (0: begin).
+    (0: begin). With `is_silent`, a value that gives a warning makes it give up.
     """
 
     scan: int
@@ -36,6 +36,7 @@ class ScanColumns:
     start: bytes = b""
     stop: bytes = b""
     epoch: int = 0
+    is_silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,21 @@ class SplitKeys:
     """Ascending, within the range; fewer than asked for where little is stored."""
 
     keys: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateRows:
+    """About how many rows a range of a table has; answered by EstimatedRows."""
+
+    start: bytes
+    stop: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatedRows:
+    """Of those that are in files."""
+
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +129,9 @@ class AuditedKeys:
 @dataclass(frozen=True, slots=True)
 class EndAudit:
     audit: int
+
+
+ScanMessage = (
+    KeepEpoch | ForgetEpoch | ScanColumns | ScannedColumns | EndColumns | SplitRange | SplitKeys | EstimateRows
+    | EstimatedRows | OpenAudit | AuditOpened | ReadAudit | AuditedKeys | EndAudit
+)

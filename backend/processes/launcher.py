@@ -77,8 +77,10 @@ def configuration(master: str, deployment: Deployment) -> SparkConf:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.python.worker.reuse": "false",
+        "spark.python.daemon.module": "backend.jobs.task_daemon",
         "spark.local.dir": str(scratch),
         "spark.driver.memory": "512m",
+        "spark.driver.maxResultSize": "128m",  # of a data job: a larger one fails, and nothing else
         "spark.executor.memory": "512m",
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         "spark.executorEnv.PYTHONSAFEPATH": "1",

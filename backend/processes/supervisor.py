@@ -120,6 +120,7 @@ class Supervisor:
             durability=settings.durability,
             memory_bytes=settings.memory_bytes,
             statement_memory_bytes=settings.statement_memory_bytes,
+            spark_rows=settings.spark_rows,
             idle_view_s=settings.idle_view_s,
             default_authentication=settings.default_authentication,
             watchdog_s=settings.watchdog_s,

@@ -25,6 +25,7 @@ from dataflow.columns.vector import GaveUp
 from dataflow.errors import Condition, Retryable
 from dataflow.expressions.column_filter import ColumnFilter
 from dataflow.expressions.expression import Column
+from dataflow.expressions.notices import overheard
 from dataflow.plan.node import Join
 from persistence.columnar import ColumnDecoder
 from persistence.row_encoding import LaterFormat
@@ -51,8 +52,8 @@ class RowsToColumns:
         self._read = read
         self._names = [str(place) for place in range(len(outputs))]
 
-    def batch(self, values: list[bytes]) -> pa.RecordBatch | None:
-        """None if no row passes the filter."""
+    def batch(self, values: list[bytes], is_silent: bool) -> pa.RecordBatch | None:
+        """None if no row passes the filter. A warning is `GaveUp` where it has to be silent."""
         columns = self._decoder.decode(values, VERSION_BYTES)
         chosen = [columns[place] for place in self._outputs]
         count = len(values)
@@ -60,7 +61,10 @@ class RowsToColumns:
             rows = None
             if not self._filter.is_columnar:
                 rows = self._decoder.rows(values, VERSION_BYTES)
-            mask = self._filter.mask(dict(zip(self._read, columns)), rows, count)
+            with overheard() as heard:
+                mask = self._filter.mask(dict(zip(self._read, columns)), rows, count)
+            if heard and is_silent:
+                raise GaveUp(heard[0][0].name)
             chosen = [each.filter(mask) for each in chosen]
             count = mask.true_count
         if not count:
@@ -146,7 +150,7 @@ def batches_of(view: StateView, message: ScanColumns, cache: ColumnCache | None 
         return
     columns = rows_to_columns(message.node, message.table)
     for values in view.values(message.start, message.stop):
-        batch = columns.batch(values)
+        batch = columns.batch(values, message.is_silent)
         yield b"" if batch is None else batch.serialize().to_pybytes()
 
 

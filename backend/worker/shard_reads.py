@@ -21,13 +21,21 @@ from backend.network.messages import (
     Scanned,
     Values,
 )
-from backend.network.scan_messages import ForgetEpoch, KeepEpoch, ScanColumns, SplitKeys, SplitRange
+from backend.network.scan_messages import (
+    EstimatedRows,
+    EstimateRows,
+    ForgetEpoch,
+    KeepEpoch,
+    ScanColumns,
+    SplitKeys,
+    SplitRange,
+)
 from backend.network.transport import Peer
 from backend.scans.column_scans import ColumnScans
 from backend.scans.kept_epochs import KeptEpochs
 from dataflow.errors import Condition, Retryable
 from persistence.shard_store import ShardStore
-from persistence.splitting import split_keys
+from persistence.splitting import estimated_rows, split_keys
 from persistence.view import Entry, StateView, Stored
 
 STATE_READS = (Get, Scan, ScanColumns, HoldEpoch, KeepEpoch)
@@ -56,6 +64,7 @@ class ShardReads:
             KeepEpoch: self.keep_epoch,
             ForgetEpoch: self.forget_epoch,
             SplitRange: self.split_range,
+            EstimateRows: self.estimate_rows,
             **self._columns.handlers,
         }
         self.count = 0
@@ -158,3 +167,6 @@ class ShardReads:
 
     def split_range(self, peer: Peer, request: int, message: SplitRange) -> None:
         peer.send(SplitKeys(split_keys(self._store, message.start, message.stop, message.parts)), request)
+
+    def estimate_rows(self, peer: Peer, request: int, message: EstimateRows) -> None:
+        peer.send(EstimatedRows(estimated_rows(self._store, message.start, message.stop)), request)

@@ -125,7 +125,7 @@ async def transitions(session: Session) -> list[Row]:
 """, DATABASE)
 async def jobs(session: Session) -> list[Row]:
     """What Spark does for somebody; KILL of who has asked for it ends it."""
-    running = session.environment.database.jobs
+    running = session.environment.database.store.jobs
     shown = [] if running is None else await running.status()
     return [(each.job.hex(), each.purpose, each.epoch, each.tasks, each.tasks_done) for each in shown]
 

@@ -178,7 +178,7 @@ async def _planned(session: Session, sql: str) -> tuple[Query, Plan, list[Value]
 async def _verify(session: Session, cluster: Cluster, arguments: Row) -> ResultSet:
     """One row if there is no difference. It shows rows of any table, so it is for who may read them all."""
     check_global(session, "SUPER", "SELECT")
-    found = await verify_view(cluster, session.environment.database.jobs, _name(arguments[0]), session.catalog.tables, max(0, _integer(arguments[1])))
+    found = await verify_view(cluster, _name(arguments[0]), session.catalog.tables, max(0, _integer(arguments[1])))
     counts = (found.epoch, found.keys, found.compared, found.unchecked, found.engine)
     rows: list[Row] = [(*counts, repr(each.key), repr(each.maintained), repr(each.evaluated)) for each in found.differences]
     names = [OutputColumn(name, BIGINT) for name in ("epoch", "keys", "compared", "unchecked")]

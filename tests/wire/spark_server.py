@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from backend.execution.database import Database
 from backend.jobs.data_jobs import DataJobs
 from backend.jobs.job_service import JobService
 from controller.registry import Address
@@ -37,12 +36,6 @@ def spark_context() -> Any:
 class SparkServer(WorkerServer):
     """A server whose data jobs are done by Spark."""
 
-    database: Database
-
-    async def _open(self) -> Database:
-        self.database = await super()._open()
-        return self.database
-
     def begin_jobs(self, context: Any) -> None:
         self._places = dict(self.cluster.addresses)
         service = JobService(context, SECRET, "jobs", 0, lambda: self._places)
@@ -51,7 +44,7 @@ class SparkServer(WorkerServer):
         async def found() -> Address:
             return address
 
-        self.database.jobs = DataJobs(found, SECRET)
+        self.cluster.jobs = DataJobs(self.cluster, found, SECRET)
 
     def move_workers(self, addresses: dict[int, Address]) -> None:
         """Where jobs are told that the shards are."""

@@ -1,4 +1,4 @@
-"""Data jobs: Spark evaluates nodes of the plan over the shards' rows of one epoch. Views are verified with them while others write.
+"""Data jobs: Spark evaluates nodes of the plan over the shards' rows of one epoch. Views are verified and large queries evaluated with them while others write.
 
 All of it is one file: Spark takes longer to start than everything here.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from random import Random
 from typing import Any
 
 import pymysql
@@ -16,6 +18,9 @@ from click.testing import CliRunner
 
 from backend.cli import main
 from controller.registry import Address
+from tests.differential.comparison import DriverPeer, differences
+from tests.differential.queries import QueryGenerator
+from tests.differential.query_tables import definitions
 from tests.wire.spark_server import SparkServer, spark_context, spark_server
 
 pytestmark = pytest.mark.slow
@@ -155,3 +160,133 @@ def test_a_job_that_is_killed_ends(server: SparkServer) -> None:
             while shown:
                 observer.execute("SELECT job FROM millrace.jobs")
                 shown = observer.fetchall()
+        server.move_workers(addresses)
+
+
+LARGE = (
+    "SELECT s.id, s.at, COUNT(*) AS n, SUM(v.weight), AVG(v.user), COUNT(DISTINCT v.user) FROM stories s JOIN votes v ON v.story = s.id "
+    "WHERE s.title LIKE 'story%' AND v.user < 10 GROUP BY s.id, s.at HAVING n > {} ORDER BY n DESC, s.id LIMIT 9"
+)
+SCHEMAS = 3
+QUERIES_PER_SCHEMA = 60
+
+
+@contextmanager
+def all_by_spark(server: SparkServer) -> Iterator[list[str]]:
+    """Whatever Spark can evaluate is a job; the statements of those that were done."""
+    jobs = server.cluster.jobs
+    assert jobs is not None
+    done: list[str] = []
+    rows, rows_min = jobs.rows, jobs.rows_min
+
+    def counted(query: Any, *arguments: Any, **options: Any) -> Any:
+        done.append(query.sql)
+        return rows(query, *arguments, **options)
+
+    jobs.rows_min, jobs.rows, server.cluster.column_rows_min = 0, counted, None  # type: ignore[method-assign]
+    try:
+        yield done
+    finally:
+        jobs.rows_min, jobs.rows, server.cluster.column_rows_min = rows_min, rows, 2_000  # type: ignore[method-assign]
+
+
+def test_random_queries_by_spark_are_answered_as_by_rows(server: SparkServer) -> None:
+    problems: list[str] = []
+    with connect(server, None) as one:
+        peer, jobs = DriverPeer(one), server.cluster.jobs
+        with all_by_spark(server) as done:
+            for seed in range(SCHEMAS):
+                random = Random(seed)
+                statements, tables = definitions(random)
+                for sql in (f"CREATE DATABASE random{seed}", f"USE random{seed}", *statements, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ", "BEGIN"):
+                    assert not peer.run(sql).error, sql
+                for statement in QueryGenerator(random, tables).statements(QUERIES_PER_SCHEMA):
+                    server.cluster.jobs = None
+                    by_rows, warnings = peer.run(statement.sql), peer.run("SHOW WARNINGS").rows
+                    server.cluster.jobs, before = jobs, len(done)
+                    difference = differences(statement, by_rows, peer.run(statement.sql))
+                    said = [each for each in peer.run("SHOW WARNINGS").rows or () if each[1] != b"1105"]  # that rows had to say them
+                    if difference:
+                        problems.append(f"{statement.sql}\n  {done[before:]}\n  by rows {difference}")
+                    elif said != warnings:
+                        problems.append(f"{statement.sql}\n  {done[before:]}\n  warnings {warnings}, by Spark {said}")
+                peer.run("COMMIT")
+    assert not problems, "\n".join(problems)
+    assert len(done) > SCHEMAS * QUERIES_PER_SCHEMA // 10, "Spark is asked often enough"
+
+
+def test_a_large_query_is_a_job_of_one_epoch_while_others_write(server: SparkServer) -> None:
+    jobs = server.cluster.jobs
+    assert jobs is not None
+    with connect(server) as one, connect(server) as other, one.cursor() as cursor, other.cursor() as writer, all_by_spark(server) as done:
+        cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        cursor.execute("BEGIN")
+        server.cluster.jobs = None
+        cursor.execute(LARGE.format(1))
+        expected = cursor.fetchall()
+        server.cluster.jobs = jobs
+        writer.execute("DELETE FROM votes WHERE user = 3")
+        cursor.execute(LARGE.format(1))
+        assert cursor.fetchall() == expected and len(expected) == 9 and len(done) == 1
+        cursor.execute("SHOW WARNINGS")
+        assert not cursor.fetchall()
+        cursor.execute("COMMIT")
+        cursor.execute(LARGE.format(2))
+        assert cursor.fetchall() != expected and len(done) == 2
+        cursor.execute("EXPLAIN FORMAT=TREE " + LARGE.format(3))
+        assert "evaluated by Spark if more than 0 rows" in cursor.fetchone()[0]
+
+
+def test_a_query_whose_job_fails_is_answered_by_rows_and_says_so(server: SparkServer) -> None:
+    with connect(server) as one, one.cursor() as cursor, all_by_spark(server) as done:
+        cursor.execute("SELECT v.story, SUM(v.user * 900000000000000000) FROM votes v JOIN stories s ON s.id = v.story GROUP BY v.story HAVING v.story = 17")
+        [(_, total)] = cursor.fetchall()
+        assert done and total > 2**63
+        cursor.execute("SHOW WARNINGS")
+        [(level, code, message)] = cursor.fetchall()
+        assert (level, code) == ("Note", 1105) and message.startswith("Evaluated by rows: Spark's job failed"), message
+
+
+def test_a_query_that_is_killed_or_takes_too_long_ends_with_its_job(server: SparkServer) -> None:
+    with socket.socket() as deaf, connect(server) as one, connect(server) as other, all_by_spark(server):
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(100)
+        addresses = dict(server.cluster.addresses)
+        server.move_workers(dict.fromkeys(addresses, Address("127.0.0.1", deaf.getsockname()[1])))
+        with one.cursor() as cursor, other.cursor() as observer:
+            failed: list[int] = []
+
+            def ask() -> None:
+                try:
+                    cursor.execute(LARGE.format(7))
+                except pymysql.err.Error as error:
+                    failed.append(error.args[0])
+
+            cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            cursor.execute("BEGIN")  # so no view answers
+            for limit_ms, code in ((0, 1317), (3_000, 3024)):
+                cursor.execute(f"SET max_execution_time = {limit_ms}")
+                thread = threading.Thread(target=ask)
+                thread.start()
+                shown: tuple[Any, ...] = ()
+                while not shown and not limit_ms and thread.is_alive():
+                    observer.execute("SELECT purpose FROM millrace.jobs WHERE tasks > 0")
+                    shown = observer.fetchall()
+                if not limit_ms:
+                    assert shown[0] == ("query",)
+                    observer.execute(f"KILL QUERY {one.thread_id()}")
+                thread.join()
+                assert failed.pop() == code
+                shown = ((),)
+                while shown:
+                    observer.execute("SELECT job FROM millrace.jobs")
+                    shown = observer.fetchall()
+        server.move_workers(addresses)
+
+
+def test_the_rows_that_a_job_gives_count_as_those_of_the_statement(server: SparkServer) -> None:
+    with connect(server) as one, one.cursor() as cursor, all_by_spark(server) as done:
+        cursor.execute("SET statement_memory = 1000000")
+        with pytest.raises(pymysql.err.Error) as failure:
+            cursor.execute("SELECT a.id, b.id, a.weight, b.weight FROM votes a JOIN votes b ON a.user = b.user")
+        assert failure.value.args[0] == 3170 and len(done) == 1

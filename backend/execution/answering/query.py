@@ -17,6 +17,7 @@ from backend.execution.answering.ordering import Sorter
 from backend.execution.answering.result import Finish, ResultRows
 from backend.execution.answering.viewing import QueryViews
 from backend.execution.evaluation.by_column import ColumnAggregate, ColumnFirstRows, column_first_rows
+from backend.execution.evaluation.by_spark import BySpark
 from backend.execution.evaluation.document_rows import CompiledDocuments
 from backend.execution.evaluation.reader import Keys, Reader, Run, conditions_of, unwrapped
 from backend.execution.evaluation.readers import Readers
@@ -101,10 +102,22 @@ class CompiledQuery:
             return None
         return column_first_rows(self._reader, query.node, table, query.filter, query.order_by, self.key_columns)
 
-    def by_rows(self, parameters: tuple[Value, ...]) -> str:
-        """Why rows are evaluated one by one where no view answers, in words; empty if many of them are by column."""
+    @cached_property
+    def _by_spark(self) -> BySpark:
+        return BySpark(self.query, self.key_columns)
+
+    def way(self, parameters: tuple[Value, ...], spark_rows: int | None) -> str:
+        """How it is evaluated where no view answers, in words; `spark_rows` is as in `DataJobs`, None without Spark."""
         reader = self._first_rows or unwrapped(self._reader)
-        return reader.obstacle(parameters) if isinstance(reader, ColumnAggregate | ColumnFirstRows) else "it is not groups or first rows of one table that is read as a whole"
+        why = "it is not groups or first rows of one table that is read as a whole"
+        if isinstance(reader, ColumnAggregate | ColumnFirstRows):
+            why = reader.obstacle(parameters)
+        if not why:
+            return "by column"
+        if spark_rows is None or self._first_rows is not None:
+            return f"by rows: {why}"
+        obstacle = "locked rows" if self.query.locking else self._by_spark.obstacle(parameters)
+        return f"by rows: {why}; not by Spark: {obstacle}" if obstacle else f"by Spark if more than {spark_rows} rows of a table are read, else by rows"
 
     @cached_property
     def _finish(self) -> Finish:
@@ -196,7 +209,7 @@ class CompiledQuery:
         if self._first_rows is not None and stop is not None:
             rows, count = await self._first_rows.rows(run, keys, stop)
         else:
-            rows = await self._reader.rows(run, keys)
+            rows = await self._by_spark.rows(run, keys, self._reader)
             count = len(rows)
         if self.views is not None:
             self.views.evaluated(count)

@@ -25,6 +25,9 @@ from dataflow.plan.node import Columns
 from dataflow.schema import Table
 from dataflow.values.types import Row, SqlType, Value
 
+SMALL_ROWS = 2_000
+RANGES_SHARE = 10
+"""A range of a table that has so many times its rows is better read by itself."""
 GETS_MAX = 20_000
 """Beyond so many whole keys a scan is cheaper."""
 RANGES_MAX = 250
@@ -43,6 +46,7 @@ class TableReader:
         self._key_of = key_function(columns, types) if columns else None
         where = None if not conditions else conditions[0] if len(conditions) == 1 else call("and", *conditions)
         self._path = choose(table, where)
+        self._reads_all = not self._path.equalities and not self._path.comparisons
         best = best_index(table, columns)
         parts = () if best is None else best.fixed
         self._index = None if best is None or self._path.is_complete else best.index
@@ -64,9 +68,10 @@ class TableReader:
         found: Rows[Row] = Rows()
         count = 0
         async for chunk in chunks:
+            if run.rows_max is not None:
+                is_whole = bound is None and self._reads_all
+                await self._require_few(run, run.rows_max, count, count + len(chunk), is_whole)
             count += len(chunk)
-            if run.rows_max is not None and count > run.rows_max:
-                raise ManyRows
             for part in parts(chunk):
                 rows = [(each, decode(each[2])) for each in part]
                 if key_of is not None and keys is not None:
@@ -77,6 +82,16 @@ class TableReader:
                     rows = await lock_rows(transaction, rows, locking)
                 found.add([row for _, row in rows])
         return found
+
+    async def _require_few(self, run: Run, rows_max: int, before: int, count: int, is_whole: bool) -> None:
+        """Raises `ManyRows`. The table's size is asked for when it is found not to be small, and when a range is found to be large."""
+        is_large = before <= rows_max < count
+        if run.estimated_rows is not None and is_large and not is_whole:
+            is_large = await run.estimated_rows(self._table) < RANGES_SHARE * count
+        elif run.estimated_rows is not None and not is_large and is_whole and before <= SMALL_ROWS < count:
+            is_large = await run.estimated_rows(self._table) > rows_max
+        if is_large:
+            raise ManyRows
 
     def _bound(self, keys: Keys) -> Bound | None:
         """What to look up in the index, or None if reading everything is better."""

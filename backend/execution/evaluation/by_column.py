@@ -62,7 +62,7 @@ class LargeScan:
         """The node with its values, and as it is sent. Raises `GaveUp`."""
         if len(parameters) > PARAMETERS_MAX:
             raise GaveUp("many values")
-        made = _bound(node, parameters)
+        made = bound_values(node, parameters)
         if made is None:
             raise GaveUp("a value that is known to the session only")
         if program_of(made, self.table) is None:
@@ -140,7 +140,7 @@ class ByColumn:
                 return await self._by_rows.rows(replace(run, rows_max=rows_min), keys)
             except ManyRows:
                 self._scan.is_large = True
-        wanted = node(self._condition(keys))
+        wanted = node(key_condition(self._keys, keys))
         try:
             made, encoded = aside(PARAMETER_LENGTH * len(run.parameters), lambda: self._scan.prepared(wanted, run.parameters))
             return made, await self._scan.batches(run, encoded)
@@ -149,28 +149,30 @@ class ByColumn:
 
     def obstacle(self, node: Node, parameters: Sequence[Value]) -> str:
         """Why the node is not evaluated by column, in words; empty if it is."""
-        made = _bound(node, parameters) if len(parameters) <= PARAMETERS_MAX else None
+        made = bound_values(node, parameters) if len(parameters) <= PARAMETERS_MAX else None
         return "" if made is not None and program_of(made, self._scan.table) is not None else NO_FORM
 
-    def _condition(self, keys: Keys | None) -> Expression | None:
-        if keys is None:
-            return None
-        alternatives = []
-        for values in keys.values():
-            terms = [
-                call("is null", each) if value is None else call("=", each, Literal(value, each.type))
-                for each, value in zip(self._keys, values)
-            ]  # a key's NULLs are equal
-            alternatives.append(terms[0] if len(terms) == 1 else call("and", *terms))
-        return alternatives[0] if len(alternatives) == 1 else call("or", *alternatives)
+
+def key_condition(columns: Sequence[Expression], keys: Keys | None) -> Expression | None:
+    """That the columns have one of the keys."""
+    if keys is None:
+        return None
+    alternatives = []
+    for values in keys.values():
+        terms = [
+            call("is null", each) if value is None else call("=", each, Literal(value, each.type))
+            for each, value in zip(columns, values)
+        ]  # a key's NULLs are equal
+        alternatives.append(terms[0] if len(terms) == 1 else call("and", *terms))
+    return alternatives[0] if len(alternatives) == 1 else call("or", *alternatives)
 
 
-def _all_of(conditions: Sequence[Expression | None]) -> Expression | None:
+def all_of(conditions: Sequence[Expression | None]) -> Expression | None:
     given = [each for each in conditions if each is not None]
     return None if not given else given[0] if len(given) == 1 else call("and", *given)
 
 
-def _bound(node: Node, parameters: Sequence[Value]) -> Node | None:
+def bound_values(node: Node, parameters: Sequence[Value]) -> Node | None:
     """The node with its values; None if there is one that only this process knows."""
     values = dict(enumerate(parameters))
     made = bound_node(node, values)
@@ -208,7 +210,7 @@ class ColumnAggregate:
     def _with(self, condition: Expression | None) -> Node:
         source = self._node.input
         base, outputs, where = (source, None, None) if isinstance(source, Base) else (source.inputs[0], source.outputs, source.filter)  # type: ignore[union-attr]
-        joined = _all_of([where, *self._conditions, condition])
+        joined = all_of([where, *self._conditions, condition])
         if outputs is None:
             outputs = tuple(Column(place, kind) for place, kind in enumerate(base.types))
         return replace(self._node, input=Join((base,), filter=joined, outputs=outputs))
@@ -233,7 +235,7 @@ def column_aggregate(by_rows: Reader, tables: Mapping[int, Table], node: Aggrega
     outputs = source.outputs if isinstance(source, Join) else None
     groups = [composed(Column(each, source.types[each]), outputs) for each in node.group]
     own = tuple(composed(each, groups) for each in conditions)
-    where = _all_of([source.filter if isinstance(source, Join) else None, *own])
+    where = all_of([source.filter if isinstance(source, Join) else None, *own])
     keys = [groups[each] for each in columns]
     named = {each.index for each in keys if isinstance(each, Column)}
     scan = LargeScan(table, where)
@@ -272,7 +274,7 @@ class ColumnFirstRows:
         return self._inner.obstacle(self._with(None, 1), parameters)
 
     def _with(self, condition: Expression | None, stop: int) -> Node:
-        return TopK(Join((self._base,), filter=_all_of([self._where, condition])), (), self._order, stop)
+        return TopK(Join((self._base,), filter=all_of([self._where, condition])), (), self._order, stop)
 
 
 def column_first_rows(

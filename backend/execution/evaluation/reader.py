@@ -9,7 +9,7 @@ by which they compare, and each is kept with the values that made it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -23,6 +23,7 @@ from dataflow.expressions.source import Key, key_function
 from dataflow.functions import call, is_volatile
 from dataflow.plan.join_shape import conjuncts
 from dataflow.plan.node import Columns
+from dataflow.schema import Table
 from dataflow.values.types import Row, SqlType, Value
 
 Keys = Mapping[Key, Row]
@@ -45,6 +46,8 @@ class Run:
     alone: bool = False
     rows_max: int | None = None
     """A scan of more rows is `ManyRows`."""
+    estimated_rows: Callable[[Table], Awaitable[int]] | None = None
+    """About how many rows a table has, so that not so many have to be read to know that there are more."""
     kept: dict[int, list[Row]] = field(default_factory=dict)
 
     @property

@@ -64,22 +64,29 @@ _FLEETING = frozenset(
 """Facts that are another value each time."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """`fleeting` are the parameters that have another value each time; `spark_rows` is as in `DataJobs`, None without Spark."""
+
+    fleeting: frozenset[int]
+    spark_rows: int | None
+
+
 def explain(
-    plan: Plan, parameters: Parameters, compiled: CompiledQuery | None = None
+    plan: Plan, parameters: Parameters, compiled: CompiledQuery | None = None, spark_rows: int | None = None
 ) -> Explained:
     """`compiled` is the plan's, where that is a query: it knows how the query has behaved."""
     first = len(plan.parameter_types)
-    fleeting = frozenset(
-        first + place for place, fact in enumerate(plan.facts) if fact.partition(":")[0] in _FLEETING
-    )
+    fleeting = (first + place for place, fact in enumerate(plan.facts) if fact.partition(":")[0] in _FLEETING)
+    known = _Known(frozenset(fleeting), spark_rows)
     match plan.statement:
         case Query() as query:
-            return _select(compiled or CompiledQuery(decide(query)), parameters, fleeting)
+            return _select(compiled or CompiledQuery(decide(query)), parameters, known)
         case Insert() as insert:
             source = ExplainedStep(f"Rows: {len(insert.rows)} given")
             tables: tuple[ExplainedTable, ...] = ()
             if insert.select is not None:
-                inner = _select(CompiledQuery(decide(insert.select, CHANGE_PASSES)), parameters, fleeting)
+                inner = _select(CompiledQuery(decide(insert.select, CHANGE_PASSES)), parameters, known)
                 source, tables = inner.step, inner.tables
             return Explained(ExplainedStep(f"Insert into {insert.table.name}", (source,)), (ExplainedTable(insert.table.name, "ALL"), *tables))
         case Update() | Delete() as change:
@@ -87,7 +94,7 @@ def explain(
             verb = "Update" if isinstance(change, Update) else "Delete from"
             return Explained(ExplainedStep(f"{verb} {change.table.name}", (step,)), (use,))
         case Directed() as directed:
-            inner = _select(CompiledQuery(decide(directed.query, CHANGE_PASSES)), parameters, fleeting)
+            inner = _select(CompiledQuery(decide(directed.query, CHANGE_PASSES)), parameters, known)
             verbs = ", ".join(
                 f"{'Update' if isinstance(each, Update) else 'Delete from'} {each.table.name}"
                 for each, _ in directed.changes
@@ -144,15 +151,15 @@ def _access(table: Table, where: Expression | None, parameters: Parameters) -> t
     return step, ExplainedTable(table.name, access, key, reference or None, "Using where" if where is not None else "")
 
 
-def _select(compiled: CompiledQuery, parameters: Parameters, fleeting: frozenset[int]) -> Explained:
+def _select(compiled: CompiledQuery, parameters: Parameters, known: _Known) -> Explained:
     one = compiled.decision.one
     if one is None or one.table is None or compiled.decision.way == "first rows":
-        return _query(compiled, parameters, fleeting)
+        return _query(compiled, parameters, known)
     step, use = _access(one.table, one.filter, parameters)
     if one.order_by:
         use = replace(use, extra=_joined(use.extra, "Using filesort"))
     if compiled.views is not None:
-        viewed = _query(compiled, parameters, fleeting)
+        viewed = _query(compiled, parameters, known)
         return replace(viewed, tables=(replace(use, extra=_joined(use.extra, viewed.tables[0].extra)),))
     step = _ended(step, one, [f"{one.table.name}.{column.name}" for column in one.table.columns], parameters)
     reason = obstacle(one) or "read from the base table directly"
@@ -179,34 +186,34 @@ def _ended(step: ExplainedStep, select: Query, names: Names, parameters: Paramet
 # --- queries over nodes
 
 
-def _prior(number: int, prior: Query | Recursion | DocumentRows, parameters: Parameters, fleeting: frozenset[int]) -> ExplainedStep:
+def _prior(number: int, prior: Query | Recursion | DocumentRows, parameters: Parameters, known: _Known) -> ExplainedStep:
     if isinstance(prior, Query):
-        return ExplainedStep(f"Computed first, as table {number}", (_part(prior, parameters, fleeting),))
+        return ExplainedStep(f"Computed first, as table {number}", (_part(prior, parameters, known),))
     if isinstance(prior, DocumentRows):
-        documents = _part(prior.documents, parameters, fleeting)
+        documents = _part(prior.documents, parameters, known)
         return ExplainedStep(f"Rows of documents, computed first, as table {number}", (documents,))
     rounds = f"Again and again until no rows come, over those of the round before as table {prior.table}"
-    first, following = (_part(each, parameters, fleeting) for each in (prior.first, prior.following))
+    first, following = (_part(each, parameters, known) for each in (prior.first, prior.following))
     return ExplainedStep(f"Computed first, as table {number}, recursively", (first, ExplainedStep(rounds, (following,))))
 
 
-def _part(query: Query, parameters: Parameters, fleeting: frozenset[int]) -> ExplainedStep:
-    return _query(CompiledQuery(decide(query, PART_PASSES)), parameters, fleeting).step
+def _part(query: Query, parameters: Parameters, known: _Known) -> ExplainedStep:
+    return _query(CompiledQuery(decide(query, PART_PASSES)), parameters, known).step
 
 
-def _query(compiled: CompiledQuery, parameters: Parameters, fleeting: frozenset[int]) -> Explained:
+def _query(compiled: CompiledQuery, parameters: Parameters, known: _Known) -> Explained:
     query, views = compiled.query, compiled.views
     if isinstance(query.node, Join) and not query.node.inputs:
         return Explained(ExplainedStep("Rows fetched before execution"), ())
     tables = {table.id: table for table in query.tables}
     definition, node, refusal = None, query.node, obstacle(query)
     if views is not None:
-        definition, node, refusal = views.explained(tuple(parameters), fleeting)
+        definition, node, refusal = views.explained(tuple(parameters), known.fleeting)
     key = compiled.key_columns if definition is None else definition.key
     names = names_of(node, tables, parameters)
     choices = () if views is None else views.choices
     shown_key = " or ".join(names[column] for column in choices) or ", ".join(names[column] for column in key)
-    priors = tuple(_prior(number, each, parameters, fleeting) for number, each in query.prior)
+    priors = tuple(_prior(number, each, parameters, known) for number, each in query.prior)
     placement = None
     if definition is not None:
         try:
@@ -219,16 +226,16 @@ def _query(compiled: CompiledQuery, parameters: Parameters, fleeting: frozenset[
         head = f"Maintained view ({kind})" + (f", looked up by {shown_key}" if key else "")
         if definition.order:
             head += f", ordered by {', '.join(names[column] for column in definition.order)}"
-        asked_once = () if compiled.by_rows(tuple(parameters)) else (ExplainedStep("Until it is filled: evaluated by column"),)
+        way = compiled.way(tuple(parameters), known.spark_rows)
+        asked_once = () if way.startswith("by rows") else (ExplainedStep(f"Until it is filled: evaluated {way}"),)
         step = ExplainedStep(head, (_placed_step(placement, tables, parameters), *priors, *asked_once))
         extra = f"Using maintained view ({kind})"
     else:
         body = _node_step(query.node, tables, parameters)
         if shown_key:
             body = ExplainedStep(f"Only where {shown_key} is one of the values given", (body,))
-        by_rows = compiled.by_rows(tuple(parameters))
-        way = f"Evaluated by rows: {by_rows}" if by_rows else "Evaluated by column"
-        step = ExplainedStep(f"Evaluated on each read: {refusal}", (ExplainedStep(way, (body,)), *priors))
+        body = ExplainedStep(f"Evaluated {compiled.way(tuple(parameters), known.spark_rows)}", (body,))
+        step = ExplainedStep(f"Evaluated on each read: {refusal}", (body, *priors))
         extra = ""
     if query.filter is not None:
         step = ExplainedStep(f"Filter: {expression_text(query.filter, names, parameters)}", (step,))

@@ -10,6 +10,8 @@ from controller.sql.plan import Query
 from controller.sql.planner import PlanCache
 from controller.sql.settings import DEFAULT_SETTINGS
 from dataflow.expressions.rewriting import bound_node
+from dataflow.plan.join_shape import conjuncts
+from dataflow.plan.node import Join
 from tests.unit.controller.sql.world import World
 
 WORLD = World(
@@ -28,6 +30,14 @@ def test_a_join_with_groups_reads_the_columns_that_it_needs() -> None:
     found = written("SELECT s.id, COUNT(*), SUM(v.price) FROM s JOIN v ON v.story = s.id WHERE s.title LIKE 'a%' AND v.price > s.price GROUP BY s.id")
     assert {scan.base.name: (scan.columns, scan.filter is not None) for scan in found.scans} == {"db.s": ((0, 2), True), "db.v": ((1, 2), False)}
     assert "GROUP BY" in found.sql and "title" not in found.sql and "SUM(" in found.sql
+
+
+def test_filters_of_one_table_go_to_its_scan_however_they_are_nested() -> None:
+    plan, values = PlanCache().plan_text("SELECT id FROM s WHERE title LIKE 'a%' AND id / 2 > 3", WORLD.catalog, "db", DEFAULT_SETTINGS)
+    assert isinstance(plan.statement, Query) and plan.statement.filter is not None
+    node = Join((Join((plan.statement.node,), filter=plan.statement.filter),), filter=plan.statement.filter)
+    found = spark_query(bound_node(node, dict(enumerate(values))))
+    assert "WHERE" not in found.sql and len(found.scans) == 1 and len(conjuncts(found.scans[0].filter)) == 4
 
 
 @pytest.mark.parametrize(
