@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from backend.processes.java import SMALL_HEAP, find_java, java_environment, shared_classes, zookeeper_command
+from controller.registry import Registry
 
 QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 """Classes that cannot be in an archive are many, and named one by one."""
@@ -42,21 +43,15 @@ def _write(name: str, run: Callable[[tuple[str, ...]], None]) -> None:
 
 
 def _run_zookeeper(java: Path, folder: Path, options: tuple[str, ...]) -> None:
-    from kazoo.client import KazooClient
-
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = zookeeper_command(java, folder / "zookeeper", "127.0.0.1", port, options)
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        client = KazooClient(f"127.0.0.1:{port}")
-        client.start(30)
-        client.create("/node", b"")
-        client.get_children("/", watch=lambda event: None)
-        client.delete("/node")
-        client.stop()
-        client.close()
+        registry = Registry(f"127.0.0.1:{port}", "/classes", b"no secret")
+        registry.start(30)
+        registry.stop()
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait()
