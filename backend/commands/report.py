@@ -57,7 +57,7 @@ def write_report(http: str, output: Path, data: Path | None) -> Iterator[str]:
                 shown = "\n".join(map(without_secrets, lines)).encode()
                 found.writestr(f"logs/{log.name}", _without(shown, secrets))
         names = found.namelist()
-    yield f"{output}: {len(names)} files, {output.stat().st_size / 1e6:.1f} MB"
+    yield f"{output}: {len(names)} files, {output.stat().st_size / 1e3:,.0f} kB"
     yield from (f"  {name}" for name in names)
 
 

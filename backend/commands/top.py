@@ -70,6 +70,8 @@ def _rate(value: float | None) -> str:
 def _ms(value: float | None) -> str:
     if value is None:
         return "-"
+    if value < 1:
+        return f"{max(value * 1000, 1):.0f} µs"
     return f"{value / 1000:.1f} s" if value >= 1000 else f"{value:.2g} ms" if value < 10 else f"{value:.0f} ms"
 
 

@@ -11,9 +11,9 @@ OPTIONS = {"PGO": "--enable-optimizations", "LTO": "--with-lto"}
 
 
 def description() -> str:
-    """Version, place, and how it was built, as far as it tells: Debian's has both and does not."""
+    """Version, path, and the optimizations that its build names: Debian's Python has both and names neither."""
     arguments = str(sysconfig.get_config_var("CONFIG_ARGS") or "")
     built = [name for name, option in OPTIONS.items() if option in arguments]
-    how = f"built with {' and '.join(built)}" if built else "whether with PGO and LTO its build does not tell"
+    how = f"built with {' and '.join(built)}" if built else "PGO and LTO unknown"
     place = os.path.realpath(sys.executable)
     return f"{platform.python_implementation()} {platform.python_version()} ({place}), {how}"
