@@ -113,6 +113,13 @@ class FillReported:
 
 
 @dataclass(frozen=True, slots=True)
+class KeysWanted:
+    """A shard to shard 0: these views have keys there that are to be filled beside the epochs."""
+
+    views: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
 class RemoveView:
     """A transition: the view is not kept any more."""
 

@@ -47,6 +47,7 @@ from dataflow.runtime.engine import View
 from dataflow.runtime.shard_fill import BeginFill, EndFill, FillTransition, ShardFill
 from dataflow.runtime.shard_messages import (
     EpochApplied,
+    KeysTooLarge,
     MemoryLimited,
     Outgoing,
     StepWanted,
@@ -252,6 +253,8 @@ class ViewShard:
                     self.memory = report
                 case RunBeside(fill, work):
                     self._run(fill, work)
+                case KeysTooLarge(views):
+                    self._outside.keys_wanted([bytes(each) for each in views])
                 case FillReached(number, behind):
                     self._outside.fill_reported(FillReported(self._shard, number, behind))
                 case FailedFill(number, error, suspects, is_certain):

@@ -124,12 +124,23 @@ class ViewTransitions:
         planned.add_view(*known.definition, full=full)
         return has_new_full_state(self._engine().graph, planned.graph)
 
-    def _begin_fill(self, views: tuple[ViewName, ...]) -> None:
-        wanted = [(known.message, full) for known, full in [self._filling[bytes(each)] for each in views]]
-        self._do(BeginFill, _encode(wanted))
+    def _begin_fill(self, views: tuple[ViewName, ...]) -> bool:
+        coming = {name: (known.message, "") for name, known in self.known.items()}
+        coming |= {name: (known.message, full) for name, (known, full) in self._filling.items()}
+        if self._do(BeginFill, _encode([coming[bytes(each)] for each in views if bytes(each) in coming])):
+            return True
+        for each in views:
+            self._filling.pop(bytes(each), None)
+        return False
 
-    def _do(self, transition: type[FillTransition], body: bytes = b"") -> None:
-        self._change(_encode((transition.__name__, body, "")))
+    def keys_wanted(self, views: Iterable[bytes]) -> None:
+        """Some shard has keys of these views that are to be filled beside the epochs."""
+        for name in views:
+            if name in self.hosted:
+                self._lead.want(name, is_more=True)
+
+    def _do(self, transition: type[FillTransition], body: bytes = b"") -> bool:
+        return self._change(_encode((transition.__name__, body, "")))
 
     def fill_reported(self, report: FillReported, last_fill: int) -> None:
         """A shard's part of a fill is where it was to be, or has failed; `last_fill` is the last that has begun here."""
@@ -137,7 +148,7 @@ class ViewTransitions:
             self._lead.reached(report.shard, report.fill, report.behind)
         elif report.fill >= last_fill:
             log.warning("a fill has failed on shard %d: %s", report.shard, report.reason)
-            self._blame(report.suspects, report.reason, report.is_certain)
+            self._blame(self._filling.keys() & {*report.suspects}, report.reason, report.is_certain)
             for name in self._lead.under_way:
                 self._filling.pop(bytes(name), None)
             self._lead.failed()
@@ -198,6 +209,7 @@ class ViewTransitions:
                 self._remove(name)
 
     def _remove(self, name: bytes) -> None:
+        self._lead.remove(name)
         self._change(_encode((RemoveView.__name__, name, "")))
 
     def has_stale(self, versions: Mapping[int, int]) -> bool:

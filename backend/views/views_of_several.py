@@ -14,7 +14,7 @@ from backend.network.bundles import BundleSent, ShardLinked
 from backend.network.messages import AddView, AskViews, Lookup
 from backend.network.miss_messages import LookupEach
 from backend.network.transport import Peer
-from backend.network.view_messages import FillReported, ViewsUsed
+from backend.network.view_messages import FillReported, KeysWanted, ViewsUsed
 from backend.shared_memory.segment import SegmentNames
 from backend.views.hung_views import HungViews
 from backend.views.view_filling import Runner
@@ -64,6 +64,7 @@ class ViewsOfSeveral:
             ShardLinked: lambda peer, _, message: self._links.found(message.shard, peer),
             ViewsUsed: self._used,
             FillReported: self._fill_reported,
+            KeysWanted: self._keys_wanted,
         }
 
     @property
@@ -160,6 +161,10 @@ class ViewsOfSeveral:
         if self._links.knows(peer):
             self._views.fill_reported(message)
 
+    def _keys_wanted(self, peer: Peer, request: int, message: KeysWanted) -> None:
+        if self._links.knows(peer):
+            self._transitions.keys_wanted(message.views)
+
     def _lookup(self, peer: Peer, request: int, message: Any) -> None:
         self._hosting.count_reads(1)
         self._views.lookup(peer, request, message)
@@ -190,6 +195,12 @@ class ViewsOfSeveral:
             self._views.fill_reported(report)
         else:
             self._hosting.tell_coordinator(report)
+
+    def keys_wanted(self, views: list[bytes]) -> None:
+        if self._hosting.coordinator is not None:
+            self._transitions.keys_wanted(views)
+        else:
+            self._hosting.tell_coordinator(KeysWanted(views))
 
     def change_views(self, transition: bytes) -> bool:
         coordinator = self._hosting.coordinator

@@ -81,6 +81,10 @@ class Outside(Protocol):
         """Tell shard 0."""
         ...
 
+    def keys_wanted(self, views: list[bytes]) -> None:
+        """The same of views with keys that are to be filled beside the epochs."""
+        ...
+
     def change_views(self, transition: bytes) -> bool:
         """On shard 0: have all shards make a transition; False while one is missing."""
         ...

@@ -1,4 +1,4 @@
-"""On shard 0: which views are filled beside the epochs, and when all shards follow, take over, or let go.
+"""On shard 0: which views, or keys of views, are filled beside the epochs, and when all shards follow, take over, or let go.
 
 One fill is under way at a time; whatever is wanted meanwhile is the next one, all of it together. What is decided goes to all
 shards as transitions of epochs (`dataflow.runtime.shard_fill`), in order, so none of them needs to name a fill. Decisions may be about
@@ -21,11 +21,11 @@ class FillLead:
     def __init__(
         self,
         shard_count: int,
-        begin: Callable[[tuple[ViewName, ...]], None],
-        follow: Callable[[], None],
-        end: Callable[[bool], None],
+        begin: Callable[[tuple[ViewName, ...]], bool],
+        follow: Callable[[], object],
+        end: Callable[[bool], object],
     ) -> None:
-        """All shards are to begin a fill, follow, or end it: take it over, if True, or let it go."""
+        """All shards are to begin a fill, follow, or end it: take it over, if True, or let it go. `begin` is False while one is missing."""
         self._shard_count = shard_count
         self._begin, self._follow, self._end = begin, follow, end
         self.under_way: tuple[ViewName, ...] = ()
@@ -39,16 +39,17 @@ class FillLead:
         self._rounds = 0
         self._is_ending = False
 
-    def want(self, view: ViewName) -> None:
-        """Have the view filled, now or next."""
-        if view not in self.under_way or self._is_ending:
+    def want(self, view: ViewName, is_more: bool = False) -> None:
+        """Have the view filled, now or next; next, if `is_more` than what is being filled of it."""
+        if is_more or view not in self.under_way or self._is_ending:
             self._waiting[view] = None
         self._begin_next()
 
     def _begin_next(self) -> None:
         if not self.under_way and not self._is_ending and self._waiting:
             self.under_way, self._waiting = tuple(self._waiting), {}
-            self._begin(self.under_way)
+            if not self._begin(self.under_way):
+                self.under_way = ()
 
     def reached(self, shard: int, fill: int, behind: int) -> None:
         """A shard has come to the epoch that all were to follow to, and so many changed rows wait there."""

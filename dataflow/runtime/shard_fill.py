@@ -1,4 +1,4 @@
-"""One shard's part in filling views beside the epochs, where that takes longer than an epoch may.
+"""One shard's part in filling views, or keys of them, beside the epochs, where that takes longer than an epoch may.
 
 Such a fill has an engine of its own on each shard, over the stored state as of one epoch, after which it is numbered. It runs
 in rounds of bundles of its own, which name the fill. What later epochs change is collected meanwhile; all shards then follow up to
@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from dataflow.expressions.source import Key
 from dataflow.plan.node import tables_of
 from dataflow.runtime.loading import FillBudget
-from dataflow.runtime.shard_messages import BeginEpoch, Bundle, Effect, StartView
+from dataflow.runtime.shard_messages import BeginEpoch, Bundle, Effect, StartView, Upquery, ViewName
 from dataflow.runtime.shard_worker import ShardWorker
 from dataflow.runtime.upquery import BaseSource
 from dataflow.state.delta import Delta
@@ -28,7 +29,7 @@ Work = Callable[[], list[Effect]]
 
 @dataclass(frozen=True, slots=True)
 class BeginFill:
-    """Fill these views from this epoch on."""
+    """Fill these views from this epoch on; of those that are there already, the keys that are too large for an epoch."""
 
     views: tuple[StartView, ...]
 
@@ -68,10 +69,10 @@ class HeldSource(BaseSource, Protocol):
 class ShardFill:
     def __init__(
         self, number: int, generation: int, shard: int, shard_count: int, source: HeldSource,
-        views: tuple[StartView, ...], limit_bytes: int,
+        views: tuple[StartView, ...], limit_bytes: int, keys: Mapping[ViewName, tuple[Key, ...]],
     ) -> None:  # fmt: skip
-        """`source` has the tables as of the epoch it is numbered after."""
-        self.number, self.views = number, views
+        """`source` has the tables as of the epoch it is numbered after. `keys` of some of the views are wanted that live here."""
+        self.number, self.views, self.keys = number, views, keys
         self.tables = frozenset(table for view in views for table in tables_of(view.node))
         self.source = source.copy(self.tables)
         self.budget = FillBudget(lambda: self.worker.engine.measure().total_bytes, limit_bytes)
@@ -85,7 +86,12 @@ class ShardFill:
         self._waiting: deque[Work] = deque()
         self._is_running = False
         self._pieces = 0
-        self._waiting.append(lambda: self.worker.handle(BeginEpoch(number, {}, views)))
+        self._waiting.append(lambda: self._begin(number))
+
+    def _begin(self, number: int) -> list[Effect]:
+        for view, keys in self.keys.items():
+            self.worker.handle(Upquery(0, view, keys))
+        return self.worker.handle(BeginEpoch(number, {}, self.views))
 
     @property
     def behind(self) -> int:

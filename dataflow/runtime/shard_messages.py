@@ -170,8 +170,15 @@ class StepWanted:
 
 
 @dataclass(frozen=True, slots=True)
+class KeysTooLarge:
+    """These views have keys here that need too many rows to be filled in an epoch."""
+
+    views: tuple[ViewName, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryLimited:
     report: MemoryReport
 
 
-Effect = MemoryLimited | Outgoing | EpochApplied | UpqueryAnswered | UpqueryRefused | StepWanted
+Effect = KeysTooLarge | MemoryLimited | Outgoing | EpochApplied | UpqueryAnswered | UpqueryRefused | StepWanted

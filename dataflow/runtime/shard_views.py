@@ -213,7 +213,9 @@ class ShardViews:
     def _begin_fill(self, epoch: int, views: tuple[StartView, ...]) -> None:
         self._abandon_fill()  # shard 0 has forgotten it, with an earlier generation
         worker, self.last_fill = self.worker, epoch
-        self.fill = ShardFill(epoch, self.generation, worker.shard, worker.shard_count, self._source, views, self._room_bytes())
+        keys = {each.view: worker.asked.large_keys(each.view) for each in views}
+        keys = {view: each for view, each in keys.items() if each}
+        self.fill = ShardFill(epoch, self.generation, worker.shard, worker.shard_count, self._source, views, self._room_bytes(), keys)
         for each in self._early:
             if each.fill == epoch:
                 self.fill.receive(each)
@@ -252,6 +254,7 @@ class ShardViews:
         if fill is None:
             return []
         fill.has_failed = True
+        self.worker.asked.give_up(fill.keys)
         suspects, is_certain = fill.worker.blamed, fill.worker.is_culprit_known and not isinstance(error, ConnectionError)
         if self._held is not None:
             return self.fail(error, suspects, is_certain)

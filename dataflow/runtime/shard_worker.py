@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 
 from dataflow.plan.step_plan import StepPlan
-from dataflow.runtime.asked_keys import AskedKeys
+from dataflow.runtime.asked_keys import ROWS_ASKED_MAX, AskedKeys
 from dataflow.runtime.engine import Engine, View
 from dataflow.runtime.graph import TIMED_EVERY
 from dataflow.runtime.loading import Budget, OverBudget, take_full
@@ -50,7 +50,7 @@ from dataflow.state.delta import ordered
 from dataflow.state.eviction import Evictor, Pattern
 
 ROWS_PER_EPOCH_MAX = 200_000
-"""What needs more rows of a shard's tables than this at once holds everyone up. A key that does is refused; a view that does cannot be kept."""
+"""What needs more rows of a shard's tables than this at once holds everyone up: a view that does cannot be kept."""
 
 Inbox = tuple[bool, int | None, bool, bool]
 """Of all bundles of a round, whose rows are delivered: busy, level, working, over."""
@@ -361,6 +361,7 @@ class ShardWorker:
             del graph.unloaded[0]
         if prepared is not None:
             self.engine.take_over(prepared)
+            self.asked.taken_over()
 
     def _add_view(self, start: StartView) -> None:
         if start.view not in self.views:  # it may have been asked for twice before it came
@@ -370,13 +371,14 @@ class ShardWorker:
 
     def _fill_asked(self) -> Program:
         self._is_asking = True
+        self.engine.graph.spend = self._spend or Budget(ROWS_ASKED_MAX)
         for view, key in self.asked.chosen(min(self._askers) == self.shard):
             assert self.owner(key) == self.shard, "the key lives on another shard"
             self.programs.want(view.operator, view.arrangement, key)
             view.arrangement.touched.add(key)
         yield from self._quiet()
         self._is_asking = False
-        self.asked.filled(self._is_over)
+        self._effects += self.asked.filled(self._is_over)
 
     def _evictor(self) -> Evictor:
         return Evictor(self.engine.graph, self._announce)

@@ -12,7 +12,14 @@ from dataflow.functions import call
 from dataflow.plan.node import Aggregate, AggregateFunction, Base, Columns, Join, Node
 from dataflow.runtime import shard_worker
 from dataflow.runtime.shard_fill import BeginFill, EndFill, FillTransition
-from dataflow.runtime.shard_messages import Outgoing, StartView, Transition, UpqueryAnswered, UpqueryRefused
+from dataflow.runtime.shard_messages import (
+    KeysTooLarge,
+    Outgoing,
+    StartView,
+    Transition,
+    UpqueryAnswered,
+    UpqueryRefused,
+)
 from dataflow.runtime.shard_views import FailedFill, FailedViews, RunBeside, ShardViews
 from dataflow.sharding import shard_of
 from dataflow.values.types import BIGINT, INT
@@ -48,6 +55,7 @@ class Cluster:
         self.failed_fills: list[FailedFill] = []
         self.answers: dict[int, tuple[tuple[object, ...], ...]] = {}
         self.refused: list[int] = []
+        self.large: list[tuple[int | bytes, ...]] = []
         self.epoch = 0
 
     def carry_out(self, shard: int, effects: list) -> None:  # type: ignore[type-arg]
@@ -62,6 +70,8 @@ class Cluster:
                 self.failed_fills.append(effect)
             elif isinstance(effect, UpqueryAnswered):
                 self.answers[effect.request] = effect.rows
+            elif isinstance(effect, KeysTooLarge):
+                self.large.append(effect.views)
             elif isinstance(effect, UpqueryRefused):
                 self.refused.append(effect.request)
 
@@ -120,7 +130,7 @@ def test_a_fill_that_fails_is_blamed_and_nobody_else_notices() -> None:
 
 
 def test_a_key_that_needs_too_many_rows_is_refused_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shard_worker, "ROWS_PER_EPOCH_MAX", 20)
+    monkeypatch.setattr(shard_worker, "ROWS_ASKED_MAX", 20)
     cluster = Cluster()
     cluster.run_epoch([(n, 0, 7 if n < 100 else n % 7) for n in range(120)], (StartView(0, *VIEWS[0]),))
     for key in range(9):
@@ -135,3 +145,10 @@ def test_a_key_that_needs_too_many_rows_is_refused_and_no_other(monkeypatch: pyt
     assert cluster.refused == [7, 7], "at once"
     cluster.read(0, 3)
     assert cluster.answers[3] == (((3, 15),),)
+
+    assert cluster.large == [(0,)], "it is filled beside the epochs"
+    cluster.run_epoch([(300, 0, 7)], (BeginFill((StartView(0, *VIEWS[0]),)),))
+    cluster.run_epoch([(301, 0, 7), (302, 0, 3)], (EndFill(is_wanted=True),))
+    for key in (7, 3):
+        cluster.read(0, key)
+    assert cluster.refused == [7, 7] and (cluster.answers[7], cluster.answers[3]) == ((((7, 102),),), (((3, 16),),))

@@ -36,11 +36,13 @@ from dataflow.plan.node import (
     Union,
     inputs_of,
 )
+from dataflow.runtime import shard_worker
 from dataflow.runtime.fill_lead import FillLead
 from dataflow.runtime.shard_fill import BeginFill, EndFill, FillTransition, FollowFill, ShardFill, Work
 from dataflow.runtime.shard_messages import (
     BeginEpoch,
     EndView,
+    KeysTooLarge,
     Outgoing,
     StartView,
     StepWanted,
@@ -65,12 +67,15 @@ from tests.simulation import test_epochs
 from tests.simulation.test_epochs import Disk
 
 SEEDS = int(os.environ.get("MILLRACE_SEEDS", "40"))
+ROWS_ASKED_MAX = 1
+"""Keys of more rows are filled beside the epochs."""
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _rows_are_loaded_in_many_rounds() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(fill_plan, "LOADED_AT_ONCE", 5)
+        patched.setattr(shard_worker, "ROWS_ASKED_MAX", ROWS_ASKED_MAX)
         yield
 
 
@@ -165,6 +170,7 @@ class Cluster(test_epochs.Cluster):
         self.acknowledged = 0
         self.answered = 0
         self.filled = 0
+        self.large = 0
         super().__init__(seed, shard_count)
 
     # --- processes
@@ -249,6 +255,13 @@ class Cluster(test_epochs.Cluster):
                         if self.shards[0] is not None:
                             self.lead.reached(shard, fill, behind * self.random.choice([0, 500, 5000]))
                     self.post(("report", shard, 0), report)
+                case KeysTooLarge(wanted):
+                    def fill(wanted: tuple = wanted) -> None:
+                        for each in wanted if self.shards[0] is not None else ():
+                            if each in self.views[0].views:
+                                self.large += 1
+                                self.lead.want(each, is_more=True)
+                    self.post(("report", shard, 0), fill)
                 case UpqueryAnswered(request, epoch, rows):
                     self.check(self.readers[request], epoch, rows[0])
                 case UpqueryRefused(request):
@@ -268,10 +281,12 @@ class Cluster(test_epochs.Cluster):
             self.carry_out_views(shard, self.views[shard].ran(fill, handled, error))
         return run
 
-    def change(self, transition: bytes) -> None:
-        if self.coordinator is not None and self.coordinator.is_whole:
-            self.filled += transition == b"="
-            self.send_all(self.coordinator.change_views(transition))
+    def change(self, transition: bytes) -> bool:
+        if self.coordinator is None or not self.coordinator.is_whole:
+            return False
+        self.filled += transition == b"="
+        self.send_all(self.coordinator.change_views(transition))
+        return True
 
     def storing(self, shard: int, effect: PersistEpoch) -> Callable[[], None]:
         life = self.lives[shard]
@@ -396,8 +411,8 @@ def decoded_transition(payload: bytes) -> Transition | FillTransition:
     return EndFill(payload == b"=")
 
 
-def run(seed: int) -> tuple[int, int]:
-    """How many lookups were answered, and fills taken over."""
+def run(seed: int) -> tuple[int, int, int]:
+    """How many lookups were answered, fills taken over, and keys too large for an epoch."""
     chance = random.Random(seed)
     cluster = Cluster(seed, shard_count=chance.randint(2, 5))
     crashes = chance.choice([0.0, 0.001, 0.004])
@@ -430,19 +445,18 @@ def run(seed: int) -> tuple[int, int]:
                     assert shard_of(key, cluster.shard_count) == shard
                     right = Counter({row: n for row, n in wanted.items() if arrangement.key_of(row) == key})
                     assert Counter(arrangement.bag(value)) == right
-    return cluster.answered, cluster.filled
+    return cluster.answered, cluster.filled, cluster.large
 
 
 def test_readers_see_committed_epochs_in_order_and_all_that_was_acknowledged() -> None:
-    answered = filled = 0
+    counts: Counter[int] = Counter()
     for seed in range(SEEDS):
         try:
-            counts = run(seed)
-            answered, filled = answered + counts[0], filled + counts[1]
+            counts.update(dict(enumerate(run(seed))))
         except BaseException as error:
             error.add_note(f"seed {seed}")
             raise
-    assert answered > 10 * SEEDS and filled > SEEDS
+    assert counts[0] > 10 * SEEDS and counts[1] > SEEDS and counts[2] > SEEDS // 4
 
 
 def test_a_view_that_was_asked_for_twice_before_it_came_goes_as_a_whole() -> None:

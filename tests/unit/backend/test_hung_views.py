@@ -129,6 +129,9 @@ class Shards:
     def fill_reported(self, report: FillReported) -> None:
         self.shards[0].fill_reported(report)
 
+    def keys_wanted(self, views: list[bytes]) -> None:
+        self.shards[0].transitions.keys_wanted(views)
+
     def change_views(self, transition: bytes) -> bool:
         self.transitions += (transition,)
         return True
