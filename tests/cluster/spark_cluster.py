@@ -15,9 +15,9 @@ START_TIMEOUT_S = 60
 
 
 class SparkCluster:
-    """One master and `workers` workers of one core each, all with this spark-defaults.conf. Use it as a context manager."""
+    """One master and `workers` workers of so many cores each, all with this spark-defaults.conf. Use it as a context manager."""
 
-    def __init__(self, folder: Path, workers: int, configuration: str) -> None:
+    def __init__(self, folder: Path, workers: int, cores: int, configuration: str) -> None:
         self._folder = folder
         (folder / "conf").mkdir(parents=True)
         (folder / "conf" / "spark-defaults.conf").write_text(configuration)
@@ -38,7 +38,7 @@ class SparkCluster:
                     "Successfully registered",
                     worker,
                     "-c",
-                    "1",
+                    str(cores),
                     "-m",
                     "1G",
                     *place,
