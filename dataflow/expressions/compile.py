@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expressions.expression import Call, Column, Expression, Literal, Parameter, columns_of, walk
 from dataflow.expressions.fragment import Fragment
-from dataflow.expressions.notices import overheard
+from dataflow.expressions.notices import overheard, said_once
 from dataflow.functions.registry import is_volatile, lookup
 from dataflow.values import numerals
 from dataflow.values.conversion import Domain, conversion
@@ -41,7 +41,6 @@ _DEPTH_MAX = 20
 """Deeper expressions are split into several functions: Python's parser has a limit."""
 FOLDED_LENGTH_MAX = 1 << 16
 """Longer constants are computed when they are needed, and not kept with the plan."""
-
 
 LEVELS_TRIED_MAX = 2
 """What is made of a constant that is too long to be kept is computed, once, to see whether that is short; but not level by level."""
@@ -154,8 +153,8 @@ class Emitter:
         settle = self.constant(numerals.settle)
         return self.propagate([fragment], lambda value: f"{settle}({value}, {unit})")
 
-    def convert(self, expression: Expression, domain: Domain, key: Callable[[Any], Any] | None = None) -> Fragment:
-        """The value of `expression` in a domain, then `key` of it; constants are converted now, unless that has something to say."""
+    def convert(self, expression: Expression, domain: Domain, key: Callable[[Any], Any] | None = None, is_compared: bool = False) -> Fragment:
+        """The value of `expression` in a domain, then `key` of it. Constants are converted now, or say once what is wrong with them."""
         found = conversion(expression.type, domain)
         function, nullable = found.function, found.nullable
         if domain is Domain.JSON_VALUE and not isinstance(expression, Column) and _is_boolean(expression):
@@ -177,7 +176,8 @@ class Emitter:
             if self.hoist and is_constant(expression):
                 inner = self._hoist(inner, step)
             else:
-                inner = self.apply(step, [inner], result_nullable=nullable and step is function)
+                once = said_once(step) if is_compared and is_constant(expression) else step
+                inner = self.apply(once, [inner], result_nullable=nullable and step is function)
         return inner
 
     def condition(self, expression: Expression) -> Fragment:

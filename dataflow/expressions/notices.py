@@ -7,9 +7,10 @@ statement that writes in strict mode cannot go on where a value was not what it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 from dataflow.errors import Condition, InvalidStatement
 
@@ -24,6 +25,11 @@ class Heard(list[Said]):
 
     strict = False
     ignores = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.of_constants: set[Said] = set()
+        """What was said of constants that rows are compared with: once for all rows."""
 
 
 _heard: ContextVar[Heard | None] = ContextVar("heard", default=None)
@@ -73,3 +79,19 @@ def say(condition: Condition, *arguments: object) -> None:
         raise InvalidStatement(condition, *arguments)
     if len(heard) < HEARD_MAX:
         heard.append((condition, arguments))
+
+
+def said_once(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`function` of a constant: what it says is heard once in a statement, however many rows it is asked for."""
+
+    def convert(value: Any) -> Any:
+        heard = _heard.get()
+        before = 0 if heard is None else len(heard)
+        found = function(value)
+        if heard is not None and len(heard) > before:
+            new = [each for each in heard[before:] if each not in heard.of_constants]
+            heard[before:] = new
+            heard.of_constants.update(new)
+        return found
+
+    return convert

@@ -74,10 +74,10 @@ def emit_compared(emitter: Emitter, node: Call) -> Fragment:
     value = node.arguments[0]
     if node.type.kind is Kind.YEAR:
         number = conversion(value.type, Domain.NUMBER).function
-        return emitter.convert(value, Domain.ANY, lambda given: _year(given, given if number is None else number(given)))
+        return emitter.convert(value, Domain.ANY, lambda given: _year(given, given if number is None else number(given)), is_compared=True)
     if node.type.kind is Kind.DATETIME:
         return comparand(emitter, value, Basis.DATETIME, "")
-    return emitter.convert(value, Domain.ANY, _number(value.type, node.type.kind is Kind.DECIMAL))
+    return emitter.convert(value, Domain.ANY, _number(value.type, node.type.kind is Kind.DECIMAL), is_compared=True)
 
 
 def _year(given: object, number: float) -> int | float | Decimal:

@@ -126,11 +126,11 @@ def comparand(emitter: Emitter, expression: Expression, chosen: Basis, collation
     """One side as a value that Python compares as MySQL would, given the basis."""
     if chosen in (Basis.DATETIME, Basis.TIME):
         function = conversion(expression.type, _DOMAINS[chosen]).function
-        return emitter.convert(expression, Domain.ANY, function and _or_zero(function, expression.type.kind in NUMBERS))
+        return emitter.convert(expression, Domain.ANY, function and _or_zero(function, expression.type.kind in NUMBERS), is_compared=True)
     if chosen is Basis.EXACT and expression.type.kind is Kind.DECIMAL:
         return emitter.settled(expression)
     if chosen in _DOMAINS:
-        return emitter.convert(expression, _DOMAINS[chosen])
+        return emitter.convert(expression, _DOMAINS[chosen], is_compared=True)
     if chosen is Basis.JSON:
         return emitter.convert(expression, Domain.JSON_VALUE, documents.order_key)
     assert chosen is Basis.TEXT

@@ -132,3 +132,14 @@ SELECT id, @r := id FROM t6 ORDER BY @r := t DESC;
 SELECT MAX(id), COUNT(*) FROM t6 GROUP BY @g := id DIV 2 ORDER BY 1;
 SELECT @g;
 SELECT GROUP_CONCAT(id ORDER BY @z := t DESC) FROM t6;
+-- a constant that is no number or date is told of once, not for each row
+SELECT id FROM t6 WHERE id = '1x';
+SHOW COUNT(*) WARNINGS;
+SELECT id FROM t6 WHERE id + 0 > '1x' ORDER BY id;
+SHOW COUNT(*) WARNINGS;
+PREPARE s FROM 'SELECT id FROM t6 WHERE id + 0 < ? ORDER BY id';
+SET @v = '2x';
+EXECUTE s USING @v;
+SHOW COUNT(*) WARNINGS;
+EXECUTE s USING @v;
+SHOW COUNT(*) WARNINGS;
