@@ -52,9 +52,10 @@ class KnownView:
         return frozenset([table.id for table in self.used.values()])
 
     def learn(self, source: TableSource) -> None:
-        """Have the tables read as the view knows them."""
+        """Have the tables read as the view knows them, or as another view of the same layout knows them by now."""
         for number, table in self.used.items():
-            source.learn(table, number)
+            if (source.version(number) or 0) < table.version:
+                source.learn(table, number)
 
     def is_stale(self, versions: Mapping[int, int]) -> bool:
         """Whether a table or named view is gone, or has a later version. A shard that hears late of one is no reason."""
