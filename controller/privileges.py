@@ -55,7 +55,7 @@ class PlanNeeds:
         kept = self._known.get(id(plan))
         if kept is not None and kept[0] is plan:
             return kept[1]
-        read = {(table.database, table.name) for table in tables_of(plan)}
+        read = {(table.database, table.name) for table in tables_of(plan)} | {(view.database, view.name) for view in views_of(plan)}
         found = [
             need if plan.views else with_columns(need, plan.uses)
             for need in needs_of(sql, session.database, session.settings)
@@ -86,29 +86,50 @@ def check_plan(session: Asker, plan: Plan, sql: str) -> None:
             raise denied_database(session, table.database)
     if not session.rights.everything:
         check_needs(session, _PLANS.of(plan, sql, session))
-    for view in views_of(plan):
-        _check_view(session, view)
+    views = views_of(plan)
+    for need in _PLANS.of(plan, sql, session) if views else ():
+        view = _stored(session).views.get((need.database, need.table))
+        if view in views:
+            _check_view(session, plan, view, need.privilege, session.rights)
 
 
-def _check_view(session: Asker, view: CatalogView) -> None:
-    """Whoever reads a view needs rights on its tables, or its definer does: whenever it is read, not just when it was made.
+def _check_view(session: Asker, plan: Plan, view: CatalogView, privilege: str, invoker: Rights) -> None:
+    """Whoever reads a view needs rights on its tables, or its definer does: whenever it is read, not just when it was made. Who
+    writes through it needs them on the table that is written, too. `invoker` is who names it: the session, or the definer of a view around it.
 
     What is wrong is not told: whoever may read the view need not know what is in it.
     """
-    rights = session.rights if view.invoker else _definer_rights(session, view)
-    if rights.everything:
-        return
+    rights = invoker if view.invoker else _definer_rights(session, view)
+    written = {(table.database, table.name) for table in written_tables(plan)} | {(through.database, through.name) for through in plan.views}
     # It never reads temporary tables, so they do not count.
     for need in _view_needs(view):
-        if need.database.lower() == INFORMATION_SCHEMA or need.privilege in rights.on_table(need.database, need.table):
-            continue
-        if not rights.has_columns(need.database, need.table) or _missing(rights, with_columns(need, _view_uses(session, view))) != []:
+        name = (need.database, need.table)
+        wanted = (need,) if privilege == "SELECT" or name not in written else (need, replace(need, privilege=privilege))
+        if not all(_has(session, plan, view, rights, each) for each in wanted):
             raise InvalidStatement(Condition.VIEW_INVALID, view.database, view.name)
+        inner = _stored(session).views.get(name)
+        if inner is not None:
+            _check_view(session, plan, inner, wanted[-1].privilege, rights)
+
+
+def _has(session: Asker, plan: Plan, view: CatalogView, rights: Rights, need: Need) -> bool:
+    """Whether these rights are what the view needs."""
+    if rights.everything or need.database.lower() == INFORMATION_SCHEMA or need.privilege in rights.on_table(need.database, need.table):
+        return True
+    if not rights.has_columns(need.database, need.table):
+        return False
+    uses = plan.uses if need.privilege != "SELECT" else _view_uses(session, view)
+    return _missing(rights, with_columns(need, uses)) == []
 
 
 def _view_uses(session: Asker, view: CatalogView) -> Iterable[ColumnUse]:
-    catalog = session.catalog.stored or session.catalog
-    return plan_statement(canonical_text(view.select, DEFAULT_SETTINGS), catalog, view.default_database or None, DEFAULT_SETTINGS).uses
+    select = canonical_text(view.select, DEFAULT_SETTINGS)
+    return plan_statement(select, _stored(session), view.default_database or None, DEFAULT_SETTINGS).uses
+
+
+def _stored(session: Asker) -> Catalog:
+    """Without temporary tables, which views never read."""
+    return session.catalog.stored or session.catalog
 
 
 def _missing(rights: Rights, need: Need) -> list[str] | None:
