@@ -77,7 +77,7 @@ class CountedStatement:
     """
 
     __slots__ = (
-        "_hit_s", "_hits_timed", "asked", "bins", "database", "evaluated", "executed", "hits", "last", "last_id", "longest_s", "plan",
+        "_hit_s", "_hits_timed", "_refused", "asked", "bins", "database", "evaluated", "executed", "hits", "last", "last_id", "longest_s", "plan",
         "seconds", "text", "total", "values", "view",
     )  # fmt: skip
 
@@ -93,6 +93,7 @@ class CountedStatement:
         self.plan: Plan | None = None
         self.values: Sequence[Value] = ()
         self.view: bytes | None = None
+        self._refused: tuple[Plan, str] | None = None
 
     def took(self, seconds: float, times: int = 1) -> None:
         self.seconds += seconds * times
@@ -124,17 +125,47 @@ class CountedStatement:
         else:
             self.evaluated += 1
 
+    def leave(self) -> None:
+        """It is forgotten: what it has counted stays with its kind. Who still holds it may go on counting, for nobody."""
+        past = self.total.past
+        past[0] += self.hits
+        past[1] += self.asked
+        past[2] += self.evaluated
+        self.hits = self.asked = self.evaluated = self._hits_timed = 0
+
     def told(self, database: Explaining) -> StatementCount:
         seconds, bins, untimed = self.seconds, self.bins or [], max(self.hits - self._hits_timed, 0)
         if untimed and self._hits_timed:
             rest = [0] * len(bins)
             rest[bisect_left(EDGES_S, self._hit_s)] = untimed
             seconds, bins = seconds + untimed * self._hit_s, added(bins, rest)
-        views, why = _answered_by(self, database)
+        views, why = self._answered_by(database)
         return StatementCount(
             self.database, _LISTS.sub(r"? /* \1 values */", self.text), self.total.kind, self.executed + self.hits, self.hits, self.asked,
             self.evaluated, 0, seconds, self.longest_s, self.last, bins, views, why, advice(why), self.last_id,
         )  # fmt: skip
+
+
+    def _answered_by(self, database: Explaining) -> tuple[list[bytes], str]:
+        """The views that answer a SELECT, or why none does; the refusal of a plan is worked out once."""
+        plan = self.plan
+        if self.view is not None:
+            return [self.view], ""
+        if plan is None or not isinstance(plan.statement, Query):
+            return [], ""
+        views = database.view_names(plan)
+        if views:
+            return views, ""
+        if self._refused is not None and self._refused[0] is plan:
+            return [], self._refused[1]
+        try:
+            refusal = database.explain(plan, [*self.values, *[None] * len(plan.facts)]).refusal
+        except (MillraceError, IndexError):  # a table is gone, or the values are those of another plan
+            return [], "the tables that it reads have changed"
+        if not refusal:
+            return [], "it came once; a view is made when it comes again with the same constants"
+        self._refused = plan, refusal
+        return [], refusal
 
 
 class StatementCounts:
@@ -197,11 +228,7 @@ class StatementCounts:
     def _forget_half(self) -> None:
         ordered = sorted(self._by_text.items(), key=lambda item: item[1].last)
         for name, counted in ordered[: len(ordered) // 2]:
-            past = counted.total.past
-            past[0] += counted.hits
-            past[1] += counted.asked
-            past[2] += counted.evaluated
-            counted.hits = counted.asked = counted.evaluated = 0
+            counted.leave()
             del self._by_text[name]
         kept = set(map(id, self._by_text.values()))
         self._by_plan = {number: known for number, known in self._by_plan.items() if id(known[1]) in kept}
@@ -229,19 +256,3 @@ class StatementCounts:
         ordered = sorted(self._by_text.values(), key=lambda each: -each.seconds)
         return StatementReport(self.totals(), [each.told(database) for each in ordered[:statements_max]], list(self.slow))
 
-
-def _answered_by(counted: CountedStatement, database: Explaining) -> tuple[list[bytes], str]:
-    """The views that answer a SELECT, or why none does."""
-    plan = counted.plan
-    if counted.view is not None:
-        return [counted.view], ""
-    if plan is None or not isinstance(plan.statement, Query):
-        return [], ""
-    views = database.view_names(plan)
-    if views:
-        return views, ""
-    try:
-        explained = database.explain(plan, [*counted.values, *[None] * len(plan.facts)])
-    except (MillraceError, IndexError):  # a table is gone, or the values are those of another plan
-        return [], "the tables that it reads have changed"
-    return [], explained.refusal or "it came once; a view is made when it comes again with the same constants"

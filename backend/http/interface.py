@@ -41,6 +41,8 @@ VIEWS_MAX = 1_000
 TRIES_MAX = 20
 PAUSE_S = 0.02
 
+DENIED = frozenset({Condition.ACCESS_DENIED_DB, Condition.TABLE_ACCESS_DENIED, Condition.COLUMN_ACCESS_DENIED, Condition.SPECIFIC_ACCESS_DENIED})
+
 Work = Callable[[web.Request, Caller], Coroutine[Any, Any, web.StreamResponse]]
 
 DATABASE = "/v1/databases/{database}"
@@ -82,9 +84,20 @@ class Interface:
         return [web.route(method, path, self._identified(work)) for (method, path), work in by_method.items()]
 
     def _identified(self, work: Work) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-        async def handle(request: web.Request) -> web.StreamResponse:
-            caller = await self.callers.identify(request, request.match_info.get("database"))
+        async def answered(request: web.Request, caller: Caller) -> web.StreamResponse:
             return await paced(work(request, caller), MemoryAccount(self._statement_memory_bytes))
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            database, known = request.match_info.get("database"), self._engine.catalog.version
+            try:
+                return await answered(request, await self.callers.identify(request, database))
+            except InvalidStatement as error:
+                if error.condition not in DENIED:
+                    raise
+                await self._engine.refresh_catalog()  # the privilege may have been granted a moment ago
+                if self._engine.catalog.version == known:
+                    raise
+            return await answered(request, await self.callers.identify(request, database))
 
         return handle
 

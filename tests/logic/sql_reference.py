@@ -23,8 +23,8 @@ FUNCTIONS = {"Text": text_cases.CASES, "Numbers": numeric_cases.CASES, "Dates an
 
 HEAD = """# SQL by example
 
-Each statement here is one of our tests: it is answered as MariaDB answers it. `make site` does not write this page; the test
-`tests/logic/test_sql_reference.py` does with `--rewrite`. What is supported and what is not, in words: [SQL that millrace runs](sql-support.md).
+Each statement here is one of our tests: millrace and MariaDB give the same answer. The test `tests/logic/test_sql_reference.py` writes this page
+(`--rewrite`). [SQL that millrace runs](sql-support.md) lists supported and refused SQL.
 """
 
 
