@@ -27,6 +27,7 @@ def bench(folder: Path, *arguments: str, timeout_s: float = 240) -> list[dict[st
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_vote_measures_millrace_and_mariadb_and_draws_a_plot(tmp_path: Path) -> None:
     found = {each["metric"]: each for each in bench(tmp_path, "vote", "--quick")}
     throughput = found["throughput 95/5 zipf"]
@@ -65,6 +66,7 @@ def test_eviction_is_compared_with_lru_on_the_same_lookups(tmp_path: Path) -> No
     assert 0 < found["keys_kept"]["value"] < 3_000
 
 
+@pytest.mark.slow
 def test_stalls_are_measured_while_a_statement_is_heavy(tmp_path: Path) -> None:
     found = {each["metric"]: each["value"] for each in bench(tmp_path, "stalls", "--rows=2000", "--only=update_all,in_list")}
     assert found["update_all statement_s"] > 0 and found["in_list statement_s"] > 0

@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cluster.test_spark import ROOT, execute, spark
 from tests.serving import MillraceServer
 
@@ -14,6 +16,7 @@ __all__ = ["spark"]
 CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
+@pytest.mark.slow
 def test_the_page_runs(spark: Any, d_server: MillraceServer, tmp_path: Path) -> None:
     execute(
         d_server,

@@ -57,6 +57,7 @@ def check_large_query(server: MillraceServer, stories: int, weight: int) -> None
         assert not cursor.fetchall(), "Spark has done it"
 
 
+@pytest.mark.slow
 def test_workers_in_executors_of_a_spark_cluster_survive_kills(tmp_path: Path) -> None:
     shown = run("spark-secret", f"--data={tmp_path / 'data'}")
     assert shown.stdout.startswith("spark.authenticate true\n")
