@@ -197,11 +197,11 @@ def test_the_twins_of_the_pages_show_what_clients_do(server: MillraceServer) -> 
         while explained["kept"] is None:  # the picture of the cluster that pages share may be some seconds old
             explained = ask(server, "POST", "/v1/databases/shop/explain", {"sql": query})
         assert explained["view"] == found["views"][0] and explained["kept"] >= 1 and "Maintained view" in str(explained["plan"])
-        while view is None or view["shared_hits"] != found["hits"]:
+        while view is None or view["shared_hits"] < found["hits"]:  # lookups over HTTP read the same view
             graph = ask(server, "GET", "/v1/graph")
             [view] = [each for each in graph["views"] if each["name"] == found["views"][0]]
         nodes = {each["node"]: each for each in graph["nodes"]}
-        assert view["queries"] == [found["text"]] and view["tables"] == ["shop.votes"]
+        assert found["text"] in view["queries"] and view["tables"] == ["shop.votes"]
         assert any(nodes[each]["table"] == "shop.votes" for each in nodes[view["node"]]["inputs"] or [view["node"]])
         assert any(each["view"] == view["name"] for each in ask(server, "GET", "/v1/transitions")["past"])
         cursor.execute("SELECT SLEEP(0.15)")
