@@ -34,7 +34,7 @@ class Need:
 
 def needs_of(sql: str, database: str | None, settings: Settings) -> tuple[Need, ...]:
     """What a SELECT, INSERT, REPLACE, UPDATE or DELETE needs."""
-    tree = parse_statement(canonical_text(sql, settings))
+    tree = parse_statement(canonical_text(sql, settings), settings.sql_mode)
     expressions = {each.alias for each in tree.find_all(exp.CTE)}
     tables = list(tree.find_all(exp.Table))
     targets = _targets(tree, tables)

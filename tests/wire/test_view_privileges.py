@@ -91,3 +91,14 @@ def test_a_common_table_expression_does_not_hide_a_view_from_the_check(servers: 
         server.ask("root", "GRANT SELECT ON view_shop.u TO reader")
         assert server.ask("reader", "USE view_shop") == 0
         assert server.ask("reader", "WITH secret AS (SELECT * FROM secret) SELECT * FROM secret") == 1142
+
+
+@pytest.mark.parametrize("mode", ["", "ANSI_QUOTES,PIPES_AS_CONCAT", "HIGH_NOT_PRECEDENCE,NO_BACKSLASH_ESCAPES"])
+def test_statements_are_read_in_the_mode_of_the_session(servers: tuple[Server, Server], mode: str) -> None:
+    for server in servers:
+        server.ask("root", "CREATE VIEW view_shop.some AS SELECT id, x FROM view_shop.t")
+        server.ask("root", "GRANT SELECT ON view_shop.some TO reader")
+    for user in ("root", "reader"):
+        for sql in (f"SET sql_mode = '{mode}'", "SELECT id || 'x' FROM view_shop.some ORDER BY id", 'SELECT "id", NOT 1 BETWEEN 0 AND 1 FROM view_shop.some'):
+            ours, theirs = (server.ask(user, sql) for server in servers)
+            assert ours == theirs, (user, sql)
