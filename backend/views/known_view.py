@@ -1,7 +1,7 @@
 """A view as who asked for it has defined it, and the tables that it reads, as it sees them.
 
 A view sees the rows of a table in the *layout* of the version that its definition was made for. When the table changes and all that the view
-uses of it remains, the view stays as it is, keys and all: rows of the new version are decoded in its layout, where columns that are gone
+uses of it remains, the view of a worker that is alone stays as it is, keys and all: rows of the new version are decoded in its layout, where columns that are gone
 have any value, and those that have come are not seen.
 """
 
@@ -63,15 +63,8 @@ class KnownView:
             return True
         return any(versions.get(table.id, table.version + 1) > table.version for table in self.used.values())
 
-    def is_in_doubt(self, versions: Mapping[int, int], tables: Mapping[int, Table]) -> bool:
-        """Whether a table is there in a later version than is known."""
-        return any(versions.get(each.id, 0) > max(each.version, tables.get(each.id, each).version) for each in self.used.values())
-
     def current(self, versions: Mapping[int, int], tables: Mapping[int, Table]) -> KnownView | None:
-        """The same view over the latest versions of its tables, if these have all that it uses; None if it is stale.
-
-        Which it is only depends on what is given, so all shards come to the same.
-        """
+        """The same view over the latest versions of its tables, if these have all that it uses; None if it is stale."""
         if not self.is_stale(versions):
             return self
         narrow = decode_node(self.message.node)

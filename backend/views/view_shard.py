@@ -65,7 +65,6 @@ from dataflow.runtime.shard_views import (
     ShardViews,
     ViewEffect,
 )
-from dataflow.schema import Table
 from dataflow.state.arrangement import Hit
 from dataflow.state.clock import MemoryReport
 from dataflow.state.delta import Delta
@@ -186,19 +185,12 @@ class ViewShard:
             case EndFill():
                 self._filling = []
         for known in views:
-            known = self.transitions.current(known)
             known.learn(self._use.source)
             if known.name not in self._known:
                 self._use.begin(known.layouts)
             self._known[known.name] = known
             log.info("view %s, %d views", known.name.hex(), len(self._known))
         return transition
-
-    def tables_changed(self, versions: Mapping[int, int], tables: Mapping[int, Table]) -> None:
-        """Views go on that have all they use in the tables as they are now. The others go when shard 0 says so."""
-        is_heard = self.transitions.tables_changed(versions, tables, self._filling, self._use.source)
-        if not is_heard and self._shard:  # for shard 0 these views may not be stale
-            self._carry_out(self._views.fail(RuntimeError("how a table has changed was not heard of")))
 
     def _leave(self, name: bytes) -> None:
         gone = self._known.pop(name, None)

@@ -7,7 +7,7 @@ hands transitions to the coordinator. Every shard knows which views it has, and 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -26,7 +26,6 @@ from dataflow.runtime.fill_lead import FillLead
 from dataflow.runtime.loading import has_new_full_state
 from dataflow.runtime.shard_fill import BeginFill, EndFill, FillTransition, FollowFill
 from dataflow.runtime.shard_messages import EndView, StartView, Transition, ViewName
-from dataflow.schema import Table
 from persistence.shard_store import ShardStore
 from persistence.table_source import TableSource
 
@@ -71,9 +70,6 @@ class ViewTransitions:
         self.hosted: dict[bytes, HostedView] = {}
         self.aside = SetAsideViews()
         self._small = SmallTables()
-        self._versions: Mapping[int, int] = {}
-        self._tables: dict[int, Table] = {}
-        """Those that have changed since this worker began, as they are now."""
         self._adding: dict[bytes, tuple[KnownView, list[tuple[Peer, int]]]] = {}
         self._filling: dict[bytes, tuple[KnownView, str]] = {}
         """Those that are filled beside the epochs, or will be, and why they are kept whole."""
@@ -174,24 +170,6 @@ class ViewTransitions:
         self._lead.landed(not is_filling)
         if added or filled:
             self.remove_stale(versions)
-
-    def tables_changed(
-        self, versions: Mapping[int, int], tables: Mapping[int, Table], filling: Collection[bytes], source: TableSource
-    ) -> bool:
-        """Have the views go on that can, but for those being filled. False if it cannot be told which can."""
-        self._versions = versions
-        self._tables.update(tables)
-        stale = {name: known for name, known in self.known.items() if name not in filling and known.is_stale(versions)}
-        for name, known in stale.items():
-            self.known[name] = current = self.current(known)
-            current.learn(source)
-            if name in self.hosted:
-                self.hosted[name].known = current
-        return not any(known.is_in_doubt(versions, self._tables) for known in stale.values())
-
-    def current(self, known: KnownView) -> KnownView:
-        """The view over the tables as they are now, if it can go on with them."""
-        return known.current(self._versions, self._tables) or known
 
     def retire(self, idle: Iterable[bytes]) -> None:
         """Those that nobody uses go, and those that were kept whole and have grown."""

@@ -73,6 +73,7 @@ class Session:
             assert shown == evaluated, sql
 
 
+@pytest.mark.parametrize("server", [1], ids=["one worker"], indirect=True)
 def test_keys_stay_filled_where_a_view_does_not_use_what_changes(server: WorkerServer) -> None:
     with Session(server, "d") as session:
         session.read(*QUERIES * 3)
