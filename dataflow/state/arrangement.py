@@ -24,6 +24,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
+from itertools import takewhile
 from typing import Any
 
 from dataflow.expressions.source import Key
@@ -252,31 +253,51 @@ class Arrangement:
         """The oldest epoch that can still be read."""
         return min(self.handles, default=self.epoch)
 
-    def at(self, epoch: int, key: Key) -> Hit | Hole:
-        assert self.since <= epoch, f"{self.name}: epoch {epoch} is compacted, since is {self.since}"
-        for closed, records in self.history:
-            if closed > epoch:
-                value = records.get(key, _ABSENT)
-                if value is not _ABSENT:
-                    if value is None:
-                        return HOLE
-                    bag = {value: 1} if self.kind is ArrangementKind.UNIQUE and value else value or {}
-                    return Hit(tuple(rows_of(bag)))
-        return self.lookup(key)
+    def recorded(self, value: Any) -> Hit | Hole:
+        """A value that was recorded before it changed, as `lookup` would have found it."""
+        if value is None:
+            return HOLE
+        bag = {value: 1} if self.kind is ArrangementKind.UNIQUE and value else value or {}
+        return Hit(tuple(rows_of(bag)))
 
 
 class Handle:
-    """A reader's hold on one epoch of an arrangement."""
+    """A reader's hold on one epoch of an arrangement.
 
-    __slots__ = ("_arrangement", "epoch")
+    `_first` is what each key was before it first changed after the epoch, of the records up to the epoch `_merged`: so a lookup does
+    not go through all of them. Those of the last epoch that has any may still grow.
+    """
+
+    __slots__ = ("_arrangement", "_first", "_merged", "epoch")
 
     def __init__(self, arrangement: Arrangement, epoch: int) -> None:
         self._arrangement: Arrangement | None = arrangement
-        self.epoch = epoch
+        self.epoch = self._merged = epoch
+        self._first: dict[Key, Any] = {}
 
     def lookup(self, key: Key) -> Hit | Hole:
-        assert self._arrangement is not None, "the handle is closed"
-        return self._arrangement.at(self.epoch, key)
+        arrangement = self._arrangement
+        assert arrangement is not None, "the handle is closed"
+        assert arrangement.since <= self.epoch, f"{arrangement.name}: epoch {self.epoch} is compacted, since is {arrangement.since}"
+        growing = self._merge(arrangement)
+        for records in (self._first, *growing):
+            value = records.get(key, _ABSENT)
+            if value is not _ABSENT:
+                return arrangement.recorded(value)
+        return arrangement.lookup(key)
+
+    def _merge(self, arrangement: Arrangement) -> list[dict[Key, Any]]:
+        """Take the records that are complete, and return the others, oldest first."""
+        history = arrangement.history
+        last = history[-1][0] if history else 0
+        new = list(takewhile(lambda each: each[0] > self._merged, reversed(history)))
+        new.reverse()
+        for closed, records in new:
+            if closed < last:
+                for key, value in records.items():
+                    self._first.setdefault(key, value)
+                self._merged = closed
+        return [records for closed, records in new if closed == last]
 
     def close(self) -> None:
         if self._arrangement is not None:

@@ -43,6 +43,25 @@ def test_a_handle_reads_its_epoch_whatever_later_epochs_do() -> None:
     assert not view.arrangement.history, "what no handle can see is gone"
 
 
+def test_handles_read_their_epochs_between_and_after_many_others() -> None:
+    tables, engine = engine_with(*((number, number % 5) for number in range(5)))
+    view = engine.add_view(COUNT, (0,))
+    engine.upquery(view, [(key,) for key in range(5)])
+    handles = [(engine.open_handle(view), [1] * 5)]
+    counts = [1] * 5
+    for epoch in range(2, 60):
+        key = epoch * 7 % 5
+        engine.apply(epoch, {1: tables.add(1, [(epoch + 10, key)])})
+        counts[key] += 1
+        if epoch % 9 == 0:
+            handles.append((engine.open_handle(view), list(counts)))
+        if epoch % 13 == 0:
+            handle, _ = handles.pop(epoch % len(handles))
+            engine.close_handle(view, handle)
+        for handle, expected in handles:
+            assert [handle.lookup(each) for each in range(5)] == [Hit(((each, count),)) for each, count in enumerate(expected)]
+
+
 def test_a_key_filled_after_the_handle_is_a_hole_to_it_and_an_evicted_one_is_not() -> None:
     tables, engine = engine_with((1, 7), (2, 8))
     view = engine.add_view(A, (1,))
