@@ -139,5 +139,7 @@ def test_a_view_s_texts_are_the_bytes_that_its_definer_sent(millrace: ServerThre
                 cursor = reader.cursor()
                 cursor.execute("SELECT a, b, c, d, HEX(a), HEX(b), CHAR_LENGTH(a) FROM sent_views.v")
                 found.append(cursor.fetchall())
+        with pymysql.connect(host="127.0.0.1", port=port, user="root") as definer:
+            definer.cursor().execute("DROP DATABASE sent_views")
         answers.append(found)
     assert answers[0] == answers[1]

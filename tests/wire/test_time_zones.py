@@ -171,6 +171,8 @@ def test_generated_columns_and_defaults_are_of_the_session_s_zone(cursors: tuple
     ours.execute("SET time_zone = '-05:00'")
     ours.execute("INSERT INTO g (id, a) VALUES (2, 86400)")
     assert [str(row[0]) for row in _rows(ours, "SELECT made FROM g ORDER BY id")] == ["1970-01-01 10:00:00", "1970-01-01 19:00:00"]
+    for cursor in cursors:
+        cursor.execute("DROP TABLE g")
 
 
 def _rows(cursor: Cursor, sql: str) -> list[Any]:
