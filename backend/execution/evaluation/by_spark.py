@@ -53,7 +53,7 @@ class BySpark:
         self._by_rows_only = 0
 
     async def rows(self, run: Run, keys: Keys | None, by_rows: Reader) -> list[Row]:
-        jobs = run.execution.transaction.store.jobs
+        jobs = run.execution.transaction.store.jobs if self._bases else None
         if jobs is None or not self._applies(run, keys):
             return await by_rows.rows(run, keys)
         if jobs.rows_min:
