@@ -101,7 +101,7 @@ def main() -> None:
 @_option(
     "--spark-rows",
     type=click.IntRange(min=0),
-    default=1_000_000,
+    default=5_000_000,
     help="A query that is asked once is a job of Spark, where that is exact, if more rows of a table than these are read.",
 )
 @_option(

@@ -34,7 +34,7 @@ class ClusterSettings:
     zookeeper: str = "embedded"
     memory_bytes: int = 2 << 30
     statement_memory_bytes: int = 512 << 20
-    spark_rows: int = 1_000_000
+    spark_rows: int = 5_000_000
     durability: str = "fsync"
     http_port: int = 6033
     internal_host: str = "127.0.0.1"
@@ -76,7 +76,7 @@ class Deployment:
     tls_cert: str = ""
     tls_key: str = ""
     statement_memory_bytes: int = 512 << 20
-    spark_rows: int = 1_000_000
+    spark_rows: int = 5_000_000
     log_format: str = "text"
     trace_endpoint: str = ""
     """Where an OTLP receiver listens; empty: no traces."""
