@@ -90,6 +90,8 @@ class Address:
     """What of the shard's files is damaged, in words: it is not served, and with it nothing can be committed."""
     needed_bytes: int = 0
     """How much room the shard's disk must have before anything can be committed, if it is too full."""
+    takes_origins: bool = False
+    """Whether requests may say which statement they belong to (`backend.network.origin`)."""
 
 
 _decode_address = msgspec.json.Decoder(Address).decode

@@ -13,6 +13,7 @@ from backend.client.async_view import AsyncView
 from backend.client.changes import ChangeReader, ChangeSet
 from backend.client.key_values import key_converter
 from backend.client.keyed_query import KeyedQuery
+from backend.client.statement_origin import follow_cluster
 from backend.client.statement_reports import StatementReports
 from backend.client.statements import Result, Statements
 from backend.client.target import find_deployment
@@ -36,6 +37,7 @@ async def connect_async(
 ) -> AsyncDatabase:
     """Join a cluster; see `backend.client.target` for what `target` may be."""
     deployment = await asyncio.to_thread(find_deployment, target, secret)
+    follow_cluster(deployment)
     node = Node(deployment)
     try:
         await node.start()
@@ -62,7 +64,8 @@ class AsyncDatabase:
     ) -> None:
         """With a `session`, what that may not do is refused. All that is run is added to `counts`; with a `node`, the cluster is told of it."""
         memory_bytes = LIMIT_BYTES if node is None else node.deployment.statement_memory_bytes
-        self._statements = Statements(engine, database, plans, session, memory_bytes, counts)
+        is_told = node is not None and node.deployment.takes_origins
+        self._statements = Statements(engine, database, plans, session, memory_bytes, counts, is_told)
         self._shared = shared
         self._node = node
         self._reports = None if node is None else StatementReports(node.cluster, engine, self._statements.counts)
@@ -239,7 +242,8 @@ class AsyncTransaction:
     async def commit(self) -> None:
         """Done at the end of the block, if not before."""
         if self._transaction.state is State.OPEN:
-            await self._transaction.commit()
+            with self._statements.named():
+                await self._transaction.commit()
 
     def rollback(self) -> None:
         if self._transaction.state is State.OPEN:

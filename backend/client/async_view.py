@@ -17,7 +17,6 @@ from backend.client.statements import Statements
 from backend.client.values import Rows
 from backend.execution.counted_statements import CountedStatement
 from backend.feeds.feed_reading import BYTES_MAX, SECONDS
-from backend.network.origin import current
 from backend.shared_memory.columns import ColumnReader
 from backend.shared_memory.parts import PartsColumns, ViewReader, columns_of, settled
 from backend.views.shared_view import SharedViews
@@ -219,15 +218,15 @@ class AsyncView:
     async def _count(self, work: Coroutine[Any, Any, tuple[T, bool]]) -> T:
         """Count the lookup that `work` is; it says whether a view had the rows."""
         started, failed = perf_counter(), True
-        try:
-            found, from_view = await work
-            self._counted.asked += from_view
-            self._counted.evaluated += not from_view
-            failed = False
-            return found
-        finally:
-            origin = current.get()
-            self._counted.run(perf_counter() - started, failed, "" if origin is None else origin.statement)
+        with self._statements.named() as name:
+            try:
+                found, from_view = await work
+                self._counted.asked += from_view
+                self._counted.evaluated += not from_view
+                failed = False
+                return found
+            finally:
+                self._counted.run(perf_counter() - started, failed, name)
 
     def _hit(self, found: T, started: float) -> T:
         """Shared memory had it."""

@@ -50,12 +50,14 @@ class ChangeReader:
         """Have changes kept from now on; the epoch after which they can be read."""
         source = await self._source()
         self._check(source)
-        return (await keep_changes(self._cluster, source, seconds, bytes_max)).latest
+        with self._statements.named():
+            return (await keep_changes(self._cluster, source, seconds, bytes_max)).latest
 
     async def forget(self) -> None:
         source = await self._source()
         self._check(source)
-        await forget_changes(self._cluster, source.feed)
+        with self._statements.named():
+            await forget_changes(self._cluster, source.feed)
 
     async def position(self) -> int:
         """The last epoch whose changes can be read now."""

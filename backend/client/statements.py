@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from backend.client.statement_origin import named_statement
 from backend.client.values import Rows, column_sample, column_values, row_converter, to_value, type_code
 from backend.execution.catalog_retry import with_fresh_catalog
 from backend.execution.counted_statements import SLOW_S, CountedStatement, StatementCounts
@@ -19,7 +20,6 @@ from backend.execution.outcome import Done, Outcome, ResultSet
 from backend.execution.pace import account, paced
 from backend.execution.transaction import State, Transaction
 from backend.execution.writes.column_values import Array, ColumnValues
-from backend.network.origin import current
 from backend.processes.process_log import without_secrets
 from backend.processes.statement_counts import SlowStatement
 from controller.catalog import Catalog
@@ -73,7 +73,7 @@ class _Run:
 class Statements:
     """`schema` is the default database, as after USE. With a `session`, what that may not do is refused. `counts` are of all that is run.
 
-    The rows that a statement holds while it runs take up to `memory_bytes`.
+    The rows that a statement holds while it runs take up to `memory_bytes`. The cluster `is_told` each statement's name, if it takes them.
     """
 
     def __init__(
@@ -84,6 +84,7 @@ class Statements:
         session: Asker | None = None,
         memory_bytes: int = LIMIT_BYTES,
         counts: StatementCounts | None = None,
+        is_told: bool = False,
     ) -> None:
         self.database = database
         self.schema = schema
@@ -91,6 +92,11 @@ class Statements:
         self._session = session
         self._memory_bytes = memory_bytes
         self.counts = counts or StatementCounts()
+        self._is_told = is_told
+
+    def named(self) -> AbstractContextManager[str]:
+        """A block that is one statement; its name."""
+        return named_statement(self._is_told)
 
     async def run(self, sql: str, parameters: Sequence[Any] = (), transaction: Transaction | None = None) -> Result:
         """Run one statement with a value for each `?`."""
@@ -116,21 +122,21 @@ class Statements:
     def _counted(self, sql: str) -> Iterator[_Run]:
         """Count what is run in the block, whether it fails or not."""
         run, started = _Run(), time.perf_counter()
-        try:
-            yield run
-        finally:
-            seconds, origin = time.perf_counter() - started, current.get()
-            name = "" if origin is None else origin.statement
-            if run.statement is None:
-                self.counts.run_other(sql, seconds, run.answer is None)
-            else:
-                run.statement.run(seconds, run.answer is None, name)
-                if isinstance(run.answer, ResultSet):
-                    run.statement.answered(run.answer)
-            if seconds >= SLOW_S:
-                user, host = ("", "") if self._session is None else (self._session.account.user, self._session.host_name)
-                text = without_secrets(sql[:SLOW_CHARACTERS_MAX])
-                self.counts.slow.append(SlowStatement(time.time(), user, host, self.schema or "", 0, seconds, text, name))
+        with self.named() as name:
+            try:
+                yield run
+            finally:
+                seconds = time.perf_counter() - started
+                if run.statement is None:
+                    self.counts.run_other(sql, seconds, run.answer is None)
+                else:
+                    run.statement.run(seconds, run.answer is None, name)
+                    if isinstance(run.answer, ResultSet):
+                        run.statement.answered(run.answer)
+                if seconds >= SLOW_S:
+                    user, host = ("", "") if self._session is None else (self._session.account.user, self._session.host_name)
+                    text = without_secrets(sql[:SLOW_CHARACTERS_MAX])
+                    self.counts.slow.append(SlowStatement(time.time(), user, host, self.schema or "", 0, seconds, text, name))
 
     async def rows(self, plan: Plan, parameters: Sequence[Value]) -> list[Row]:
         """The rows of a query, as the engine has them."""

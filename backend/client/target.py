@@ -90,11 +90,12 @@ def _from_zookeeper(hosts: str, root: str, secret: str | None) -> Deployment:
     registry.start(TIMEOUT_S)
     try:
         # As each of them says: some may not be there yet, or not again.
-        shard_count = max([worker.shard_count for worker in registry.workers().values()], default=0)
+        workers = registry.workers().values()
     except NotOurs:
         raise ValueError("the secret is not that of this cluster") from None
     finally:
         registry.stop()
+    shard_count = max([worker.shard_count for worker in workers], default=0)
     if not shard_count:
         raise Retryable(Condition.UNKNOWN_ERROR, f"no workers are registered at {hosts}/{root}")
     return Deployment(
@@ -109,4 +110,5 @@ def _from_zookeeper(hosts: str, root: str, secret: str | None) -> Deployment:
         mysql_port=0,
         durability="",
         memory_bytes=0,
+        log_format="json" if any(worker.takes_origins for worker in workers) else "text",
     )

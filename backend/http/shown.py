@@ -142,7 +142,7 @@ class ShownQuery(msgspec.Struct):
     """A statement that clients have sent, with `?` for its values. `why` a SELECT is evaluated is empty where views answer it.
 
     `last_id` is the id, in logs and traces, of the last execution that shared memory did not answer: connection and number of the
-    command, or `http.N`. Statements of the client library have none.
+    command, `http.N`, or `client.HOST.PROCESS.N`.
     """
 
     database: str

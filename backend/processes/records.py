@@ -11,7 +11,7 @@ from backend.processes.settings import Deployment
 def begin_records(deployment: Deployment, process: str) -> None:
     """To be called once, before the process connects to others."""
     configure_logging(deployment.data_path / "logs" / f"{process}.log", deployment.log_format)
-    if not deployment.trace_endpoint and deployment.log_format != "json":
+    if not deployment.takes_origins:
         return
     from backend.network.attributed_peer import tell_origins
 

@@ -91,6 +91,11 @@ class Deployment:
         return self.memory_bytes // self.shard_count
 
     @property
+    def takes_origins(self) -> bool:
+        """Whether its processes are told which statement a request belongs to, see `backend.network.origin`."""
+        return self.log_format == "json" or bool(self.trace_endpoint)
+
+    @property
     def tls_files(self) -> tuple[Path, Path] | None:
         """The user's certificate and its key."""
         return (Path(self.tls_cert), Path(self.tls_key)) if self.tls_cert else None

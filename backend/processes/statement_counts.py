@@ -22,7 +22,7 @@ class StatementCount(msgspec.Struct, array_like=True):
 
     `seconds` and `bins` are of those that were executed, and of one hit in some, which stands for all of them.
     `why` a query is evaluated is empty where `views` answer it; `advice` is what would change that. `last_id` is the
-    id, in logs and traces, of the last execution that shared memory did not answer; statements of the client library have none.
+    id, in logs and traces, of the last execution that shared memory did not answer.
     """
 
     database: str

@@ -97,6 +97,7 @@ async def _serve(shard: int, deployment: Deployment) -> None:
         os.getpid(),
         deployment.shard_count,
         needed_bytes=0 if store.shadow is None else store.shadow.needed_bytes,
+        takes_origins=deployment.takes_origins,
     )
     await asyncio.to_thread(registry.register_worker, shard, address)
     # Registered first: a change of the catalog from now on is sent here.
@@ -129,7 +130,7 @@ async def _refuse(shard: int, error: MillraceError, deployment: Deployment, orph
     await asyncio.to_thread(registry.start, 60.0)
     folder = None if worker.damage else deployment.data_path / "shards" / str(shard)
     needed = 0 if folder is None else needed_bytes(folder)
-    address = Address(host, port, os.getpid(), deployment.shard_count, worker.damage, needed)
+    address = Address(host, port, os.getpid(), deployment.shard_count, worker.damage, needed, deployment.takes_origins)
     await asyncio.to_thread(registry.register_worker, shard, address)
     await _until_end(worker.stopped, orphaned, folder)
     server.close()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import os
+import socket
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -15,7 +17,9 @@ import pymysql
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
+from opentelemetry.sdk.trace import TracerProvider
 
+from millrace import connect
 from tests.serving import MillraceServer
 
 ARRIVE_S = 60.0
@@ -137,6 +141,24 @@ def test_logs_are_json_and_name_the_statement_in_every_process(millrace: Millrac
     for path in sorted((millrace.data / "logs").glob("*.log")):
         assert all(json.loads(line)["message"] for line in path.read_text().splitlines()), path
 
+
+def test_a_statement_of_the_client_library_is_known_by_its_id(millrace: MillraceServer, receiver: Receiver) -> None:
+    own, spans = f"client.{socket.gethostname()}.{os.getpid()}.", TracerProvider().get_tracer("an application")
+    deployment = millrace.deployment()
+    with connect(f"zk://{deployment.zookeeper}/{deployment.root}", "d", secret=deployment.secret) as database:
+        with spans.start_as_current_span("sign-up") as span:
+            database.execute("CREATE TABLE by_library (a INT PRIMARY KEY, b INT)")
+        assert database.view("SELECT b, COUNT(*) FROM by_library WHERE b = ? GROUP BY b").lookup(7) == []
+    [defined] = [each for each in lines_of(millrace, "controller-0") if "CREATE TABLE by_library" in each["message"]]
+    assert defined["statement"].startswith(own)
+    trace = format(span.get_span_context().trace_id, "032x")
+    define = receiver.until(name="Define", process="controller-0", trace=trace)
+    assert define["parent"] == format(span.get_span_context().span_id, "016x") and define["millrace.statement"] == defined["statement"]
+    [view] = [each for each in lines_of(millrace, "worker-0") if each["message"].startswith("view ") and each.get("statement", "").startswith(own)]
+    assert int(view["statement"].removeprefix(own)) > int(defined["statement"].removeprefix(own)) and "trace" not in view
+    with urllib.request.urlopen(millrace.request("/v1/queries"), timeout=60) as answer:
+        shown = {each["text"]: each["last_id"] for each in json.load(answer)["queries"]}
+    assert shown["SELECT b, COUNT(*) FROM by_library WHERE b = ? GROUP BY b"] == view["statement"]
 
 
 def test_a_request_over_http_is_known_by_its_number(millrace: MillraceServer, receiver: Receiver) -> None:
