@@ -69,7 +69,7 @@ Keys:
 REPORT = """\b
 Examples:
   millrace report
-  millrace report --output /tmp/report.zip
+  millrace report --output report.zip
   millrace report --data /var/lib/millrace    of a cluster that does not start"""
 
 REPAIR = """\b

@@ -29,15 +29,19 @@ def _accounts_seen(session: Session) -> list[Account]:
     return [] if own is None else [own]
 
 
-def _grants(session: Session) -> Iterator[tuple[str, Grant, str, str]]:
-    """(grantee, grant, privilege, whether it may be handed on)"""
+def _grants(session: Session) -> Iterator[tuple[str, Grant, str]]:
+    """(grantee, grant, whether it may be handed on)"""
     for account in _accounts_seen(session):
-        grantee = shown_name(account.name, "'")
         for grant in account.grants:
-            grantable = "YES" if GRANT_OPTION in grant.privileges else "NO"
-            for privilege in grant.privileges:
-                if privilege != GRANT_OPTION:
-                    yield grantee, grant, privilege, grantable
+            yield shown_name(account.name, "'"), grant, "YES" if GRANT_OPTION in grant.privileges else "NO"
+
+
+def _privileges(session: Session) -> Iterator[tuple[str, Grant, str, str]]:
+    """(grantee, grant, each of its privileges, whether it may be handed on)"""
+    for grantee, grant, grantable in _grants(session):
+        for privilege in grant.privileges:
+            if privilege != GRANT_OPTION:
+                yield grantee, grant, privilege, grantable
 
 
 @virtual("USER_PRIVILEGES", """
@@ -50,7 +54,7 @@ def user_privileges(session: Session) -> Iterator[Row]:
     for account in _accounts_seen(session):
         if not any(not grant.database for grant in account.grants):
             yield (shown_name(account.name, "'"), "def", "USAGE", "NO")
-    for grantee, grant, privilege, grantable in _grants(session):
+    for grantee, grant, privilege, grantable in _privileges(session):
         if not grant.database:
             yield (grantee, "def", privilege, grantable)
 
@@ -63,7 +67,7 @@ def user_privileges(session: Session) -> Iterator[Row]:
     IS_GRANTABLE 3
 """)
 def schema_privileges(session: Session) -> Iterator[Row]:
-    for grantee, grant, privilege, grantable in _grants(session):
+    for grantee, grant, privilege, grantable in _privileges(session):
         if grant.database and not grant.table:
             yield (grantee, "def", grant.database, privilege, grantable)
 
@@ -77,7 +81,7 @@ def schema_privileges(session: Session) -> Iterator[Row]:
     IS_GRANTABLE 3
 """)
 def table_privileges(session: Session) -> Iterator[Row]:
-    for grantee, grant, privilege, grantable in _grants(session):
+    for grantee, grant, privilege, grantable in _privileges(session):
         if grant.table:
             yield (grantee, "def", grant.database, grant.table, privilege, grantable)
 
@@ -92,12 +96,10 @@ def table_privileges(session: Session) -> Iterator[Row]:
     IS_GRANTABLE 3
 """)
 def column_privileges(session: Session) -> Iterator[Row]:
-    for account in _accounts_seen(session):
-        for grant in account.grants:
-            grantable = "YES" if GRANT_OPTION in grant.privileges else "NO"
-            for column, privileges in grant.columns:
-                for privilege in privileges:
-                    yield (shown_name(account.name, "'"), "def", grant.database, grant.table, column, privilege, grantable)
+    for grantee, grant, grantable in _grants(session):
+        for column, privileges in grant.columns:
+            for privilege in privileges:
+                yield (grantee, "def", grant.database, grant.table, column, privilege, grantable)
 
 
 _SHORT = {"SHOW DATABASES": "Show_db", "CREATE TEMPORARY TABLES": "Create_tmp_table", "REPLICATION SLAVE": "Repl_slave",
