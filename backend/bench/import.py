@@ -20,7 +20,7 @@ from backend.bench import Advance, Measurement
 from backend.bench.cluster import scratch
 from backend.bench.mariadb import mariadb
 from backend.bench.options import option
-from backend.bench.servers import Server, millrace
+from backend.bench.servers import MeasuredServer, millrace
 from backend.imports.file_import import FileImport
 from backend.imports.files import Dialect, find_files
 from backend.imports.journal import Journal
@@ -77,7 +77,7 @@ def write_lines(path: Path, part: int, options: Options) -> Path:
     return path
 
 
-def _ours(server: Server, table: str, files: list[Path], options: Options) -> dict[str, float]:
+def _ours(server: MeasuredServer, table: str, files: list[Path], options: Options) -> dict[str, float]:
     target = ServerAddress("127.0.0.1", server.port, "root", "", "bench")
     _make(target, table)
     meter = ImportMeter(Console(quiet=True))

@@ -21,10 +21,10 @@ from pathlib import Path
 from backend.bench import Advance, Measurement
 from backend.bench.cluster import scratch
 from backend.bench.load_search import best, climb
-from backend.bench.lobsters_users import PageLoad, Users
+from backend.bench.lobsters_users import LobstersUsers, PageLoad
 from backend.bench.mariadb import mariadb
 from backend.bench.options import option
-from backend.bench.servers import Server, millrace
+from backend.bench.servers import MeasuredServer, millrace
 
 DATABASE = "lobsters"
 CASES = ("millrace natural", "millrace baseline", "MariaDB baseline", "MariaDB natural")
@@ -102,8 +102,8 @@ def measurements(cases: list[Case], bound_ms: float) -> Iterator[Measurement]:
         yield Measurement("lobsters", f"{metric}, {first[0]}", first[1], unit, dict(others))
 
 
-def _points(name: str, server: Server, options: Options, advance: Callable[[str], None]) -> tuple[PageLoad, ...]:
-    with closing(Users(name, server, DATABASE, options)) as users:
+def _points(name: str, server: MeasuredServer, options: Options, advance: Callable[[str], None]) -> tuple[PageLoad, ...]:
+    with closing(LobstersUsers(name, server, DATABASE, options)) as users:
         advance("warming")
         first = options.rate or options.start_rate
         users.measure(first, 0.0, options.first_warm_s)
@@ -122,7 +122,7 @@ def _points(name: str, server: Server, options: Options, advance: Callable[[str]
 
 
 @contextmanager
-def site(name: str, options: Options, advance: Callable[[str], None]) -> Iterator[Server | None]:
+def site(name: str, options: Options, advance: Callable[[str], None]) -> Iterator[MeasuredServer | None]:
     """A server of the case with the primed site; None if it is not installed."""
     system, variant = name.split()
     with scratch() as folder, _started(system, folder, options) as server:
@@ -135,7 +135,7 @@ def site(name: str, options: Options, advance: Callable[[str], None]) -> Iterato
 
 
 @contextmanager
-def _started(system: str, folder: Path, options: Options) -> Iterator[Server | None]:
+def _started(system: str, folder: Path, options: Options) -> Iterator[MeasuredServer | None]:
     if system == "millrace":
         flags = [f"--workers={options.workers}", f"--adapters={options.adapters}", "--controllers=1"]
         flags += [f"--durability={'fsync' if options.durable else 'os'}"] + ([f"--memory={options.memory}"] if options.memory else [])
@@ -144,7 +144,7 @@ def _started(system: str, folder: Path, options: Options) -> Iterator[Server | N
         return
     flags = [] if options.durable else ["--innodb-flush-log-at-trx-commit=0"]
     with mariadb(folder, *flags, "--sql-mode=STRICT_TRANS_TABLES") as port:
-        yield None if port is None else Server(port, int((folder / "m.pid").read_text()))
+        yield None if port is None else MeasuredServer(port, int((folder / "m.pid").read_text()))
 
 
 def _check(advance: Advance, options: Options) -> Iterator[Measurement]:

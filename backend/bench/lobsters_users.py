@@ -23,7 +23,7 @@ import psutil
 from backend.bench.load_processes import answer_of, end, tell
 from backend.bench.load_search import LoadPoint, quantile
 from backend.bench.mariadb import connect
-from backend.bench.servers import Server
+from backend.bench.servers import MeasuredServer
 
 if TYPE_CHECKING:
     from backend.bench.lobsters import Options
@@ -48,8 +48,8 @@ class PageLoad(LoadPoint):
     """Of each SELECT, as millrace counts them: hits in shared memory, misses (asked of the worker), evaluated."""
 
 
-class Users:
-    def __init__(self, case: str, server: Server, database: str, options: Options) -> None:
+class LobstersUsers:
+    def __init__(self, case: str, server: MeasuredServer, database: str, options: Options) -> None:
         system, variant = case.split()
         self._server = server
         self._is_millrace = system == "millrace"
@@ -133,7 +133,7 @@ class Users:
         end(self._processes)
 
 
-def memory_mb(server: Server) -> float:
+def memory_mb(server: MeasuredServer) -> float:
     """What the server's processes hold together: pages that several share count once."""
     total = 0
     for process in server.processes():

@@ -49,18 +49,18 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class MigrationRun:
     name: str
     keys: str
     reuse: bool = True
     partial: bool = True
 
 
-RUNS: tuple[Run, ...] = (
-    Run("partial, reuse, zipf", "zipf"),
-    Run("partial, reuse, uniform", "uniform"),
-    Run("partial, no reuse, zipf", "zipf", reuse=False),
-    Run("full, no reuse, zipf", "zipf", reuse=False, partial=False),
+RUNS: tuple[MigrationRun, ...] = (
+    MigrationRun("partial, reuse, zipf", "zipf"),
+    MigrationRun("partial, reuse, uniform", "uniform"),
+    MigrationRun("partial, no reuse, zipf", "zipf", reuse=False),
+    MigrationRun("full, no reuse, zipf", "zipf", reuse=False, partial=False),
 )
 
 
@@ -71,7 +71,7 @@ class Timeline:
     `again_ms` are the times to the first answer when the same migration is made again and again.
     """
 
-    run: Run
+    run: MigrationRun
     installed_ms: float
     answered_ms: float
     kept_ms: float
@@ -159,7 +159,7 @@ def _load(data: Path, options: Options) -> None:
         _result(process)
 
 
-def _migrate(data: Path, run: Run, options: Options) -> Timeline:
+def _migrate(data: Path, run: MigrationRun, options: Options) -> Timeline:
     form, probe_role = ("reuse", "probe") if run.reuse else ("anew", "probe-anew")
     with ExitStack() as running:
         switch = running.enter_context(_running(data, "switch", options, form))
@@ -171,7 +171,7 @@ def _migrate(data: Path, run: Run, options: Options) -> Timeline:
     return replace(timeline, again_ms=_again(data, run, options)) if run.reuse else timeline
 
 
-def _again(data: Path, run: Run, options: Options) -> list[float]:
+def _again(data: Path, run: MigrationRun, options: Options) -> list[float]:
     """The times to the first answer of more migrations, each taken back before the next."""
     found: list[float] = []
     with _running(data, "vote", options, run.keys) as vote, _running(data, "read", options, run.keys) as read:
@@ -187,7 +187,7 @@ def _again(data: Path, run: Run, options: Options) -> list[float]:
     return found
 
 
-def _measured(run: Run, options: Options, switch: Process, vote: Process, read: Process, rate: Process, probe: Process) -> Timeline:
+def _measured(run: MigrationRun, options: Options, switch: Process, vote: Process, read: Process, rate: Process, probe: Process) -> Timeline:
     for process in (switch, vote, read, rate, probe):
         _wait_until_ready(process)
     start = time.monotonic()

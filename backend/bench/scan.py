@@ -22,7 +22,7 @@ from backend.bench import Advance, Measurement
 from backend.bench.cluster import scratch
 from backend.bench.mariadb import connect, mariadb
 from backend.bench.options import option
-from backend.bench.servers import Server, millrace
+from backend.bench.servers import MeasuredServer, millrace
 from backend.network.server_address import ServerAddress
 from backend.spark.scanning import parts_of, read_part
 
@@ -82,7 +82,7 @@ def _fill(port: int, rows: int) -> None:
             cursor.execute("INSERT INTO bench.votes VALUES " + ",".join(values))
 
 
-def _best(work: Callable[[], None], server: Server | None = None) -> tuple[float, float]:
+def _best(work: Callable[[], None], server: MeasuredServer | None = None) -> tuple[float, float]:
     """Seconds that it takes, and processor seconds of the server meanwhile, the best of three after a first time."""
     work()
     found = []

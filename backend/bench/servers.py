@@ -28,7 +28,7 @@ STOP_TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class MeasuredServer:
     port: int
     pid: int
     http_port: int = 0
@@ -50,7 +50,7 @@ def _cpu_s(process: psutil.Process) -> float:
 
 
 @contextmanager
-def millrace(data: Path, *options: str, environment: Mapping[str, str] | None = None) -> Iterator[Server]:
+def millrace(data: Path, *options: str, environment: Mapping[str, str] | None = None) -> Iterator[MeasuredServer]:
     """`millrace serve`: the command itself."""
     command = [sys.executable, "-m", "backend.cli", "serve", f"--data={data}", "--mysql-port=0", "--http-port=0"]
     log = data.parent / f"{data.name}.log"
@@ -66,27 +66,27 @@ def millrace(data: Path, *options: str, environment: Mapping[str, str] | None = 
                 raise RuntimeError("\n".join(["millrace did not start", log.read_text(), *ends]))
             time.sleep(0.1)
         http = HTTP.search(log.read_text())
-        yield Server(int(ready[1]), process.pid, 0 if http is None else int(http[1]))
+        yield MeasuredServer(int(ready[1]), process.pid, 0 if http is None else int(http[1]))
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(STOP_TIMEOUT_S)
 
 
 @contextmanager
-def memcached() -> Iterator[Server | None]:
+def memcached() -> Iterator[MeasuredServer | None]:
     with _listening("memcached", "-l", "127.0.0.1", "-m", "1024", "-u", "nobody", "-p") as server:
         yield server
 
 
 @contextmanager
-def redis() -> Iterator[Server | None]:
+def redis() -> Iterator[MeasuredServer | None]:
     """Nothing is saved to disk, as with memcached."""
     with _listening("redis-server", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port") as server:
         yield server
 
 
 @contextmanager
-def _listening(program: str, *options: str) -> Iterator[Server | None]:
+def _listening(program: str, *options: str) -> Iterator[MeasuredServer | None]:
     """`program` with its options, the last of which is for the port."""
     found = shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
     if found is None:
@@ -103,7 +103,7 @@ def _listening(program: str, *options: str) -> Iterator[Server | None]:
             if process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"{program} did not start")
             time.sleep(0.02)
-        yield Server(port, process.pid)
+        yield MeasuredServer(port, process.pid)
     finally:
         process.terminate()
         process.wait(STOP_TIMEOUT_S)

@@ -25,7 +25,7 @@ from backend.bench.cluster import scratch
 from backend.bench.load_search import LoadPoint, best, climb
 from backend.bench.mariadb import mariadb
 from backend.bench.options import option
-from backend.bench.servers import Server, memcached, millrace, redis
+from backend.bench.servers import MeasuredServer, memcached, millrace, redis
 from backend.bench.vote_crowd import Crowd, CrowdSize
 
 SYSTEMS = {
@@ -110,7 +110,7 @@ def measurements(cases: list[Case], bound_ms: float) -> Iterator[Measurement]:
 
 
 def _cases(
-    system: str, address: dict[str, Any], servers: list[Server], options: Options, advance: Callable[[str], None]
+    system: str, address: dict[str, Any], servers: list[MeasuredServer], options: Options, advance: Callable[[str], None]
 ) -> Iterator[Case]:
     size = CrowdSize(options.readers, options.voters, options.batch)
     for number, keys in enumerate(options.keys.split(",")):
@@ -125,7 +125,7 @@ def _cases(
 
 
 def _points(
-    crowd: Crowd, system: str, mix: str, servers: list[Server], options: Options, advance: Callable[[str], None]
+    crowd: Crowd, system: str, mix: str, servers: list[MeasuredServer], options: Options, advance: Callable[[str], None]
 ) -> tuple[LoadPoint, ...]:
     reads, votes = map(float, mix.split("/"))
 
@@ -152,10 +152,10 @@ def _has_driver(system: str) -> bool:
 
 
 @contextmanager
-def _started(wanted: Sequence[str], options: Options) -> Iterator[tuple[dict[str, Any], list[Server]] | None]:
+def _started(wanted: Sequence[str], options: Options) -> Iterator[tuple[dict[str, Any], list[MeasuredServer]] | None]:
     """The address of servers as their clients want it, and the servers; None if one is not installed."""
     with scratch() as folder, ExitStack() as stack:
-        servers: dict[str, Server | None] = {}
+        servers: dict[str, MeasuredServer | None] = {}
         if "millrace" in wanted:
             durability = "fsync" if options.durable else "os"
             flags = [f"--durability={durability}", f"--adapters={options.adapters}", "--controllers=1"]
@@ -164,7 +164,7 @@ def _started(wanted: Sequence[str], options: Options) -> Iterator[tuple[dict[str
             flags = [] if options.durable else ["--innodb-flush-log-at-trx-commit=2"]
             port = stack.enter_context(mariadb(folder, *flags))
             pid = None if port is None else int((folder / "m.pid").read_text())
-            servers["mariadb"] = None if port is None or pid is None else Server(port, pid)
+            servers["mariadb"] = None if port is None or pid is None else MeasuredServer(port, pid)
         if "memcached" in wanted:
             servers["memcached"] = stack.enter_context(memcached())
         if "redis" in wanted:

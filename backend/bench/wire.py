@@ -25,7 +25,8 @@ from backend.bench import Advance, Measurement, wire_statements
 from backend.bench.cluster import scratch
 from backend.bench.mariadb import connect, mariadb
 from backend.bench.options import option
-from backend.bench.servers import Server, millrace
+from backend.bench.servers import MeasuredServer, millrace
+from backend.bench.wire_statements import packet
 
 DATABASE = "wire"
 STORIES = """CREATE TABLE stories (id INT NOT NULL PRIMARY KEY, author INT NOT NULL,
@@ -72,7 +73,7 @@ def run(advance: Advance, options: Options) -> Iterator[Measurement]:
         theirs: Figures = {}
         with mariadb(folder / "mariadb") as port:
             if port is not None:
-                server = Server(port, int((folder / "mariadb" / "m.pid").read_text()))
+                server = MeasuredServer(port, int((folder / "mariadb" / "m.pid").read_text()))
                 theirs = _measured(server, options, lambda what, done: advance(f"MariaDB, {what}", 0.55 + 0.4 * done))
     for name, figures in ours.items():
         protocol = name.partition("_")[0]
@@ -86,14 +87,14 @@ def run(advance: Advance, options: Options) -> Iterator[Measurement]:
             )
 
 
-def _measured(server: Server, options: Options, advance: Advance) -> Figures:
+def _measured(server: MeasuredServer, options: Options, advance: Advance) -> Figures:
     statements = wire_statements.measured(server, options.seconds, lambda what, done: advance(what, 0.5 * done))
     if options.only_statements:
         return statements
     return _measured_hits(server, options, lambda what, done: advance(what, 0.5 + 0.5 * done)) | statements
 
 
-def _measured_hits(server: Server, options: Options, advance: Advance) -> Figures:
+def _measured_hits(server: MeasuredServer, options: Options, advance: Advance) -> Figures:
     advance("loading", 0.0)
     _load(server.port, options.stories)
     figures: Figures = {}
@@ -128,8 +129,8 @@ def _load(port: int, stories: int) -> None:
 # --- the process that asks
 
 
-class Client:
-    """A connection on which packets are sent as they are; PyMySQL only logs in."""
+class ReadClient:
+    """A connection that makes the packets of a read; PyMySQL only logs in."""
 
     def __init__(self, port: int, kind: str) -> None:
         self._connection: Any = connect(port, DATABASE)
@@ -140,7 +141,7 @@ class Client:
         self._statement = self._prepare() if protocol == "prepared" else None
 
     def _prepare(self) -> bytes:
-        self.socket.sendall(_packet(b"\x16" + self._sql.format("?").encode()))
+        self.socket.sendall(packet(b"\x16" + self._sql.format("?").encode()))
         data = b""
         while data.count(b"\xfe\0\0\2\0") < 2:  # the ends of parameters and columns
             data += self.socket.recv(1 << 16)
@@ -150,16 +151,12 @@ class Client:
         """For one key, or a list of `keys` that begins with it."""
         if self._statement is None:
             wanted = [keys[(key + LIST_STEP * step) % len(keys)] for step in range(self._key_count)]
-            return _packet(b"\x03" + self._sql.format(", ".join(map(str, wanted))).encode())
+            return packet(b"\x03" + self._sql.format(", ".join(map(str, wanted))).encode())
         head = b"\x17" + self._statement + b"\0\1\0\0\0"
-        return _packet(head + b"\0\1" + bytes((LONG, 0)) + key.to_bytes(4, "little"))
+        return packet(head + b"\0\1" + bytes((LONG, 0)) + key.to_bytes(4, "little"))
 
 
-def _packet(payload: bytes) -> bytes:
-    return len(payload).to_bytes(4, "little") + payload
-
-
-def ask(clients: Sequence[Client], rounds: Iterator[list[bytes]], end: bytes, seconds: float = 1e9) -> tuple[int, float]:
+def ask(clients: Sequence[ReadClient], rounds: Iterator[list[bytes]], end: bytes, seconds: float = 1e9) -> tuple[int, float]:
     """Send a round of requests, one on each connection, and await the answers; how many, and how long it took."""
     sockets = [client.socket for client in clients]
     count, started = 0, time.perf_counter()
@@ -175,7 +172,7 @@ def ask(clients: Sequence[Client], rounds: Iterator[list[bytes]], end: bytes, se
     return count, time.perf_counter() - started
 
 
-def _end_of_answer(client: Client, request: bytes) -> bytes:
+def _end_of_answer(client: ReadClient, request: bytes) -> bytes:
     """The last packet of an answer: an EOF with a number that no other packet of it has."""
     client.socket.sendall(request)
     data = b""
@@ -185,7 +182,7 @@ def _end_of_answer(client: Client, request: bytes) -> bytes:
 
 
 def load(port: int, kind: str, options: Options) -> None:
-    clients = [Client(port, kind) for _ in range(options.connections)]
+    clients = [ReadClient(port, kind) for _ in range(options.connections)]
     keys = range(options.stories)
     asked = keys[:: max(1, len(keys) // LISTS)] if kind.endswith("_list") else keys
     requests = [[client.request(key, keys) for client in clients] for key in asked]

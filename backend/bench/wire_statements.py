@@ -20,7 +20,7 @@ from typing import Any
 
 from backend.bench import Advance
 from backend.bench.mariadb import connect
-from backend.bench.servers import Server
+from backend.bench.servers import MeasuredServer
 
 DATABASE = "statements"
 ROWS = 100_000
@@ -49,7 +49,7 @@ COUNT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class StatementKind:
     sql: str
     first: int = WARM_ROWS
     """The first key that is measured; those before it come before."""
@@ -61,20 +61,20 @@ class Kind:
 
 
 KINDS = {
-    "point_cold": Kind("SELECT id, title, score FROM stories WHERE id = ?"),
-    "point_absent": Kind("SELECT id, title, score FROM small WHERE id = ?", SMALL_ROWS + WARM_ROWS),
-    "view_cold": Kind(COUNT),
-    "insert": Kind("INSERT INTO plain_votes (story_id, user_id) VALUES (?, 1)"),
-    "update": Kind("UPDATE plain_votes SET user_id = user_id + 1 WHERE id = ?"),
-    "insert_below_view": Kind("INSERT INTO votes (story_id, user_id) VALUES (?, 1)"),
-    "update_below_view": Kind("UPDATE votes SET user_id = user_id + 1 WHERE id = ?"),
-    "insert_rows": Kind("INSERT INTO imported VALUES ", 1, "({0}, 'row number {0}', {0})"),
-    "insert_numbered_rows": Kind("INSERT INTO plain_votes (story_id, user_id) VALUES ", 1, "({0}, 1)"),
+    "point_cold": StatementKind("SELECT id, title, score FROM stories WHERE id = ?"),
+    "point_absent": StatementKind("SELECT id, title, score FROM small WHERE id = ?", SMALL_ROWS + WARM_ROWS),
+    "view_cold": StatementKind(COUNT),
+    "insert": StatementKind("INSERT INTO plain_votes (story_id, user_id) VALUES (?, 1)"),
+    "update": StatementKind("UPDATE plain_votes SET user_id = user_id + 1 WHERE id = ?"),
+    "insert_below_view": StatementKind("INSERT INTO votes (story_id, user_id) VALUES (?, 1)"),
+    "update_below_view": StatementKind("UPDATE votes SET user_id = user_id + 1 WHERE id = ?"),
+    "insert_rows": StatementKind("INSERT INTO imported VALUES ", 1, "({0}, 'row number {0}', {0})"),
+    "insert_numbered_rows": StatementKind("INSERT INTO plain_votes (story_id, user_id) VALUES ", 1, "({0}, 1)"),
 }
 """In the order in which they are measured: the keys of the view are filled by then."""
 
 
-def measured(server: Server, seconds: float, advance: Advance) -> dict[str, dict[str, float]]:
+def measured(server: MeasuredServer, seconds: float, advance: Advance) -> dict[str, dict[str, float]]:
     """µs of server CPU for each statement (`cpu`), and statements/s (`rate`)."""
     advance("loading", 0.0)
     _load(server.port)
@@ -112,10 +112,10 @@ def _load(port: int) -> None:
 # --- the process that asks
 
 
-class Client:
-    """A connection on which packets are sent as they are; PyMySQL only logs in."""
+class StatementClient:
+    """A connection that sends a statement and tells when its answer is whole; PyMySQL only logs in."""
 
-    def __init__(self, port: int, kind: Kind) -> None:
+    def __init__(self, port: int, kind: StatementKind) -> None:
         self._connection: Any = connect(port, DATABASE)
         self.socket: socket.socket = self._connection._sock
         self._text = kind.text if kind.row else None
@@ -123,7 +123,7 @@ class Client:
         self._answer = b""
         if kind.row:
             return
-        self.socket.sendall(_packet(b"\x16" + kind.sql.encode()))
+        self.socket.sendall(packet(b"\x16" + kind.sql.encode()))
         data = b""
         while data.count(EOF) < 1 + self._is_read:  # the ends of parameters and columns
             data += self.socket.recv(1 << 16)
@@ -131,7 +131,7 @@ class Client:
 
     def send(self, key: int) -> None:
         asked = self._head + key.to_bytes(4, "little") if self._text is None else b"\x03" + self._text(key)
-        self.socket.sendall(_packet(asked))
+        self.socket.sendall(packet(asked))
 
     def is_answered(self) -> bool:
         """Take what has come."""
@@ -144,11 +144,11 @@ class Client:
         return done
 
 
-def _packet(payload: bytes) -> bytes:
+def packet(payload: bytes) -> bytes:
     return len(payload).to_bytes(4, "little") + payload
 
 
-def ask(clients: list[Client], keys: Iterator[int], seconds: float) -> tuple[int, float]:
+def ask(clients: list[StatementClient], keys: Iterator[int], seconds: float) -> tuple[int, float]:
     """Keep one statement outstanding on each connection; how many there were, and how long they took."""
     count, started = 0, time.perf_counter()
     with selectors.DefaultSelector() as selector:
@@ -172,7 +172,7 @@ def ask(clients: list[Client], keys: Iterator[int], seconds: float) -> tuple[int
 
 def load(port: int, name: str, seconds: float) -> None:
     kind = KINDS[name]
-    clients = [Client(port, kind) for _ in range(1 if kind.row else CONNECTIONS)]
+    clients = [StatementClient(port, kind) for _ in range(1 if kind.row else CONNECTIONS)]
     ask(clients, iter(range(0 if kind.row else kind.first - WARM_ROWS + 1, kind.first)), 1e9)
     print("ready", flush=True)
     sys.stdin.readline()

@@ -18,7 +18,7 @@ Sql = Annotated[str, Meta(min_length=1, max_length=1 << 20)]
 Parameters = list[Value]
 
 
-class Lookup(msgspec.Struct, forbid_unknown_fields=True):
+class LookupRequest(msgspec.Struct, forbid_unknown_fields=True):
     """Keys of a view: of a SELECT with a `?` for each key column, or of a named view or table."""
 
     keys: Annotated[list[Key], Meta(max_length=KEYS_MAX, description="a value each, or a list for several columns")]
@@ -28,14 +28,14 @@ class Lookup(msgspec.Struct, forbid_unknown_fields=True):
     block: Annotated[bool, Meta(description="false: answer null for keys that are not at hand")] = True
 
 
-class Found(msgspec.Struct):
+class LookupAnswer(msgspec.Struct):
     """The rows of each key, in the order of the keys; all as of one moment if the request blocks."""
 
     columns: list[str]
     rows: list[list[list[Value]] | None]
 
 
-class Range(msgspec.Struct, forbid_unknown_fields=True):
+class RangeRequest(msgspec.Struct, forbid_unknown_fields=True):
     """A part of a key's rows, by the columns that the view is ordered by: those of its ORDER BY."""
 
     key: Annotated[Key, Meta(description="a value, or a list for several or no columns")] = []
@@ -49,7 +49,7 @@ class Range(msgspec.Struct, forbid_unknown_fields=True):
     inclusive: Literal["both", "left", "right", "neither"] = "left"
 
 
-class Rows(msgspec.Struct):
+class ListedRows(msgspec.Struct):
     """Rows in their order."""
 
     columns: list[str]
@@ -96,20 +96,20 @@ class Row(msgspec.Struct):
     row: dict[str, Value]
 
 
-class Statement(msgspec.Struct, forbid_unknown_fields=True):
+class StatementRequest(msgspec.Struct, forbid_unknown_fields=True):
     """A SELECT, INSERT, REPLACE, UPDATE or DELETE, with a value for each `?`."""
 
     sql: Sql
     parameters: Parameters = []
 
 
-class Transaction(msgspec.Struct, forbid_unknown_fields=True):
+class TransactionRequest(msgspec.Struct, forbid_unknown_fields=True):
     """Statements that all take effect, or none."""
 
-    statements: Annotated[list[Statement], Meta(min_length=1, max_length=STATEMENTS_MAX)]
+    statements: Annotated[list[StatementRequest], Meta(min_length=1, max_length=STATEMENTS_MAX)]
 
 
-class Result(msgspec.Struct):
+class StatementAnswer(msgspec.Struct):
     """What a statement gave: rows, or how many it changed."""
 
     columns: list[str] = []
@@ -118,13 +118,13 @@ class Result(msgspec.Struct):
     last_insert_id: int = 0
 
 
-class Results(msgspec.Struct):
+class TransactionAnswer(msgspec.Struct):
     """One for each statement."""
 
-    results: list[Result]
+    results: list[StatementAnswer]
 
 
-class Program(msgspec.Struct, forbid_unknown_fields=True):
+class ProgramRequest(msgspec.Struct, forbid_unknown_fields=True):
     """CREATE, ALTER, DROP, RENAME and TRUNCATE statements, separated by `;`: all take effect, or none."""
 
     sql: Sql
@@ -180,5 +180,5 @@ class Failure(msgspec.Struct):
     error: Error
 
 
-class Done(msgspec.Struct):
+class DoneAnswer(msgspec.Struct):
     """It is done."""

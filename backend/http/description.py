@@ -13,8 +13,8 @@ from backend.http.interface import DATABASE
 
 _REFERENCE = "#/components/schemas/{name}"
 _BODIES = (
-    bodies.Lookup, bodies.Found, bodies.Range, bodies.Rows, bodies.NewRows, bodies.Changes, bodies.Row, bodies.Transaction, bodies.Results,
-    bodies.Result, bodies.Program, bodies.Views, bodies.MaintainedViews, bodies.Failure, bodies.Done,
+    bodies.LookupRequest, bodies.LookupAnswer, bodies.RangeRequest, bodies.ListedRows, bodies.NewRows, bodies.Changes, bodies.Row, bodies.TransactionRequest, bodies.TransactionAnswer,
+    bodies.StatementAnswer, bodies.ProgramRequest, bodies.Views, bodies.MaintainedViews, bodies.Failure, bodies.DoneAnswer,
     bodies.ChangedRows, bodies.KeepChanges, bodies.Position,
     shown.Overview, shown.ShownGraph, shown.Queries, shown.Transitions, shown.SlowQueries, shown.Sessions, shown.Databases, shown.Explain,
     shown.ShownExplanation,
@@ -109,7 +109,7 @@ def _paths() -> dict[str, Any]:
         "/v1/slow": {"get": _operation("slow", "statements that took 100 ms or longer", None, shown.SlowQueries)},
         "/v1/sessions": {"get": _operation("sessions", "clients' connections", None, shown.Sessions)},
         "/v1/sessions/{session}": {
-            "delete": _operation("kill", "KILL a connection, or only its query", None, bodies.Done, [
+            "delete": _operation("kill", "KILL a connection, or only its query", None, bodies.DoneAnswer, [
                 _parameter("query", "query", "true: KILL QUERY", type="boolean")
             ])
         },
@@ -117,15 +117,15 @@ def _paths() -> dict[str, Any]:
         f"{DATABASE}/explain": {"post": _operation("explain", "how a statement is answered", shown.Explain, shown.ShownExplanation)},
         "/v1/program": {
             "get": _operation("maintainedViews", "all queries that are maintained", None, bodies.MaintainedViews),
-            "post": _operation("extendProgram", "carry out definition statements, all or none", bodies.Program, bodies.Done),
+            "post": _operation("extendProgram", "carry out definition statements, all or none", bodies.ProgramRequest, bodies.DoneAnswer),
         },
         f"{DATABASE}/program": {
-            "post": _operation("extendProgramIn", "the same with a default database", bodies.Program, bodies.Done)
+            "post": _operation("extendProgramIn", "the same with a default database", bodies.ProgramRequest, bodies.DoneAnswer)
         },
         f"{DATABASE}/views": {"get": _operation("namedViews", "the views of a database", None, bodies.Views)},
         f"{DATABASE}/views/{{view}}": {
-            "get": _operation("lookupNamed", "the rows of some keys of a view or table", None, bodies.Found, _KEYS),
-            "delete": _operation("removeView", "drop a view", None, bodies.Done),
+            "get": _operation("lookupNamed", "the rows of some keys of a view or table", None, bodies.LookupAnswer, _KEYS),
+            "delete": _operation("removeView", "drop a view", None, bodies.DoneAnswer),
         },
         f"{DATABASE}/views/{{view}}/changes": {
             "get": _events("changes", "what changes in a view or table, epoch by epoch", None, bodies.ChangedRows, [
@@ -133,27 +133,27 @@ def _paths() -> dict[str, Any]:
                 _parameter("header", "Last-Event-ID", "the same, as browsers send it", type="string"),
             ]),
             "put": _operation("keepChanges", "keep changes from now on", bodies.KeepChanges, bodies.Position),
-            "delete": _operation("forgetChanges", "keep changes no more", None, bodies.Done),
+            "delete": _operation("forgetChanges", "keep changes no more", None, bodies.DoneAnswer),
         },
         f"{DATABASE}/subscribe": {
-            "post": _events("subscribe", "the rows of one key of a view, each time they are others", bodies.Lookup, bodies.Rows)
+            "post": _events("subscribe", "the rows of one key of a view, each time they are others", bodies.LookupRequest, bodies.ListedRows)
         },
         f"{DATABASE}/lookup": {
-            "post": _operation("lookup", "the rows of many keys of a view", bodies.Lookup, bodies.Found)
+            "post": _operation("lookup", "the rows of many keys of a view", bodies.LookupRequest, bodies.LookupAnswer)
         },
         f"{DATABASE}/range": {
-            "post": _operation("range", "a part of a key's rows, by order", bodies.Range, bodies.Rows)
+            "post": _operation("range", "a part of a key's rows, by order", bodies.RangeRequest, bodies.ListedRows)
         },
         f"{DATABASE}/transactions": {
-            "post": _operation("transact", "run statements, all or none", bodies.Transaction, bodies.Results)
+            "post": _operation("transact", "run statements, all or none", bodies.TransactionRequest, bodies.TransactionAnswer)
         },
         f"{DATABASE}/tables/{{table}}/rows": {
-            "post": _operation("insertRows", "insert rows, all or none", bodies.NewRows, bodies.Result, status="201")
+            "post": _operation("insertRows", "insert rows, all or none", bodies.NewRows, bodies.StatementAnswer, status="201")
         },
         f"{DATABASE}/tables/{{table}}/row": {
             "get": _operation("getRow", "the row with this primary key", None, bodies.Row, [_KEY]),
-            "patch": _operation("updateRow", "change columns of the row with this key", bodies.Changes, bodies.Result, [_KEY]),
-            "delete": _operation("deleteRow", "delete the row with this key", None, bodies.Result, [_KEY]),
+            "patch": _operation("updateRow", "change columns of the row with this key", bodies.Changes, bodies.StatementAnswer, [_KEY]),
+            "delete": _operation("deleteRow", "delete the row with this key", None, bodies.StatementAnswer, [_KEY]),
         },
     }
     for path, found in paths.items():

@@ -16,7 +16,7 @@ import msgspec
 from aiohttp import web
 
 from backend.client.changes import ChangeReader
-from backend.http.bodies import ChangedRows, Error, Failure, Rows
+from backend.http.bodies import ChangedRows, Error, Failure, ListedRows
 from backend.http.values import printable, to_json, without_surrogates
 from dataflow.errors import Condition, MillraceError, Retryable
 
@@ -89,7 +89,7 @@ async def changed(reader: ChangeReader, since: int) -> AsyncGenerator[Event, Non
 async def of_key(columns: tuple[str, ...], subscribed: AsyncGenerator[Any, None]) -> AsyncGenerator[Event, None]:
     async with aclosing(subscribed):
         async for rows in subscribed:
-            yield "rows", "", Rows(list(columns), to_json(rows))
+            yield "rows", "", ListedRows(list(columns), to_json(rows))
 
 
 async def _result(coming: asyncio.Future[Event | None]) -> Event | None:

@@ -131,14 +131,14 @@ class Interface:
         block = request.query.get("block", "true")
         if block not in ("true", "false"):
             raise ValueError("block is true or false")
-        body = bodies.Lookup(keys or [[]], view=request.match_info["view"], by=by, block=block == "true")
+        body = bodies.LookupRequest(keys or [[]], view=request.match_info["view"], by=by, block=block == "true")
         return await self._found(body, caller)
 
     async def _look_up(self, request: web.Request, caller: Caller) -> web.Response:
-        return await self._found(await read_body(request, bodies.Lookup), caller)
+        return await self._found(await read_body(request, bodies.LookupRequest), caller)
 
     async def _range(self, request: web.Request, caller: Caller) -> web.Response:
-        body = await read_body(request, bodies.Range)
+        body = await read_body(request, bodies.RangeRequest)
         key = to_key(body.key)
         view = await self._view(body, caller)
         rows = await view.range(
@@ -149,9 +149,9 @@ class Interface:
             descending=body.descending,
             inclusive=body.inclusive,
         )
-        return answer(bodies.Rows(list(view.columns), to_json(rows)))
+        return answer(bodies.ListedRows(list(view.columns), to_json(rows)))
 
-    async def _found(self, body: bodies.Lookup, caller: Caller) -> web.Response:
+    async def _found(self, body: bodies.LookupRequest, caller: Caller) -> web.Response:
         if len(body.keys) > bodies.KEYS_MAX:
             raise ValueError(f"at most {bodies.KEYS_MAX} keys")
         keys = [to_key(each) for each in body.keys]
@@ -160,9 +160,9 @@ class Interface:
             rows: list[Any] = await view.lookup_many(keys)
         else:
             rows = [view.try_lookup(key) for key in keys]
-        return answer(bodies.Found(list(view.columns), [None if each is None else to_json(each) for each in rows]))
+        return answer(bodies.LookupAnswer(list(view.columns), [None if each is None else to_json(each) for each in rows]))
 
-    async def _view(self, body: bodies.Lookup | bodies.Range, caller: Caller) -> AsyncView:
+    async def _view(self, body: bodies.LookupRequest | bodies.RangeRequest, caller: Caller) -> AsyncView:
         """The view, if the caller may read it; who may not does not learn what else is wrong."""
         if bool(body.query) == bool(body.view):
             raise ValueError("either query or view has to be given")
@@ -216,10 +216,10 @@ class Interface:
 
     async def _forget_changes(self, request: web.Request, caller: Caller) -> web.Response:
         await self._change_reader(request, caller).forget()
-        return answer(bodies.Done())
+        return answer(bodies.DoneAnswer())
 
     async def _subscribe(self, request: web.Request, caller: Caller) -> web.StreamResponse:
-        body = await read_body(request, bodies.Lookup)
+        body = await read_body(request, bodies.LookupRequest)
         if len(body.keys) != 1:
             raise ValueError("one key is subscribed to")
         view, key = await self._view(body, caller), to_key(body.keys[0])
@@ -233,7 +233,7 @@ class Interface:
 
     async def _remove_view(self, request: web.Request, caller: Caller) -> web.Response:
         await self._database(caller).remove_view(request.match_info["view"])
-        return answer(bodies.Done())
+        return answer(bodies.DoneAnswer())
 
     # --- tables
 
@@ -246,7 +246,7 @@ class Interface:
 
     async def _get(self, request: web.Request, caller: Caller) -> web.Response:
         table = request.match_info["table"]
-        view = await self._view(bodies.Lookup([], view=table), caller)
+        view = await self._view(bodies.LookupRequest([], view=table), caller)
         [rows] = await view.lookup_many([_key(request)])
         if not rows:
             raise InvalidStatement(Condition.RECORD_NOT_FOUND, table)
@@ -266,14 +266,14 @@ class Interface:
 
     async def _transact(self, request: web.Request, caller: Caller) -> web.Response:
         """Nobody waits for the caller between its statements, so losing a race is tried again here."""
-        body = await read_body(request, bodies.Transaction)
+        body = await read_body(request, bodies.TransactionRequest)
         statements = [(each.sql, to_parameters(each.parameters)) for each in body.statements]
         database = self._database(caller)
         for attempt in range(TRIES_MAX):
             try:
                 async with database.transaction() as transaction:
                     results = [await transaction.execute(sql, parameters) for sql, parameters in statements]
-                return answer(bodies.Results([_result(each) for each in results]))
+                return answer(bodies.TransactionAnswer([_result(each) for each in results]))
             except Retryable as error:
                 if error.condition is not Condition.DEADLOCK or attempt == TRIES_MAX - 1:
                     raise
@@ -281,9 +281,9 @@ class Interface:
         raise AssertionError("unreachable")
 
     async def _extend_program(self, request: web.Request, caller: Caller) -> web.Response:
-        body = await read_body(request, bodies.Program)
+        body = await read_body(request, bodies.ProgramRequest)
         await self._database(caller).extend_program(body.sql)
-        return answer(bodies.Done())
+        return answer(bodies.DoneAnswer())
 
     async def _maintained(self, request: web.Request, caller: Caller) -> web.Response:
         check_needs(caller, [Need("SELECT", "millrace", "views")])
@@ -324,7 +324,7 @@ def _key(request: web.Request) -> Any:
     return to_key(_from_json(keys[0]))
 
 
-def _result(result: Result) -> bodies.Result:
-    return bodies.Result(list(result.columns), to_json(list(result.rows)), result.affected, result.last_insert_id)
+def _result(result: Result) -> bodies.StatementAnswer:
+    return bodies.StatementAnswer(list(result.columns), to_json(list(result.rows)), result.affected, result.last_insert_id)
 
 

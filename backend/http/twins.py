@@ -138,7 +138,7 @@ class Twins:
             raise InvalidStatement(Condition.NOT_THREAD_OWNER, int(text))
         if "done" not in outcomes:
             raise InvalidStatement(Condition.UNKNOWN_THREAD, int(text))
-        return answer(bodies.Done())
+        return answer(bodies.DoneAnswer())
 
     async def _databases(self, request: web.Request) -> web.Response:
         caller = await self._callers.identify(request, None)
