@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
-from tests.tidy.repository import PACKAGES, ROOT, relative, text_files
+from tests.tidy.repository import PACKAGES, ROOT, relative, text_files, tree_of
 
 DECISION = re.compile(r"# (\d{4}): [A-Z].+\n\n\*(Accepted|Superseded by \[\d{4}\]\([\w.-]+\)), \d{4}-\d\d-\d\d\.\*\n")
+NAMED = re.compile(r"((?:`\w+(?:\.\w+)?`(?:, | and )?)+) in\s+`([\w/]+\.py)`")
+"""`Class.method` in `path/module.py`"""
 CODE = re.compile(rf"`((?:{'|'.join((*PACKAGES, 'tests', 'docs'))})/[\w./]+?)/?`")
 
 
@@ -25,3 +28,29 @@ def test_modules_that_documents_name_are_there() -> None:
         if not (ROOT / name).exists()
     ]
     assert not missing, "\n".join(missing)
+
+
+def test_classes_and_functions_that_documents_name_are_there() -> None:
+    missing = [
+        f"{relative(page)}: {name} in {path}"
+        for page in text_files()
+        if page.suffix == ".md" and page.name != "CHANGELOG.md"
+        for names, path in NAMED.findall(page.read_text())
+        if (ROOT / path).exists()
+        for name in re.findall(r"[\w.]+", names.replace(" and ", " "))
+        if not _defines(tree_of((ROOT / path).read_text()), name)
+    ]
+    assert not missing, "\n".join(missing)
+
+
+def _defines(tree: ast.Module, name: str) -> bool:
+    scope: list[ast.stmt] = tree.body
+    for part in name.split("."):
+        targets = [each for each in scope if isinstance(each, ast.Assign)]
+        if any(isinstance(to, ast.Name) and to.id == part for each in targets for to in each.targets):
+            return True
+        found = next((each for each in scope if isinstance(each, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and each.name == part), None)
+        if found is None:
+            return False
+        scope = found.body
+    return True
