@@ -16,7 +16,7 @@ from controller.sql.expressions.scope import (
     ORDER_CLAUSE,
     WHERE_CLAUSE,
 )
-from controller.sql.output import default_name
+from controller.sql.output import NOT_NULL, default_name
 from controller.sql.query.block import Block, Inner, Subquery, outer_ids, rewritten
 from controller.sql.query.conditions import conditions
 from controller.sql.query.expressions import QueryTranslator
@@ -276,6 +276,8 @@ class SelectResolver:
             (column, self._grouped.named.get(number) or over(value, (number, "SELECT list")))
             for number, (column, value) in enumerate(block.outputs, 1)
         ]
+        if block.grouping.rollup or not block.grouping.explicit:
+            self._let_be_null(block)
         block.having = [over(each, (1, "HAVING clause")) for each in block.having]
         block.order_by = [
             Order(over(each.expression, (number, "ORDER BY")), each.descending)
@@ -297,6 +299,14 @@ class SelectResolver:
         elif block.grouping.rollup and not block.order_by and not block.distinct:
             for column, _ in block.grouping.keys:  # a sum comes after what it is the sum of
                 block.order_by += [Order(self._grouped.level_of(column)), Order(column)]
+
+    def _let_be_null(self, block: Block) -> None:
+        """In the rows that ROLLUP adds, and in the one row of a group without rows, columns are NULL that else never are."""
+        for place, (column, value) in enumerate(block.outputs):
+            if self._resolver.numbering.may_be_null(value):
+                self._resolver.numbering.set_nullable([column.index])
+                shown = block.columns[place]
+                block.columns[place] = replace(shown, nullable=True, flags=shown.flags & ~NOT_NULL)
 
     def _order_over_outputs(self, block: Block, strict: bool) -> Block:
         """ORDER BY of a DISTINCT reads what is selected, nothing else, under ONLY_FULL_GROUP_BY."""

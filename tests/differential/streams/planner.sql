@@ -143,3 +143,11 @@ EXECUTE s USING @v;
 SHOW COUNT(*) WARNINGS;
 EXECUTE s USING @v;
 SHOW COUNT(*) WARNINGS;
+-- The NULL of a ROLLUP, and of a group without rows, in a column that is else never NULL.
+CREATE TABLE rolled (id INT NOT NULL PRIMARY KEY, c BIGINT);
+INSERT INTO rolled VALUES (1, 1), (2, 2), (3, 1);
+SELECT x.o + 0 AS o, (SELECT MIN(d.c) FROM rolled AS d HAVING COUNT(*) > (SELECT COUNT(a.id) FROM rolled a WHERE a.c = x.o)) AS n FROM (SELECT id AS o, COUNT(*) FROM rolled GROUP BY id WITH ROLLUP) AS x ORDER BY 1;
+SELECT x.o, (SELECT MIN(d.c) FROM rolled AS d HAVING COUNT(*) > (SELECT COUNT(a.id) FROM rolled a WHERE a.c = x.o)) AS n FROM (SELECT id + 1 AS o, COUNT(*) FROM rolled GROUP BY id WITH ROLLUP) AS x ORDER BY 1;
+SET sql_mode = '';
+SELECT x.o + 0 AS o, (SELECT MIN(d.c) FROM rolled AS d HAVING COUNT(*) > (SELECT COUNT(a.id) FROM rolled a WHERE a.c = x.o)) AS n FROM (SELECT id AS o, COUNT(*) FROM rolled WHERE id > 100) AS x;
+DROP TABLE rolled;
