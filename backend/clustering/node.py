@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from typing import Any
 
 from backend.clustering.cluster import Cluster
@@ -139,20 +140,7 @@ class Node:
         self, statements: Sequence[str], database: str | None, settings: Settings
     ) -> tuple[Done, Catalog]:
         """Have the leading controller carry out DDL statements."""
-        mode = tuple(sorted(settings.sql_mode))
-        return await self._change(
-            Define(
-                list(statements),
-                database,
-                mode,
-                settings.collation,
-                settings.foreign_key_checks,
-                settings.owner,
-                settings.time_zone,
-                settings.server_collation,
-                settings.results.utf8mb4_collation,
-            )
-        )
+        return await self._change(Define(list(statements), database, replace(settings, variables=())))
 
     async def _change_accounts(self, statement: AccountStatement) -> tuple[Done, Catalog]:
         return await self._change(ChangeAccounts(statement))

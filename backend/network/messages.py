@@ -37,6 +37,7 @@ from backend.network.view_messages import FillReported, HostedViews, KeysWanted,
 from backend.views.view_range import EncodedRange
 from controller.account_changes import AccountStatement
 from controller.catalog_nodes import StoredHead
+from controller.sql.settings import Settings
 from dataflow.commit.epoch_messages import (
     CloseEpoch,
     Committed,
@@ -60,7 +61,6 @@ from dataflow.commit.epoch_messages import (
     ViewsFailed,
     Withdrawn,
 )
-from dataflow.values.types import DEFAULT_COLLATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,13 +256,7 @@ class Define:
 
     statements: list[str]
     database: str | None
-    sql_mode: tuple[str, ...]
-    collation: str
-    foreign_key_checks: bool
-    owner: str = ""
-    time_zone: str = "UTC"
-    server_collation: str = DEFAULT_COLLATION
-    utf8mb4_collation: str = DEFAULT_COLLATION
+    settings: Settings
 
 
 @dataclass(frozen=True, slots=True)

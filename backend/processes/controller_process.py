@@ -38,10 +38,8 @@ from controller.account_changes import plan_accounts
 from controller.catalog import Catalog, CatalogChange
 from controller.registry import Address
 from controller.sql.definitions.program import plan_program
-from controller.sql.settings import Settings
 from dataflow.errors import Condition, MillraceError, Retryable
 from dataflow.schema import Table
-from dataflow.values.result_limits import ResultSettings
 
 LEADERSHIP_CHECK_S = 0.5
 PLAN_TRIES_MAX = 20
@@ -182,12 +180,7 @@ class Controller:
 def _planned(message: Define | ChangeAccounts, catalog: Catalog) -> CatalogChange:
     if isinstance(message, ChangeAccounts):
         return plan_accounts(message.statement, catalog)
-    settings = Settings(
-        frozenset(message.sql_mode), message.collation, message.foreign_key_checks, message.time_zone, message.owner,
-        server_collation=message.server_collation,
-        results=ResultSettings(collation=message.collation, utf8mb4_collation=message.utf8mb4_collation),
-    )  # fmt: skip
-    return plan_program(message.statements, catalog, message.database, settings)
+    return plan_program(message.statements, catalog, message.database, message.settings)
 
 
 def _shown(message: Define | ChangeAccounts) -> str:

@@ -143,3 +143,24 @@ def test_a_view_s_texts_are_the_bytes_that_its_definer_sent(millrace: ServerThre
             definer.cursor().execute("DROP DATABASE sent_views")
         answers.append(found)
     assert answers[0] == answers[1]
+
+
+def test_the_texts_of_a_table_s_definition_are_the_bytes_that_its_definer_sent(millrace: ServerThread) -> None:
+    """MariaDB itself forgets them in CHECK and in generated columns: it is not asked."""
+    with pymysql.connect(host="127.0.0.1", port=millrace.port, user="root", charset="latin1", autocommit=True) as definer:
+        cursor = definer.cursor()
+        cursor.execute("CREATE DATABASE sent_tables")
+        cursor.execute(
+            "CREATE TABLE sent_tables.t (id INT PRIMARY KEY, a VARCHAR(9) DEFAULT _utf8mb4'Ã©', b VARCHAR(9) DEFAULT (CONCAT(_utf8mb4'Ã©', 'x')),"
+            " c VARCHAR(9) DEFAULT 'Ã©' CHECK (c <> _utf8mb4'Ã©'), g VARCHAR(9) AS (CONCAT(_utf8mb4'Ã©', id)))"
+        )
+    with pymysql.connect(host="127.0.0.1", port=millrace.port, user="root", charset="utf8mb4", autocommit=True) as writer:
+        cursor = writer.cursor()
+        cursor.execute("INSERT INTO sent_tables.t (id) VALUES (1)")
+        cursor.execute("SELECT a, b, c, g FROM sent_tables.t")
+        assert cursor.fetchall() == (("é", "éx", "Ã©", "é1"),)
+        with pytest.raises(pymysql.MySQLError) as raised:
+            cursor.execute("INSERT INTO sent_tables.t (id, c) VALUES (2, 'é')")
+        assert raised.value.args[0] == 3819
+        cursor.execute("SHOW CREATE TABLE sent_tables.t")
+        assert "_utf8mb4 X'c3a9'" in cursor.fetchone()[1]

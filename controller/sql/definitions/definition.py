@@ -37,6 +37,7 @@ from controller.sql.definitions.temporary import is_taken, stored_names, tempora
 from controller.sql.definitions.view_definition import at_view, define_view, drop_views
 from controller.sql.settings import Settings
 from controller.sql.text.cursor import TokenReader
+from controller.sql.text.introducers import with_bytes_sent
 from controller.sql.text.lexer import TokenKind
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.schema import Index, Table
@@ -60,6 +61,8 @@ def plan_definition(
     """What a definition statement changes. `now` is the packed time in UTC."""
     if now is None:
         now = from_datetime(datetime.now(UTC))
+    if settings.client_codec != "utf-8":
+        sql, settings = with_bytes_sent(sql, settings), replace(settings, client_codec="utf-8")
     definition = _Definition(TokenReader(sql, settings), with_temporary(catalog, settings.owner), database, settings, now)
     definition.stored = catalog
     definition.temporary = set(temporary_tables(catalog, settings.owner)) if settings.owner else set()

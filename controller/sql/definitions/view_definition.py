@@ -18,13 +18,12 @@ from controller.sql.query import plan_query
 from controller.sql.query.selects import COLUMNS
 from controller.sql.settings import Settings
 from controller.sql.text.cursor import TokenReader
-from controller.sql.text.lexer import TokenKind, quoted, string_value, tokens
+from controller.sql.text.lexer import TokenKind, quoted
 from controller.sql.text.parse import parse_view, without_modes
 from controller.sql.text.template import canonical_text
 from dataflow.errors import Condition, InvalidStatement
 
 _CHECK_OPTION = re.compile(r"(.*\S)\s+WITH(?:\s+(LOCAL|CASCADED))?\s+CHECK\s+OPTION\s*", re.IGNORECASE | re.DOTALL)
-_INTRODUCED = re.compile(r"""(_\w+)\s*(['"].*)""", re.DOTALL)
 
 
 def at_view(cursor: TokenReader) -> bool:
@@ -64,7 +63,7 @@ def define_view(cursor: TokenReader, catalog: Catalog, database: str | None, set
         cursor.expect(")")
     cursor.expect("AS")
     text, check = _without_check_option(canonical_text(cursor.rest(), settings))
-    select = _with_bytes_sent(without_modes(text, settings.sql_mode), settings.client_codec)
+    select = without_modes(text, settings.sql_mode)
     stored = catalog.stored or catalog  # a temporary table of that name does not matter
     known = stored.views.get((owner, name))
     if stored.find_table(owner, name) is not None:
@@ -224,21 +223,6 @@ def _without_stars(select: str, tree: Any) -> str:
 
 def _exists(block: Any) -> bool:
     return isinstance(block.parent, exp.Exists) or (isinstance(block.parent, exp.Subquery) and isinstance(block.parent.parent, exp.Exists))
-
-
-def _with_bytes_sent(select: str, codec: str) -> str:
-    """The SELECT with each _charset'…' as the bytes that the client sent: who reads the view may write in another character set."""
-    if codec == "utf-8":
-        return select
-    pieces: list[str] = []
-    position = 0
-    for token in tokens(select):
-        found = _INTRODUCED.fullmatch(token.text) if token.kind is TokenKind.STRING else None
-        if found is not None:
-            sent = string_value(found[2]).encode(codec, "surrogateescape")
-            pieces += [select[position : token.start], f"{found[1]} X'{sent.hex()}'"]
-            position = token.end
-    return "".join([*pieces, select[position:]])
 
 
 def _without_check_option(select: str) -> tuple[str, str]:

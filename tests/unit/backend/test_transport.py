@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
-from backend.network.messages import Acknowledged, Allocate, Allocated, Get, Message, Values
+from backend.network.messages import Acknowledged, Allocate, Allocated, Define, Get, Message, Values
 from backend.network.transport import FRAME_BYTES_MAX, SLICE_S, Peer, connect, encode_frame, failure, listen
+from controller.sql.settings import Settings
 from dataflow.errors import Condition, InvalidStatement, MillraceError, Unsupported
+from dataflow.values.result_limits import ResultSettings
 
 SECRET = b"the cluster's secret"
 
@@ -190,3 +192,26 @@ def test_frames_that_take_long_are_handled_in_turns_and_in_order() -> None:
         server.close()
 
     asyncio.run(run())
+
+
+def test_a_definition_has_all_settings_of_its_session() -> None:
+    settings = Settings(
+        frozenset({"ANSI_QUOTES", "PIPES_AS_CONCAT"}), "latin1_bin", False, "+03:00", "owner", results=ResultSettings(division_digits=9),
+        client_codec="koi8-r", server_collation="utf8mb4_bin",
+    )  # fmt: skip
+    received = []
+
+    def remember(peer: Peer, request: int, message: Any) -> None:
+        received.append(message)
+        peer.send(Acknowledged(), request)
+
+    async def run() -> None:
+        server, port = await listen("127.0.0.1", 0, SECRET, remember)
+        try:
+            peer = await connect("127.0.0.1", port, SECRET)
+            await peer.ask(Define(["CREATE DATABASE d"], None, settings))
+        finally:
+            server.close()
+
+    asyncio.run(run())
+    assert received == [Define(["CREATE DATABASE d"], None, settings)]
