@@ -52,7 +52,7 @@ def _is_single(arguments: Arguments) -> bool:
     return charset_of(merged_collation(arguments, "locate")).bytes_max == 1
 
 
-def _finder(key: Key, is_single: bool) -> Finder:
+def finder(key: Key, is_single: bool) -> Finder:
     """A function like `str.find` in which texts are equal if their keys are, and they have as many bytes."""
 
     def find(whole: str, part: str, start: int) -> int:
@@ -92,7 +92,7 @@ def _locate(find: Finder, part: Any, whole: Any, position: int | None = None) ->
 
 def _emit_locate(emitter: Emitter, part: Expression, whole: Expression, *position: Expression) -> Fragment:
     domain, key = _key((part, whole), "locate", inside=True)
-    find: Finder = bytes.find if domain is Domain.BYTES else _finder(key, _is_single((part, whole)))
+    find: Finder = bytes.find if domain is Domain.BYTES else finder(key, _is_single((part, whole)))
     fragments = [emitter.convert(part, domain), emitter.convert(whole, domain)]
     if position:
         fragments.append(emitter.convert(position[0], Domain.INTEGER))

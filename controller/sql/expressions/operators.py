@@ -56,7 +56,7 @@ OF_STRINGS = dict.fromkeys(
     strcmp substring_index""".split(), 0  # noqa: SIM905
 ) | {"if": 1, "elt": 1, "make_set": 1, "export_set": 1}  # fmt: skip
 """Functions that join or compare strings, and which of their arguments is the first of those."""
-REFUSED = frozenset({"extractvalue", "updatexml", "load_file"})
+REFUSED = frozenset({"load_file"})
 """Functions of MySQL that are not there."""
 AGGREGATES = frozenset(
     """count sum avg min max group_concat bit_and bit_or bit_xor std stddev stddev_pop stddev_samp variance var_pop
