@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
 
 import psutil
 from rich.console import Console
@@ -20,7 +19,7 @@ from backend.bench import Advance, Measurement
 from backend.bench.cluster import scratch
 from backend.bench.mariadb import mariadb
 from backend.bench.options import option
-from backend.bench.servers import MeasuredServer, millrace
+from backend.bench.servers import MeasuredServer, millrace, processor_s
 from backend.imports.file_import import FileImport
 from backend.imports.files import Dialect, find_files
 from backend.imports.journal import Journal
@@ -97,12 +96,12 @@ def _theirs(port: int, table: str, files: list[Path], rows: int) -> dict[str, fl
     _make(target, table)
     server = next(psutil.Process(each.pid) for each in psutil.net_connections("tcp") if each.laddr and each.laddr.port == port and each.status == "LISTEN")
     with target.connect(local_infile=True) as connection:
-        started, used = time.perf_counter(), _cpu_s(server)
+        started, used = time.perf_counter(), processor_s(server)
         for file in files:
             rows_of(connection, f"LOAD DATA LOCAL INFILE '{file}' INTO TABLE lineitem FIELDS TERMINATED BY ',' IGNORE 1 LINES")
         took = time.perf_counter() - started
         assert rows_of(connection, "SELECT COUNT(*) FROM lineitem") == [(rows,)]
-    return {"rows": rows / took, "server_cpu": (_cpu_s(server) - used) / rows * 1e6}
+    return {"rows": rows / took, "server_cpu": (processor_s(server) - used) / rows * 1e6}
 
 
 def _make(target: ServerAddress, table: str) -> None:
@@ -110,8 +109,3 @@ def _make(target: ServerAddress, table: str) -> None:
         rows_of(connection, "CREATE DATABASE bench")
         rows_of(connection, "USE bench")
         rows_of(connection, table)
-
-
-def _cpu_s(process: Any) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)

@@ -2,7 +2,7 @@
 
 Into Arrow: all parts, one after the other, in one process; MariaDB's rows come through PyMySQL. Into Spark: the same aggregate over the data
 source, and over Spark's JDBC source with as many partitions, if a driver is given with `--jdbc-jar`. Each is run once to warm up.
-A value is one column of one row.
+A value is one column of one row. Processor time into Spark is that of all who take part: the server, Spark's JVM and its Python processes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pyarrow as pa
 import pymysql
 
@@ -22,7 +23,7 @@ from backend.bench import Advance, Measurement
 from backend.bench.cluster import scratch
 from backend.bench.mariadb import connect, mariadb
 from backend.bench.options import option
-from backend.bench.servers import MeasuredServer, millrace
+from backend.bench.servers import millrace, processor_s
 from backend.network.server_address import ServerAddress
 from backend.spark.scanning import parts_of, read_part
 
@@ -47,30 +48,34 @@ def run(advance: Advance, options: Options) -> Iterator[Measurement]:
             advance("filling millrace", 0.1)
             _fill(server.port, options.rows)
             advance("into Arrow", 0.3)
-            ours, cpu = _best(lambda: _arrow(server.port), server)
+            ours, cpu = _best(lambda: _arrow(server.port), server.cpu_s)
             advance("into Spark", 0.4)
-            ours_spark, _ = _best(_aggregate(options, {"url": f"mysql://root@127.0.0.1:{server.port}/bench"}), server)
+            ours_spark, ours_spark_cpu = _best(_aggregate(options, {"url": f"mysql://root@127.0.0.1:{server.port}/bench"}), all_cpu_s)
         (folder / "mariadb").mkdir()
         advance("starting MariaDB", 0.6)
         with mariadb(folder / "mariadb") as port:
-            theirs, theirs_spark = _theirs(port, options, advance) if port is not None else ({}, {})
+            theirs, theirs_spark, theirs_spark_cpu = _theirs(port, options, advance) if port is not None else ({}, {}, {})
     values = options.rows * len(COLUMNS)
     yield Measurement("scan", "into_arrow", values / ours, "values/s", {name: values / each for name, each in theirs.items()})
     yield Measurement("scan", "into_arrow_server_cpu", cpu / options.rows * 1e6, "µs/row")
     yield Measurement("scan", "into_spark", values / ours_spark, "values/s", {name: values / each for name, each in theirs_spark.items()})
+    peers = {name: each / options.rows * 1e6 for name, each in theirs_spark_cpu.items()}
+    yield Measurement("scan", "into_spark_cpu", ours_spark_cpu / options.rows * 1e6, "µs/row", peers)
 
 
-def _theirs(port: int, options: Options, advance: Advance) -> tuple[dict[str, float], dict[str, float]]:
+def _theirs(port: int, options: Options, advance: Advance) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
+    """Seconds into Arrow, seconds and processor seconds into Spark."""
     advance("filling MariaDB", 0.65)
     _fill(port, options.rows)
     advance("MariaDB into Arrow", 0.8)
     arrow = {"MariaDB, PyMySQL": _best(lambda: _pymysql(port))[0]}
     if not Path(options.jdbc_jar).exists():
-        return arrow, {}
+        return arrow, {}, {}
     advance("MariaDB into Spark", 0.9)
     jdbc = {"url": f"jdbc:mysql://127.0.0.1:{port}/bench", "user": "root", "password": "", "driver": "org.mariadb.jdbc.Driver", "fetchsize": "10000"}
     bounds = {"partitionColumn": "id", "lowerBound": "0", "upperBound": str(options.rows), "numPartitions": str(PARTS)}
-    return arrow, {"MariaDB, JDBC": _best(_aggregate(options, jdbc | bounds, "jdbc"))[0]}
+    spark, spark_cpu = _best(_aggregate(options, jdbc | bounds, "jdbc"), all_cpu_s)
+    return arrow, {"MariaDB, JDBC": spark}, {"MariaDB, JDBC": spark_cpu}
 
 
 def _fill(port: int, rows: int) -> None:
@@ -82,15 +87,21 @@ def _fill(port: int, rows: int) -> None:
             cursor.execute("INSERT INTO bench.votes VALUES " + ",".join(values))
 
 
-def _best(work: Callable[[], None], server: MeasuredServer | None = None) -> tuple[float, float]:
-    """Seconds that it takes, and processor seconds of the server meanwhile, the best of three after a first time."""
+def _best(work: Callable[[], None], cpu_s: Callable[[], float] = time.process_time) -> tuple[float, float]:
+    """Seconds that it takes, and processor seconds meanwhile, each the least of three after a first time."""
     work()
     found = []
     for _ in range(3):
-        started, cpu_s = time.perf_counter(), server.cpu_s() if server is not None else 0.0
+        started, used = time.perf_counter(), cpu_s()
         work()
-        found.append((time.perf_counter() - started, server.cpu_s() - cpu_s if server is not None else 0.0))
-    return min(found)
+        found.append((time.perf_counter() - started, cpu_s() - used))
+    return min(took for took, _ in found), min(used for _, used in found)
+
+
+def all_cpu_s() -> float:
+    """Processor time that this process and all that it has started have used until now."""
+    this = psutil.Process()
+    return sum(processor_s(each) for each in (this, *this.children(recursive=True)))
 
 
 def _arrow(port: int) -> None:

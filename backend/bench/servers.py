@@ -35,14 +35,14 @@ class MeasuredServer:
 
     def cpu_s(self) -> float:
         """Processor time that the server has used until now, with all processes it has started."""
-        return sum(_cpu_s(each) for each in self.processes())
+        return sum(processor_s(each) for each in self.processes())
 
     def processes(self) -> list[psutil.Process]:
         parent = psutil.Process(self.pid)
         return [parent, *parent.children(recursive=True)]
 
 
-def _cpu_s(process: psutil.Process) -> float:
+def processor_s(process: psutil.Process) -> float:
     with contextlib.suppress(psutil.NoSuchProcess):
         times = process.cpu_times()
         return float(times.user + times.system)

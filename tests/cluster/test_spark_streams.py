@@ -21,7 +21,7 @@ __all__ = ["spark"]
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
-KILLS = 20
+KILLS = ("worker", "query", "worker", "query", "driver") * 4
 COUNTS = "SELECT story, n FROM counts WHERE n > 0 ORDER BY story"
 VIEW = "SELECT story, n FROM votes_of_story ORDER BY story"
 
@@ -108,13 +108,50 @@ def test_a_batch_that_is_run_again_is_written_once_and_a_lost_position_is_said(s
     execute(server, "DROP TABLE copied, events")
 
 
-def test_a_count_equals_the_view_after_kills_of_workers_and_of_the_driver(tmp_path: Path) -> None:
+class StreamDriver:
+    """The process of `stream_driver.py`, started again whenever it is gone."""
+
+    def __init__(self, server: MillraceServer, folder: Path) -> None:
+        self._command = [sys.executable, str(ROOT / "tests" / "cluster" / "stream_driver.py"), url(server), str(folder / "checkpoint")]
+        paths = os.pathsep.join([str(ROOT), str(ROOT / "millrace")])
+        self._environment = os.environ | {"PYTHONPATH": paths, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+        self._log = (folder / "driver.log").open("ab")
+        self._start()
+
+    def _start(self) -> None:
+        self._process = subprocess.Popen(self._command, env=self._environment, stdout=subprocess.PIPE, stderr=self._log)
+
+    def wait_for_batch(self) -> None:
+        """Until it has told of another batch that is done."""
+        assert self._process.stdout is not None
+        while not self._process.stdout.readline():
+            self.kill()
+            self._start()
+
+    def kill_query(self) -> None:
+        """The Python processes that read and write for it: Spark ends the query, the driver starts it again."""
+        found = psutil.Process(self._process.pid).children(recursive=True)
+        _kill([each for each in found if "python" in each.name() and not each.children()])
+
+    def kill(self) -> None:
+        found = psutil.Process(self._process.pid)
+        _kill([*found.children(recursive=True), found])
+        self._process.wait()
+
+    def restart(self) -> None:
+        self.kill()
+        self._start()
+
+
+def _kill(processes: list[psutil.Process]) -> None:
+    for each in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            each.kill()
+
+
+def test_a_count_equals_the_view_after_kills_of_the_query_of_workers_and_of_the_driver(tmp_path: Path) -> None:
     server = MillraceServer(tmp_path / "data", "--workers=2")
     random = Random(5)
-    driver: subprocess.Popen[bytes] | None = None
-    command = [sys.executable, str(ROOT / "tests" / "cluster" / "stream_driver.py"), url(server), str(tmp_path / "checkpoint")]
-    paths = os.pathsep.join([str(ROOT), str(ROOT / "millrace")])
-    environment = os.environ | {"PYTHONPATH": paths, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
     try:
         with server.connect() as connection, connection.cursor() as cursor:
             cursor.execute("CREATE DATABASE d")
@@ -125,37 +162,22 @@ def test_a_count_equals_the_view_after_kills_of_workers_and_of_the_driver(tmp_pa
             "CREATE TABLE counts (story INT PRIMARY KEY, n BIGINT)",
             "CALL millrace.keep_changes('votes')",
         )
-        for kill in range(KILLS + 1):
-            for _ in range(20):
-                execute(server, f"INSERT INTO votes (story) VALUES ({random.randrange(9)}), ({random.randrange(9)})")
-                execute(server, f"DELETE FROM votes WHERE id = {random.randrange(1 + 40 * kill, 41 + 40 * kill)}")
-            if driver is None or driver.poll() is not None:
-                driver = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-                assert driver.stdout is not None and driver.stdout.readline() == b"started\n"
-            if kill == KILLS:
-                break
-            before = committed(server)
-            while kill % 2 and committed(server) == before and driver.poll() is None:
-                pass  # in the middle of its work, and not always while it starts
-            if kill % 2:
-                for each in [*psutil.Process(driver.pid).children(recursive=True), psutil.Process(driver.pid)]:
-                    with contextlib.suppress(psutil.NoSuchProcess):
-                        each.kill()
-                driver.wait()
-            else:
-                os.kill(server.status()["shards"][kill // 2 % 2]["process"], 9)
-        while execute(server, COUNTS) != execute(server, VIEW):
-            if driver.poll() is not None:  # a worker was away for longer than a batch is tried
-                driver = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        assert execute(server, "SELECT SUM(n) FROM counts") == execute(server, "SELECT COUNT(*) FROM votes")
+        driver = StreamDriver(server, tmp_path)
+        try:
+            for number, kill in enumerate(KILLS):
+                inserts = [f"INSERT INTO votes (story) VALUES ({random.randrange(9)}), ({random.randrange(9)})" for _ in range(20)]
+                deletes = [f"DELETE FROM votes WHERE id = {random.randrange(1 + 40 * number, 41 + 40 * number)}" for _ in range(20)]
+                execute(server, *[statement for pair in zip(inserts, deletes) for statement in pair])
+                if kill == "worker":
+                    os.kill(server.status()["shards"][number // 2 % 2]["process"], 9)
+                    continue
+                driver.wait_for_batch()  # so it is in the middle of its work, and does not only start
+                driver.kill_query() if kill == "query" else driver.restart()
+            execute(server, "INSERT INTO votes (story) VALUES (10)")
+            while execute(server, COUNTS) != execute(server, VIEW):
+                driver.wait_for_batch()
+            assert execute(server, "SELECT SUM(n) FROM counts") == execute(server, "SELECT COUNT(*) FROM votes")
+        finally:
+            driver.kill()
     finally:
-        if driver is not None:
-            for each in [*psutil.Process(driver.pid).children(recursive=True), psutil.Process(driver.pid)] if driver.poll() is None else []:
-                each.kill()
         server.stop()
-
-
-def committed(server: MillraceServer) -> list[tuple[Any, ...]]:
-    """The number of the last batch that was written."""
-    found = execute(server, "SHOW TABLES LIKE 'millrace_spark_commits'")
-    return execute(server, "SELECT MAX(version) FROM millrace_spark_commits") if found else []
