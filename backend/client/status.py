@@ -17,14 +17,17 @@ import psutil
 
 from backend.processes.settings import SECRET_VARIABLE, Deployment, status_token
 
+TITLE = "millrace http "
+"""How the title of an HTTP process begins; the rest is the path of its deployment."""
+
 
 def local_deployment(port: int) -> Deployment | None:
     """That of the cluster of this user that serves HTTP on `port` of this machine."""
     for process in psutil.process_iter(["uids", "cmdline"]):
-        command, users = process.info["cmdline"] or [], process.info["uids"]
-        if command[-3:-1] == ["-m", "backend.http"] and users is not None and users.effective == os.geteuid():
+        command, users = " ".join(process.info["cmdline"] or []), process.info["uids"]
+        if command.startswith(TITLE) and users is not None and users.effective == os.geteuid():
             try:
-                found = Deployment.load(command[-1])
+                found = Deployment.load(command.removeprefix(TITLE).rstrip())
             except (OSError, msgspec.DecodeError):
                 continue
             if found.http_port == port:

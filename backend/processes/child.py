@@ -12,43 +12,98 @@ import ctypes
 import logging
 import os
 import signal
-from collections.abc import Mapping, Sequence
+import socket
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+import msgspec
+import psutil
+
+from backend.processes.fork_server import Start, die_with_parent
 
 RESTART_DELAY_S = 0.1
 RESTART_DELAY_MAX_S = 5.0
 STEADY_AFTER_S = 10.0
-_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True)
 
 log = logging.getLogger(__name__)
 
 
-def _die_with_parent() -> None:
-    """And not with a terminal: Java and Python leave a signal alone that was ignored when they began."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+class ForkServer:
+    """The supervisor's side of `backend.processes.fork_server`. What that starts has this process as its parent."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: socket.socket | None = None
+        self._busy = asyncio.Lock()
+
+    async def start(self, start: Start) -> int:
+        """The number of the new process. Raises OSError."""
+        async with self._busy:
+            if self._process is None or self._process.poll() is not None:
+                self._begin()
+            try:
+                return await asyncio.to_thread(self._ask, msgspec.json.encode(start))
+            except ConnectionError:  # it has just been killed
+                self._begin()
+                return await asyncio.to_thread(self._ask, msgspec.json.encode(start))
+
+    def _begin(self) -> None:
+        """In the thread that lives as long as this process: a child dies with the thread that made it."""
+        self.close()
+        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self._channel, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with other:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "backend.processes.fork_server", str(other.fileno())],
+                stdin=subprocess.DEVNULL,
+                env=dict(self._environment),
+                pass_fds=[other.fileno()],
+                start_new_session=True,
+                preexec_fn=die_with_parent,
+            )
+
+    def _ask(self, request: bytes) -> int:
+        assert self._channel is not None
+        self._channel.send(request)
+        answer = self._channel.recv(20)
+        if not answer:
+            raise ConnectionResetError("the fork server has ended")
+        return int(answer)
+
+    def close(self) -> None:
+        if self._channel is not None:
+            self._channel.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
 
 
 class Child:
     """One process and its successors. `restarts` counts how often it had to be started again."""
 
-    def __init__(
-        self, name: str, command: Sequence[str], log_path: Path, environment: Mapping[str, str] | None = None
-    ) -> None:
-        self.name = name
+    def __init__(self, start: Start, fork_server: ForkServer) -> None:
+        self.name = start.name
         self.restarts = 0
-        self._command = command
-        self.log_path = log_path
-        self._environment = environment
-        self._process: asyncio.subprocess.Process | None = None
+        self.log_path = Path(start.output)
+        self._start = start
+        self._fork_server = fork_server
+        self._process = 0
+        self.former: set[int] = set()
+        """The processes that have ended."""
+        self._ended: asyncio.Future[int] | None = None
+        """The exit code of the process."""
         self._task: asyncio.Task[None] | None = None
         self._spawning: asyncio.Future[None] | None = None
         self._stopping = False
 
     @property
     def process_id(self) -> int | None:
-        return self._process.pid if self._process is not None and self._process.returncode is None else None
+        return self._process if self._ended is not None and not self._ended.done() else None
 
     async def start(self) -> None:
         await self._spawn()
@@ -59,18 +114,15 @@ class Child:
         self._stopping = True
         if self._spawning is not None:
             await asyncio.wait([self._spawning])
-        process = self._process
-        if process is not None and process.returncode is None:
+        if self._ended is not None:
+            if not self._ended.done():
+                os.kill(self._process, signal.SIGTERM)
+                await asyncio.wait([self._ended], timeout=timeout_s)
+                if not self._ended.done():
+                    log.warning("%s did not stop within %.0f s; killed", self.name, timeout_s)
             with contextlib.suppress(ProcessLookupError):
-                process.terminate()
-            try:
-                await asyncio.wait_for(process.wait(), timeout_s)
-            except TimeoutError:
-                log.warning("%s did not stop within %.0f s; killed", self.name, timeout_s)
-        if process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
+                os.killpg(self._process, signal.SIGKILL)
+            await asyncio.wait([self._ended])
         if self._task is not None:
             self._task.cancel()
 
@@ -81,30 +133,22 @@ class Child:
 
     async def _create(self) -> None:
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
-        with self.log_path.open("ab") as output:
-            self._process = await asyncio.create_subprocess_exec(
-                *self._command,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env=dict(self._environment) if self._environment is not None else None,
-                start_new_session=True,
-                preexec_fn=_die_with_parent,
-            )
-        log.info("%s started as process %d", self.name, self._process.pid)
+        self._process = await self._fork_server.start(self._start)
+        self._ended = _end_of(self._process)
+        log.info("%s started as process %d", self.name, self._process)
 
     async def _watch(self) -> None:
         loop = asyncio.get_running_loop()
         delay_s = RESTART_DELAY_S
         while not self._stopping:
-            assert self._process is not None
             since = loop.time()
-            code = await self._process.wait()
+            assert self._ended is not None
+            code = await asyncio.shield(self._ended)
             if self._stopping:
                 return
             # What it started may outlive it.
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+                os.killpg(self._process, signal.SIGKILL)
             delay_s = (
                 RESTART_DELAY_S
                 if loop.time() - since > STEADY_AFTER_S
@@ -114,4 +158,32 @@ class Child:
             await asyncio.sleep(delay_s)
             if not self._stopping:
                 self.restarts += 1
-                await self._spawn()
+                self.former.add(self._process)
+                try:
+                    await self._spawn()
+                except OSError as error:
+                    log.error("%s could not be started: %s", self.name, error)
+
+
+def _end_of(process: int) -> asyncio.Future[int]:
+    """The exit code of a child, once it has ended."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[int] = loop.create_future()
+    descriptor = os.pidfd_open(process)
+
+    def reap() -> None:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
+        ended.set_result(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
+
+    loop.add_reader(descriptor, reap)
+    return ended
+
+
+def reap_orphans(children: Iterable[Child]) -> None:
+    """Let go of what processes that have ended have left behind. This process has become its parent."""
+    sessions = {each for child in children for each in child.former}
+    for process in psutil.Process().children() if sessions else ():
+        with contextlib.suppress(ProcessLookupError, ChildProcessError, psutil.NoSuchProcess):
+            if process.status() == psutil.STATUS_ZOMBIE and os.getsid(process.pid) in sessions:
+                os.waitpid(process.pid, os.WNOHANG)

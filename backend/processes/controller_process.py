@@ -10,7 +10,6 @@ import asyncio
 import logging
 import os
 import signal
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -190,7 +189,7 @@ def _shown(message: Define | ChangeAccounts) -> str:
     return f"{message.statement.action} {[(each.user, each.host) for each in message.statement.users]}"
 
 
-async def serve(name: str, deployment: Deployment) -> None:
+async def _serve(name: str, deployment: Deployment) -> None:
     Heartbeat(deployment.secret_bytes, name).follow(deployment.watchdog_s)
     node = Node(deployment)
     await node.start()
@@ -210,8 +209,8 @@ async def serve(name: str, deployment: Deployment) -> None:
     await node.stop()
 
 
-if __name__ == "__main__":
-    deployment = Deployment.load(sys.argv[2])
-    name = f"controller-{sys.argv[1]}"
+def run(number: str, deployment_path: str) -> None:
+    deployment = Deployment.load(deployment_path)
+    name = f"controller-{number}"
     begin_records(deployment, name)
-    asyncio.run(serve(name, deployment))
+    asyncio.run(_serve(name, deployment))

@@ -156,7 +156,8 @@ def serve_jobs(context: SparkContext, deployment: Deployment) -> None:
             log.warning("no data jobs yet: %s", error)
 
 
-def run_launcher(master: str, deployment: Deployment) -> None:
+def run(master: str, deployment_path: str) -> None:
+    deployment = Deployment.load(deployment_path)
     begin_records(deployment, "launcher")
     sign = Heartbeat(deployment.secret_bytes, "launcher")
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -198,7 +199,3 @@ def run_launcher(master: str, deployment: Deployment) -> None:
         sign.beat()
     context.cancelAllJobs()
     context.stop()
-
-
-if __name__ == "__main__":
-    run_launcher(sys.argv[1], Deployment.load(Path(sys.argv[2])))

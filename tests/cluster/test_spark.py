@@ -214,7 +214,7 @@ def test_a_read_goes_on_when_workers_and_adapters_die(spark: Any, server: Millra
 
     planned = frame.select("id").rdd
     assert planned.getNumPartitions() >= 2  # the epoch is kept from here on
-    adapter = next(each for each in server.processes() if "mysql_adapter" in each.cmdline())
+    adapter = next(each for each in server.processes() if "adapter-0" in " ".join(each.cmdline()))
     adapter.kill()
     assert sorted(each.id for each in planned.collect()) == list(range(60_000))
     worker = next(each["process"] for each in server.status()["shards"] if each["shard"] == 1)

@@ -18,7 +18,7 @@ ADAPTER_GROWTH_BYTES_MAX = 120 << 20
 
 def adapter_of(server: MillraceServer) -> psutil.Process:
     alive = [each for each in server.processes() if each.status() != psutil.STATUS_ZOMBIE]
-    [found] = [each for each in alive if "mysql_adapter" in " ".join(each.cmdline())]
+    [found] = [each for each in alive if "adapter-0" in " ".join(each.cmdline())]
     return found
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import sys
 
 import uvloop
 
@@ -25,7 +24,7 @@ GARBAGE_THRESHOLDS = (50_000, 10, 10)
 log = logging.getLogger(__name__)
 
 
-async def main(number: int, deployment: Deployment) -> None:
+async def _serve(number: int, deployment: Deployment) -> None:
     Heartbeat(deployment.secret_bytes, f"adapter-{number}").follow(deployment.watchdog_s)
     node = Node(deployment)
     await node.start()
@@ -57,8 +56,8 @@ async def main(number: int, deployment: Deployment) -> None:
     await node.stop()
 
 
-if __name__ == "__main__":
-    deployment = Deployment.load(sys.argv[2])
-    begin_records(deployment, f"adapter-{sys.argv[1]}")
+def run(number: str, deployment_path: str) -> None:
+    deployment = Deployment.load(deployment_path)
+    begin_records(deployment, f"adapter-{number}")
     make_room()
-    uvloop.run(main(int(sys.argv[1]), deployment))
+    uvloop.run(_serve(int(number), deployment))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sys
 
 import uvloop
 
@@ -17,7 +16,7 @@ from backend.processes.records import begin_records
 from backend.processes.settings import Deployment
 
 
-async def main(deployment: Deployment) -> None:
+async def _serve(deployment: Deployment) -> None:
     sign = Heartbeat(deployment.secret_bytes, "http")
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
@@ -35,7 +34,7 @@ async def main(deployment: Deployment) -> None:
     await node.stop()
 
 
-if __name__ == "__main__":
-    deployment = Deployment.load(sys.argv[1])
+def run(deployment_path: str) -> None:
+    deployment = Deployment.load(deployment_path)
     begin_records(deployment, "http")
-    uvloop.run(main(deployment))
+    uvloop.run(_serve(deployment))
