@@ -18,7 +18,7 @@ from controller.sql.expressions.translate import Translator
 from controller.sql.expressions.zone import aligned, in_utc, localised
 from controller.sql.query.block import Subquery
 from controller.sql.query.fields import Numbering, all_columns
-from controller.sql.query.names import Names, Visible
+from controller.sql.query.names import ALIAS, Names, Visible
 from controller.sql.query.wrapping import wrapped
 from controller.sql.text.parse import syntax_error
 from dataflow import schema
@@ -204,12 +204,12 @@ class QueryTranslator(Translator):
     # -- functions over groups and windows
 
     def _aggregate(self, name: str, node: Any) -> Expression:
-        """An aggregate of nothing but columns of a query around is one of that query, where it may have one."""
+        """An aggregate of nothing but columns of a query around is one of that query, where it may have one; not by their aliases."""
         if self.names.parent is not None:
             function = read_aggregate(name, node, self.without_aggregates())
             used = all_columns((*function.arguments, *(each.expression for each in function.order)))
             own = {each.id for each in self.names.fields()} | self.subqueries.keys()
-            if used and not used & own:
+            if used and not used & own and not self._reads_alias(node):
                 for names in self.names.around():
                     if used & {each.id for each in names.fields()}:
                         if names.aggregates is not None:
@@ -224,6 +224,12 @@ class QueryTranslator(Translator):
         if self._collect is None:
             raise InvalidStatement(Condition.INVALID_GROUP_FUNCTION)
         return self._collect(name, node, self)
+
+    def _reads_alias(self, node: Any) -> bool:
+        """Whether a name in it is an item of a SELECT list around."""
+        query = node.find_ancestor(exp.Query)
+        columns = [each for each in node.find_all(exp.Column) if not each.table and each.find_ancestor(exp.Query) is query]
+        return any(not isinstance(each.this, exp.Star) and self.names.resolve(each.name, "", "", "field list").field.id == ALIAS for each in columns)
 
     def visit_window(self, node: Any, hint: SqlType | None) -> Expression:
         if self._windows is None:

@@ -55,6 +55,10 @@ class PassingTable:
     columns: tuple[OutputColumn, ...]
 
 
+ALIAS = -1
+"""The id of a field that is an item of a SELECT list around."""
+
+
 @dataclass(slots=True)
 class Names:
     """What names mean inside one query."""
@@ -100,7 +104,7 @@ class Names:
                 return found[0]
             value = names.selected(name.lower()) if names is not self and names.selected and not table else None
             if value is not None:
-                return Visible(Field(-1, name, value.type, True, OutputColumn(name, value.type)), value)
+                return Visible(Field(ALIAS, name, value.type, True, OutputColumn(name, value.type)), value)
         raise InvalidStatement(Condition.UNKNOWN_COLUMN, written, clause)
 
     def star(self, table: str, database: str) -> list[Visible]:

@@ -151,3 +151,10 @@ SELECT x.o, (SELECT MIN(d.c) FROM rolled AS d HAVING COUNT(*) > (SELECT COUNT(a.
 SET sql_mode = '';
 SELECT x.o + 0 AS o, (SELECT MIN(d.c) FROM rolled AS d HAVING COUNT(*) > (SELECT COUNT(a.id) FROM rolled a WHERE a.c = x.o)) AS n FROM (SELECT id AS o, COUNT(*) FROM rolled WHERE id > 100) AS x;
 DROP TABLE rolled;
+-- An aggregate of an alias of the query around belongs to the query that it stands in.
+SET sql_mode = DEFAULT;
+CREATE TABLE aliased (a INT, b INT);
+INSERT INTO aliased VALUES (1, 1), (2, 2);
+SELECT b x, (SELECT GROUP_CONCAT(x) FROM aliased) AS n FROM aliased ORDER BY 1;
+SELECT b + 1 AS x, (SELECT SUM(x + i.a) FROM aliased i) AS n, (SELECT MAX(x) FROM aliased i WHERE i.a = x) AS m FROM aliased ORDER BY 1;
+DROP TABLE aliased;
