@@ -6,6 +6,8 @@ side, parentheses group, and `>`, `<` and `~` change what a word counts. What a 
 each word of the query that it has, how often, times the square of log10(rows / rows with the
 word). Words are equal as the collation of the columns says.
 
+WITH QUERY EXPANSION asks for the words of all rows that the query finds, besides its own (`fulltext expanded`).
+
 `fulltext words` gives what of the query a row has; those of all rows are the statistics that
 `fulltext score` needs. So a score depends on all rows, and no view keeps it; whether a row matches
 depends on the row alone.
@@ -138,6 +140,12 @@ def fulltext_matches(arguments: tuple[Expression, ...]) -> Callable[..., int]:
         return int(query is not None and _Document(columns, key).matches(_terms(mode, query)))
 
     return matches
+
+
+@function("fulltext expanded", arguments=(Domain.TEXT, Domain.TEXT), nulls=True, result=text())
+def fulltext_expanded(query: str | None, rows: str | None) -> str | None:
+    """The query with the texts of some rows, a JSON array, behind it."""
+    return None if query is None else " ".join([query, *(json.loads(rows) if rows else ())])
 
 
 @function(

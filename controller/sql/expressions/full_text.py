@@ -11,7 +11,7 @@ from typing import Any
 from sqlglot import exp
 
 from controller.catalog import Catalog
-from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.schema import Table
 
 
@@ -29,19 +29,34 @@ def with_matches(tree: Any, catalog: Catalog, database: str | None) -> Any:
 
 def _call(node: Any, catalog: Catalog, database: str | None) -> Any:
     modifier = str(node.args.get("modifier") or "")
-    if "EXPANSION" in modifier:
-        raise Unsupported("WITH QUERY EXPANSION")
     source, table = _source(node, catalog, database)
     _check_index(table, {each.name.lower() for each in node.expressions})
     mode = exp.Literal.string("boolean" if "BOOLEAN" in modifier else "natural")
-    given = [mode, node.this]
+    given = [mode, _expanded(node, source) if "EXPANSION" in modifier else node.this]
     if _is_condition(node):
         return _anonymous("fulltext matches", *given, *node.expressions)
-    columns = [exp.column(each.this.copy()) for each in node.expressions]
-    words = _anonymous("fulltext words", *(each.copy() for each in given), *columns)
+    words = _anonymous("fulltext words", *(each.copy() for each in given), *_columns(node))
     counted = _anonymous("JSON_ARRAY", _anonymous("COUNT", exp.Star()), _anonymous("JSON_ARRAYAGG", words))
-    statistics = exp.Select(expressions=[counted], from_=exp.From(this=exp.Table(this=source.this.copy(), db=source.args.get("db"))))
-    return _anonymous("fulltext score", *given, exp.Subquery(this=statistics), *node.expressions)
+    return _anonymous("fulltext score", *given, _of_all(source, counted), *node.expressions)
+
+
+def _expanded(node: Any, source: Any) -> Any:
+    """The words asked for and those of all rows that have one of them."""
+    matches = _anonymous("fulltext matches", exp.Literal.string("natural"), node.this.copy(), *_columns(node))
+    rows = _anonymous("JSON_ARRAYAGG", _anonymous("CONCAT_WS", exp.Literal.string(" "), *_columns(node)))
+    return _anonymous("fulltext expanded", node.this, _of_all(source, rows, matches))
+
+
+def _columns(node: Any) -> list[Any]:
+    return [exp.column(each.this.copy()) for each in node.expressions]
+
+
+def _of_all(source: Any, value: Any, condition: Any = None) -> Any:
+    """The value of an aggregate over the table itself, of the rows for which the condition holds."""
+    select = exp.Select(expressions=[value], from_=exp.From(this=exp.Table(this=source.this.copy(), db=source.args.get("db"))))
+    if condition is not None:
+        select.set("where", exp.Where(this=condition))
+    return exp.Subquery(this=select)
 
 
 def _anonymous(name: str, *arguments: Any) -> Any:

@@ -14,6 +14,18 @@ SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('"went through"' IN B
 SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('+mysql +(basics optimise)' IN BOOLEAN MODE) ORDER BY id;
 SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('server secure' IN BOOLEAN MODE) ORDER BY id;
 SELECT COUNT(*) FROM articles WHERE MATCH (title, body) AGAINST ('database') > 0;
+SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('walks' WITH QUERY EXPANSION) ORDER BY id;
+SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('walks' WITH QUERY EXPANSION) ORDER BY id;
+SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('walks' WITH QUERY EXPANSION) ORDER BY id;
+UPDATE articles SET body = CONCAT(body, ' walks') WHERE id = 4;
+SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('walks' WITH QUERY EXPANSION) ORDER BY id;
+SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('walks' WITH QUERY EXPANSION) ORDER BY id;
+UPDATE articles SET body = REPLACE(body, ' walks', '') WHERE id = 4;
+SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('walks' WITH QUERY EXPANSION) ORDER BY id;
+SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('configured' IN NATURAL LANGUAGE MODE WITH QUERY EXPANSION) ORDER BY id;
+SELECT id FROM articles WHERE MATCH (title, body) AGAINST ('nowhere' WITH QUERY EXPANSION) ORDER BY id;
+SELECT id, MATCH (title, body) AGAINST ('walks' WITH QUERY EXPANSION) > 0 AS matches FROM articles ORDER BY id;
+SELECT id FROM articles WHERE MATCH (title) AGAINST ('tutorial' WITH QUERY EXPANSION) AND id > 1 ORDER BY id;
 SELECT id FROM articles WHERE NOT MATCH (title, body) AGAINST ('tutorial' IN BOOLEAN MODE) ORDER BY id;
 SELECT id FROM articles WHERE MATCH (body) AGAINST ('database');
 SELECT id, MATCH (title, body) AGAINST ('database') > 0 AS matches FROM articles ORDER BY id;
