@@ -22,7 +22,6 @@ class Modes:
     no_zero_in_date: bool = True
     allow_invalid_dates: bool = False
     error_for_division_by_zero: bool = True
-    pad_char_to_full_length: bool = False
     no_auto_value_on_zero: bool = False
     time_zone: str = "UTC"
     now: int | None = None
@@ -39,7 +38,6 @@ class Modes:
             no_zero_in_date=traditional or "NO_ZERO_IN_DATE" in names,
             allow_invalid_dates="ALLOW_INVALID_DATES" in names,
             error_for_division_by_zero=traditional or "ERROR_FOR_DIVISION_BY_ZERO" in names,
-            pad_char_to_full_length="PAD_CHAR_TO_FULL_LENGTH" in names,
             no_auto_value_on_zero="NO_AUTO_VALUE_ON_ZERO" in names,
             time_zone=time_zone,
         )

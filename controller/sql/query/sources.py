@@ -24,11 +24,12 @@ from controller.sql.query.fields import Field, Relation, renamed_output
 from controller.sql.query.names import NamedSource, Names, PassingTable, Visible
 from controller.sql.text.parse import is_comma, parse_view, syntax_error
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.expressions.expression import Expression
+from dataflow.expressions.expression import Call, Column, Expression, Literal
 from dataflow.expressions.rewriting import mapped
 from dataflow.functions import call
 from dataflow.plan.node import Base
 from dataflow.schema import Table, is_internal
+from dataflow.values.types import BIGINT, Kind
 
 if TYPE_CHECKING:
     from controller.sql.query.resolve import Resolver
@@ -147,6 +148,8 @@ class FromClause:
             fields.append(Field(number.index, column.name, column.type, column.nullable, output, hidden, (table.database, table.name, column.name)))
         leaf = Leaf(tuple(fields), table)
         local = {} if self._names.hidden else local_values(table, self._resolver.settings.time_zone)
+        if "PAD_CHAR_TO_FULL_LENGTH" in self._resolver.settings.sql_mode and not self._names.hidden:
+            local |= {place: _padded(Column(place, column.type)) for place, column in enumerate(table.columns) if column.type.kind is Kind.CHAR}
         if local:
             leaf, fields = self._localised(leaf, local)
         self._names.add(NamedSource(alias, table.database, tuple(fields)))
@@ -296,3 +299,9 @@ def _check_hints(node: Any, known: frozenset[str]) -> None:
             name = each.name.lower()
             if name not in known and sum(index.startswith(name) for index in known) != 1:
                 raise InvalidStatement(Condition.KEY_DOES_NOT_EXIST, each.name, node.alias or node.name)
+
+
+def _padded(column: Column) -> Expression:
+    """A CHAR as PAD_CHAR_TO_FULL_LENGTH shows it: with spaces up to its length."""
+    padded = call("rpad", column, Literal(column.type.length or 1, BIGINT), Literal(" ", column.type))
+    return Call(padded.function, padded.arguments, column.type)

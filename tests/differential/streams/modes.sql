@@ -112,3 +112,16 @@ SHOW WARNINGS;
 INSERT INTO without_default VALUES (DEFAULT, 1, 1), (DEFAULT, 2, 2);
 SHOW WARNINGS;
 DROP TABLE without_default;
+-- CHAR values with all their spaces.
+SET sql_mode = 'PAD_CHAR_TO_FULL_LENGTH';
+CREATE TABLE padded (id INT PRIMARY KEY, c CHAR(4), v VARCHAR(4), b BINARY(3), KEY (c));
+INSERT INTO padded VALUES (1, 'x', 'x', 'x'), (2, NULL, NULL, NULL), (3, 'äöüß', 'y ', 'y'), (4, '', '', '');
+SELECT id, c, CONCAT('[', c, ']'), LENGTH(c), CHAR_LENGTH(c), c = 'x', c LIKE 'x', CONCAT(UPPER(c), '|', v, '|') FROM padded ORDER BY id;
+SELECT id FROM padded WHERE c = 'x';
+SELECT id FROM padded WHERE c IN ('x', '') ORDER BY id;
+SELECT c, COUNT(*) FROM padded GROUP BY c ORDER BY c;
+SELECT CONCAT(c, '|') FROM padded WHERE id = 1;
+SELECT a.id, CONCAT(b.c, '|') FROM padded a JOIN padded b ON a.c = b.v ORDER BY 1;
+SET sql_mode = DEFAULT;
+SELECT CONCAT('[', c, ']') FROM padded ORDER BY id;
+DROP TABLE padded;
