@@ -148,7 +148,6 @@ def test_wrong_statements_have_mysql_s_error(sql: str, code: int, message: str) 
 @pytest.mark.parametrize(
     "sql",
     [
-        "select match(b) against ('x' with query expansion) from t",
     ],
 )
 def test_what_is_not_supported_yet_is_refused_clearly(sql: str) -> None:
