@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dataflow.runtime.kept_views import KeptReport
+
 
 @dataclass(frozen=True, slots=True)
 class ViewStatus:
@@ -117,6 +119,18 @@ class KeysWanted:
     """A shard to shard 0: these views have keys there that are to be filled beside the epochs."""
 
     views: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewsKept:
+    """A shard to shard 0, after views have ended: what it has kept of them, see `dataflow.runtime.kept_views`. `views` are their definitions, encoded."""
+
+    report: KeptReport
+    views: bytes
+
+    @property
+    def shard(self) -> int:
+        return self.report.shard
 
 
 @dataclass(frozen=True, slots=True)

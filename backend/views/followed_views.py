@@ -107,6 +107,8 @@ class FollowedViews:
     def is_due(self, record: PreparedEpoch | None) -> bool:
         return False
 
+    def passed(self, epoch: int) -> None: ...
+
     def collect(self, epoch: PersistEpoch) -> bool:
         self._changes, self._is_collected = self.changes(epoch), True
         return bool(self._changes)

@@ -86,12 +86,12 @@ class TableUse:
         prefixes = self._prefixes
         return bool(prefixes) and any(key[:ROW_PREFIX_BYTES] in prefixes for key in writes)
 
-    def changes(self, epoch: PersistEpoch) -> TableChanges:
-        """What the writes of an epoch, which are not stored yet, change in the tables in use."""
+    def changes(self, epoch: PersistEpoch, before: StateView | None = None) -> TableChanges:
+        """What the writes of an epoch change in the tables in use. They are not stored yet, or `before` is the state without them."""
         changes = TableChanges(epoch.epoch)
         if not self._users:
             return changes
-        absent, get = epoch.absent, self._store.get
+        absent, get = epoch.absent, (before or self._store).get
         writes = epoch.writes
         if epoch.large is not None:  # which comes after them
             large = epoch.large[1]

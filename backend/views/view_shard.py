@@ -29,6 +29,7 @@ from backend.shared_memory.segment import SegmentNames, is_possible, remove_orph
 from backend.views.fill_runner import FillRunner
 from backend.views.hosted_view import HostedView, hosted_view, status_of
 from backend.views.hung_views import is_within
+from backend.views.kept_share import KeptShare
 from backend.views.known_view import KnownView
 from backend.views.set_aside import HeldUp, reason_of, severity
 from backend.views.table_use import TableUse
@@ -44,7 +45,7 @@ from dataflow.commit.epoch_messages import ViewsFailed
 from dataflow.expressions.source import Key
 from dataflow.runtime import shard_messages, shard_worker
 from dataflow.runtime.engine import View
-from dataflow.runtime.shard_fill import BeginFill, EndFill, FillTransition, ShardFill
+from dataflow.runtime.shard_fill import BeginFill, EndFill, FillTransition, ResumeFill, ShardFill
 from dataflow.runtime.shard_messages import (
     EpochApplied,
     KeysTooLarge,
@@ -111,7 +112,8 @@ class ViewShard:
         self._outside = outside
         self._use = TableUse(store, is_all=False)
         self._run = FillRunner(run, lambda *ran: self._carry_out(self._views.ran(*ran)), self._given_up)
-        self._views = ShardViews(shard, shard_count, self._use.source, self._room_bytes, time.perf_counter)
+        self._views = ShardViews(shard, shard_count, self._use.source, self._room_bytes, time.perf_counter, store.epoch)
+        self.kept = KeptShare(store, self._use, self._views, outside.views_kept)
         self.transitions = ViewTransitions(store, shard_count, memory_bytes, outside.change_views, lambda: self._views.worker.engine)
         self._known, self._hosted = self.transitions.known, self.transitions.hosted
         self._leaving: list[KnownView] = []
@@ -148,8 +150,12 @@ class ViewShard:
             or (record.large is not None and bool(self._use))
         )
 
+    def passed(self, epoch: int) -> None:
+        self._views.passed(epoch)
+
     def collect(self, epoch: PersistEpoch) -> None:
         """Remember what the writes of an epoch change, before they are stored. Whatever fails here holds up no commit."""
+        self.kept.collect(epoch)
         try:
             if epoch.large is not None:
                 require_few([known.tables for known in self._known.values()], epoch.large[1])
@@ -177,7 +183,7 @@ class ViewShard:
         match transition:
             case shard_messages.EndView(name):
                 self._leave(bytes(name))
-            case BeginFill() | EndFill(is_wanted=False):
+            case BeginFill() | ResumeFill() | EndFill(is_wanted=False):
                 for each in self._filling:
                     if each not in self._hosted:
                         self._leave(each)
@@ -201,7 +207,7 @@ class ViewShard:
                 self._publisher.end(hosted.view)
 
     def start(self, generation: int) -> None:
-        """Forget all views: a shard was lost, or something failed.
+        """Let all views go: a shard was lost, or something failed.
 
         What a lost shard of this machine has left in shared memory must not pass for current
         once others commit without it.
@@ -211,7 +217,9 @@ class ViewShard:
         self._leaving.clear()
         self._filling = []
         self._use.end_all()
-        self._carry_out(self._views.start(generation))
+        epoch, pending = self._changes
+        self._carry_out(self._views.start(generation, pending if epoch > self._views.epoch else {}))
+        self.kept.started(generation, self._known)
         self.transitions.forget()
 
     def link_broken(self) -> None:
@@ -365,6 +373,7 @@ class ViewShard:
 
     def enforce_limit(self) -> None:
         """Have cold keys evicted in the next epoch if the views take too much memory."""
+        self.kept.check()
         self._outside.views_used(self.use.newly_used(self._hosted, self._publisher))
         self.memory = self._limit.enforce(self._views.worker.engine, self._publisher, self._memory_bytes, self._evict)
 

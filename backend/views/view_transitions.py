@@ -7,13 +7,13 @@ hands transitions to the coordinator. Every shard knows which views it has, and 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
 from backend.network.messages import Acknowledged, AddView, Message, UnknownView
 from backend.network.transport import Peer
-from backend.network.view_messages import FillReported, RemoveView
+from backend.network.view_messages import FillReported, RemoveView, ViewsKept
 from backend.views.hosted_view import HostedView, definition_of
 from backend.views.known_view import KnownView, known_view
 from backend.views.set_aside import SetAsideViews
@@ -23,8 +23,9 @@ from backend.views.view_restarting import stored_bytes
 from dataflow.commit.epoch_messages import ViewsFailed
 from dataflow.runtime.engine import Engine
 from dataflow.runtime.fill_lead import FillLead
+from dataflow.runtime.kept_views import resumable
 from dataflow.runtime.loading import has_new_full_state
-from dataflow.runtime.shard_fill import BeginFill, EndFill, FillTransition, FollowFill
+from dataflow.runtime.shard_fill import BeginFill, EndFill, FillTransition, FollowFill, ResumeFill
 from dataflow.runtime.shard_messages import EndView, StartView, Transition, ViewName
 from persistence.shard_store import ShardStore
 from persistence.table_source import TableSource
@@ -38,6 +39,7 @@ _decode_transition = msgspec.msgpack.Decoder(tuple[str, bytes, str]).decode
 """What is done, the view, and why it is kept whole."""
 _decode_view = msgspec.msgpack.Decoder(AddView).decode
 _decode_views = msgspec.msgpack.Decoder(list[tuple[AddView, str]]).decode
+_decode_resumed = msgspec.msgpack.Decoder(tuple[int, frozenset[int], bytes]).decode
 
 
 def decoded(transition: bytes) -> tuple[list[KnownView], Transition | FillTransition]:
@@ -49,10 +51,20 @@ def decoded(transition: bytes) -> tuple[list[KnownView], Transition | FillTransi
         return [], FollowFill()
     if kind == EndFill.__name__:
         return [], EndFill(bool(body))
-    views = _decode_views(body) if kind == BeginFill.__name__ else [(_decode_view(body), full)]
+    epoch, lost = 0, frozenset[int]()
+    if kind == ResumeFill.__name__:
+        epoch, lost, body = _decode_resumed(body)
+    views = [(_decode_view(body), full)] if kind == AddView.__name__ else _decode_views(body)
     known = [known_view(message) for message, _ in views]
     starts = tuple([StartView(each.name, *each.definition, reason) for each, (_, reason) in zip(known, views)])
+    if kind == ResumeFill.__name__:
+        return known, ResumeFill(starts, epoch, lost)
     return known, BeginFill(starts) if kind == BeginFill.__name__ else starts[0]
+
+
+def encoded_views(views: Sequence[tuple[AddView, str]]) -> bytes:
+    """The definitions of views, and why they are kept whole."""
+    return _encode(views)
 
 
 class ViewTransitions:
@@ -73,6 +85,8 @@ class ViewTransitions:
         self._adding: dict[bytes, tuple[KnownView, list[tuple[Peer, int]]]] = {}
         self._filling: dict[bytes, tuple[KnownView, str]] = {}
         """Those that are filled beside the epochs, or will be, and why they are kept whole."""
+        self._kept: dict[int, ViewsKept] = {}
+        """What each shard has kept of views that have ended."""
         self._lead = FillLead(shard_count, self._begin_fill, lambda: self._do(FollowFill), lambda wanted: self._do(EndFill, b"1" * wanted))
 
     def keep_small(self, rows_max: int) -> None:
@@ -111,6 +125,23 @@ class ViewTransitions:
             peer.send(UnknownView(), request)
         else:
             self._adding[message.view] = (known, [(peer, request)])
+
+    def kept_reported(self, kept: ViewsKept, versions: Mapping[int, int]) -> None:
+        """When all shards have said what they have kept, views go on from there."""
+        self._kept[kept.report.shard] = kept
+        reports = [each.report for each in self._kept.values()]
+        if len(reports) < self._shard_count or len({each.generation for each in reports}) > 1 or self._lead.is_busy:
+            return
+        resumed = resumable(reports)
+        if resumed is None:
+            return
+        epoch, lost = resumed
+        [first, *_] = [each.views for each in self._kept.values() if each.report.shard not in lost]
+        views = [each for each in _decode_views(first) if each[0].view not in self.aside and not known_view(each[0]).is_stale(versions)]
+        if views and self._change(_encode((ResumeFill.__name__, _encode((epoch, lost, _encode(views))), ""))):
+            log.info("%d views go on from epoch %d, but for shards %s", len(views), epoch, sorted(lost))
+            self._filling |= {message.view: (known_view(message), full) for message, full in views}
+            self._lead.resume(tuple([message.view for message, _ in views]))
 
     def _takes_long(self, known: KnownView, full: str, source: TableSource) -> bool:
         """Whether many rows have to be read before the view can be asked."""

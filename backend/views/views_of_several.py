@@ -14,7 +14,7 @@ from backend.network.bundles import BundleSent, ShardLinked
 from backend.network.messages import AddView, AskViews, Lookup
 from backend.network.miss_messages import LookupEach
 from backend.network.transport import Peer
-from backend.network.view_messages import FillReported, KeysWanted, ViewsUsed
+from backend.network.view_messages import FillReported, KeysWanted, ViewsKept, ViewsUsed
 from backend.shared_memory.segment import SegmentNames
 from backend.views.hung_views import HungViews
 from backend.views.view_filling import Runner
@@ -65,6 +65,7 @@ class ViewsOfSeveral:
             ViewsUsed: self._used,
             FillReported: self._fill_reported,
             KeysWanted: self._keys_wanted,
+            ViewsKept: self._views_kept,
         }
 
     @property
@@ -99,6 +100,9 @@ class ViewsOfSeveral:
     def is_due(self, record: PreparedEpoch | None) -> bool:
         return self._views.is_due(record)
 
+    def passed(self, epoch: int) -> None:
+        self._views.passed(epoch)
+
     def collect(self, epoch: PersistEpoch) -> bool:
         self._views.collect(epoch)
         return False
@@ -116,6 +120,12 @@ class ViewsOfSeveral:
     def start(self, generation: int) -> None:
         self._links.forget()
         self._views.start(generation)
+        self._tell_kept()
+
+    def _tell_kept(self) -> None:
+        """Tell shard 0 what was kept, once the tables are known that views may be made of."""
+        if self._versions:
+            self._views.kept.tell()
 
     def blame(self, failed: ViewsFailed) -> None:
         self._transitions.blame(failed)
@@ -134,6 +144,7 @@ class ViewsOfSeveral:
         self._transitions.aside.tables_changed(versions)
         if self._hosting.coordinator is not None:
             self._transitions.remove_stale(versions)
+        self._tell_kept()
 
     def allow(self, versions: Mapping[int, int]) -> bool:
         return not self._transitions.has_stale(versions)
@@ -163,6 +174,10 @@ class ViewsOfSeveral:
     def _keys_wanted(self, peer: Peer, request: int, message: KeysWanted) -> None:
         if self._links.knows(peer):
             self._transitions.keys_wanted(message.views)
+
+    def _views_kept(self, peer: Peer, request: int, message: ViewsKept) -> None:
+        if self._links.knows(peer):
+            self._transitions.kept_reported(message, self._versions)
 
     def _lookup(self, peer: Peer, request: int, message: Any) -> None:
         self._hosting.count_reads(1)
@@ -200,6 +215,12 @@ class ViewsOfSeveral:
             self._transitions.keys_wanted(views)
         else:
             self._hosting.tell_coordinator(KeysWanted(views))
+
+    def views_kept(self, kept: ViewsKept) -> None:
+        if self._hosting.coordinator is not None:
+            self._transitions.kept_reported(kept, self._versions)
+        else:
+            self._hosting.tell_coordinator(kept)
 
     def change_views(self, transition: bytes) -> bool:
         coordinator = self._hosting.coordinator

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from backend.network.messages import Message
 from backend.network.transport import Peer
-from backend.network.view_messages import FillReported
+from backend.network.view_messages import FillReported, ViewsKept
 from backend.shared_memory.publication import Publisher
 from backend.views.hosted_view import HostedView
 from backend.views.hung_views import HungViews
@@ -85,6 +85,10 @@ class Outside(Protocol):
         """The same of views with keys that are to be filled beside the epochs."""
         ...
 
+    def views_kept(self, kept: ViewsKept) -> None:
+        """The same of what this shard has kept of views that have ended."""
+        ...
+
     def change_views(self, transition: bytes) -> bool:
         """On shard 0: have all shards make a transition; False while one is missing."""
         ...
@@ -129,6 +133,8 @@ class WorkerViews(Protocol):
     def enforce_limit(self) -> None: ...
 
     def is_due(self, record: PreparedEpoch | None) -> bool: ...
+
+    def passed(self, epoch: int) -> None: ...
 
     def collect(self, epoch: PersistEpoch) -> bool:
         """The epoch is about to be stored; whether they bring themselves up to it as soon as it is."""

@@ -64,6 +64,10 @@ class DueViews(Protocol):
         """Whether the epoch changes a table that views are made of, or reads wait for any epoch."""
         ...
 
+    def passed(self, epoch: int) -> None:
+        """The epoch is stored, and was due on no shard; or there are no views, as a shard is missing."""
+        ...
+
 
 @dataclass(slots=True)
 class Flight:

@@ -339,6 +339,8 @@ class ShardEpochs:
         """The epoch is in the store: on to the views, if they are part of it."""
         if flight.storing is not None:
             self._large.written(flight.storing)
+        if not message.generation and self._views is not None:
+            self._views.passed(message.epoch)
         if not message.generation or flight.alone:
             return self._finish(flight, message)
         flight.applying = True

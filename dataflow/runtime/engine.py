@@ -146,10 +146,12 @@ class Engine:
             arrangement = operator.stores.get(columns) or self.graph.new_store(operator, columns, full)
         return arrangement
 
-    def take_over(self, prepared: Engine) -> None:
-        """Fill the holes of keys that `prepared` has filled; it is at the same epoch, and not used any more."""
+    def take_over(
+        self, prepared: Engine, is_wanted: Callable[[Arrangement, Key], bool] = lambda arrangement, key: True
+    ) -> None:
+        """Fill the holes of keys that `prepared` has filled, where that `is_wanted`; it is at the same epoch, and not used any more."""
         views = {id(view.arrangement): view for view in self.views.values()}
-        for arrangement, key in take_over(self.graph, prepared.graph):
+        for arrangement, key in take_over(self.graph, prepared.graph, is_wanted):
             arrangement.touched.add(key)
             if id(arrangement) in views:
                 self._unpublished.add(views[id(arrangement)].number)

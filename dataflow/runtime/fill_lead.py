@@ -46,10 +46,19 @@ class FillLead:
         self._begin_next()
 
     def _begin_next(self) -> None:
-        if not self.under_way and not self._is_ending and self._waiting:
+        if not self.is_busy and self._waiting:
             self.under_way, self._waiting = tuple(self._waiting), {}
             if not self._begin(self.under_way):
                 self.under_way = ()
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self.under_way) or self._is_ending
+
+    def resume(self, views: tuple[ViewName, ...]) -> None:
+        """All shards have been told to fill these from what they have kept."""
+        assert not self.is_busy
+        self.under_way = views
 
     def reached(self, shard: int, fill: int, behind: int) -> None:
         """A shard has come to the epoch that all were to follow to, and so many changed rows wait there."""

@@ -97,8 +97,10 @@ def has_new_full_state(graph: Graph, planned: Graph) -> bool:
     return any(each is None or not graph.is_loaded(each) for each in needed)
 
 
-def take_over(graph: Graph, prepared: Graph) -> Iterator[tuple[Arrangement, Key]]:
-    """Fill the holes that `prepared` has filled; each key of an arrangement that views read."""
+def take_over(
+    graph: Graph, prepared: Graph, is_wanted: Callable[[Arrangement, Key], bool] = lambda arrangement, key: True
+) -> Iterator[tuple[Arrangement, Key]]:
+    """Fill the holes that `prepared` has filled, where that `is_wanted`; each key of an arrangement that views read."""
     for other in list(prepared.operators.values()):
         operator = graph.operators.get(other.placement)
         if operator is None:
@@ -108,7 +110,7 @@ def take_over(graph: Graph, prepared: Graph) -> Iterator[tuple[Arrangement, Key]
             if mine is None or mine.full or not (theirs is other.state or theirs.views):
                 continue
             for key, value in theirs.index.items():
-                if key not in mine.index:
+                if key not in mine.index and is_wanted(theirs, key):
                     mine.adopt(key, mine.store(dict(value)) if mine.kind is ArrangementKind.BAG else value)
                     if mine.views:
                         yield mine, key

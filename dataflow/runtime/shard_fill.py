@@ -19,7 +19,16 @@ from typing import Any, Protocol
 from dataflow.expressions.source import Key
 from dataflow.plan.node import tables_of
 from dataflow.runtime.loading import FillBudget
-from dataflow.runtime.shard_messages import BeginEpoch, Bundle, Effect, StartView, Upquery, ViewName
+from dataflow.runtime.shard_messages import (
+    BeginEpoch,
+    Bundle,
+    Effect,
+    StartView,
+    TakeViews,
+    Transition,
+    Upquery,
+    ViewName,
+)
 from dataflow.runtime.shard_worker import ShardWorker
 from dataflow.runtime.upquery import BaseSource
 from dataflow.state.delta import Delta
@@ -46,9 +55,6 @@ class EndFill:
     is_wanted: bool
 
 
-FillTransition = BeginFill | FollowFill | EndFill
-
-
 class HeldSource(BaseSource, Protocol):
     """A source that can be held as it is, while what it is a copy of goes on."""
 
@@ -66,13 +72,27 @@ class HeldSource(BaseSource, Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ResumeFill:
+    """Fill these views from what was kept of them as of `epoch`, by all shards but those that were `lost` (`dataflow.runtime.kept_views`)."""
+
+    views: tuple[StartView, ...]
+    epoch: int
+    lost: frozenset[int]
+
+
+FillTransition = BeginFill | ResumeFill | FollowFill | EndFill
+
+
 class ShardFill:
     def __init__(
         self, number: int, generation: int, shard: int, shard_count: int, source: HeldSource,
         views: tuple[StartView, ...], limit_bytes: int, keys: Mapping[ViewName, tuple[Key, ...]],
+        resumed: TakeViews | None = None,
     ) -> None:  # fmt: skip
-        """`source` has the tables as of the epoch it is numbered after. `keys` of some of the views are wanted that live here."""
+        """`source` has the tables as of the epoch it is numbered after, or of what is `resumed`. `keys` of some of the views are wanted that live here."""
         self.number, self.views, self.keys = number, views, keys
+        self._transitions: tuple[Transition, ...] = views if resumed is None else (resumed,)
         self.tables = frozenset(table for view in views for table in tables_of(view.node))
         self.source = source.copy(self.tables)
         self.budget = FillBudget(lambda: self.worker.engine.measure().total_bytes, limit_bytes)
@@ -91,7 +111,7 @@ class ShardFill:
     def _begin(self, number: int) -> list[Effect]:
         for view, keys in self.keys.items():
             self.worker.handle(Upquery(0, view, keys))
-        return self.worker.handle(BeginEpoch(number, {}, self.views))
+        return self.worker.handle(BeginEpoch(number, {}, self._transitions))
 
     @property
     def behind(self) -> int:

@@ -43,22 +43,26 @@ class EndView:
 
 @dataclass(frozen=True, slots=True)
 class TakeViews:
-    """Views that another engine has, which is at the same epoch: what it holds is taken over."""
+    """Views that another engine has, which is at the same epoch: what it holds is taken over.
+
+    Where shards have `lost` theirs, only the keys that are intact are (`dataflow.runtime.kept_views`).
+    """
 
     views: tuple[StartView, ...]
-    prepared: Engine
+    prepared: Engine | None
+    lost: frozenset[int] = frozenset()
 
 
 Transition = StartView | EndView | TakeViews
 
 
-def views_of(transition: Transition) -> tuple[ViewName, ...]:
+def coming(transition: Transition) -> tuple[StartView, ...]:
     """The views that come by it."""
     match transition:
-        case StartView(name):
-            return (name,)
+        case StartView():
+            return (transition,)
         case TakeViews(views):
-            return tuple([each.view for each in views])
+            return views
         case EndView():
             return ()
 
@@ -128,9 +132,10 @@ class Bundle:
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """A shard was lost, or failed: forget everything. What comes is of a new generation."""
+    """A shard was lost, or failed: forget everything. What comes is of a new generation. Somebody may have kept the engine."""
 
     generation: int
+    is_kept: bool = False
 
 
 ToWorker = BeginEpoch | Upquery | EvictKeys | LimitMemory | Bundle | Reset

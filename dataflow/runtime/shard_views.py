@@ -19,7 +19,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dataflow.expressions.source import Key
+from dataflow.plan.node import tables_of
 from dataflow.runtime.engine import View
+from dataflow.runtime.kept_views import NEVER, KeptReport, KeptTables, KeptViews
 from dataflow.runtime.loading import OverBudget
 from dataflow.runtime.shard_fill import (
     BeginFill,
@@ -27,6 +29,7 @@ from dataflow.runtime.shard_fill import (
     FillTransition,
     FollowFill,
     HeldSource,
+    ResumeFill,
     ShardFill,
     Work,
 )
@@ -38,7 +41,6 @@ from dataflow.runtime.shard_messages import (
     LimitMemory,
     Outgoing,
     Reset,
-    StartView,
     StepWanted,
     TakeViews,
     ToWorker,
@@ -113,9 +115,9 @@ class _Lookup:
 class ShardViews:
     def __init__(
         self, shard: int, shard_count: int, source: HeldSource, room_bytes: Callable[[], int] = lambda: sys.maxsize,
-        clock: Callable[[], float] | None = None,
+        clock: Callable[[], float] | None = None, stored_epoch: int = 0,
     ) -> None:  # fmt: skip
-        """`room_bytes` says how much memory a fill may take; `clock` how long operators take."""
+        """`room_bytes` says how much memory a fill may take; `clock` how long operators take. The source is as of `stored_epoch`."""
         self.worker = ShardWorker(shard, shard_count, source, clock=clock)
         self.fill: ShardFill | None = None
         """The one that is under way."""
@@ -130,6 +132,10 @@ class ShardViews:
         """The epoch that the views show."""
         self.last_fill = 0
         """The last that has begun."""
+        self.kept: KeptViews | None = None
+        """What is left of views that have ended because a shard was lost."""
+        self.tables = KeptTables(source.state, stored_epoch)
+        self._unchanged_until = 0
         self._applying = False
         self._failed = False
         self._waiting: list[_Lookup] = []
@@ -152,10 +158,37 @@ class ShardViews:
     def wants_epoch(self) -> bool:
         return not self._failed and self.worker.wants_epoch
 
-    def start(self, generation: int) -> list[ViewEffect]:
-        """Forget all views; those to come are of this generation."""
+    def passed(self, epoch: int) -> None:
+        """All shards have stored an epoch that changes nothing in the tables of the views."""
+        self._unchanged_until = epoch
+
+    def report(self) -> KeptReport:
+        """What is kept, for shard 0 to decide about."""
+        epoch, until = (0, 0) if self.kept is None else (self.kept.epoch, self.kept.unchanged_until)
+        return KeptReport(self.worker.shard, self.generation, epoch, until, self.tables.since)
+
+    def forget_kept(self) -> None:
+        """What is kept is not wanted, or not right any more."""
+        self.tables.forget()
+        if self.kept is not None:
+            self.kept.engine.close()
+            self.kept = None
+
+    def start(self, generation: int, pending: Mapping[int, Delta]) -> list[ViewEffect]:
+        """Let all views go; those to come are of this generation. What is right of them is kept, until all shards are here.
+
+        `pending` are the changes of an epoch that is being stored, which the views have not been brought up to.
+        """
+        is_kept = bool(self.views) and not self._applying and not self._failed
+        if self.views or self._applying or self._failed:
+            self.forget_kept()
+        if is_kept:
+            until = max(self.epoch, self._unchanged_until)
+            self.kept = KeptViews(self.epoch, until, self.worker.engine, tuple(self.worker.starts.values()))
+            self.tables = KeptTables(self._source.state, self.epoch)
+            self.tables.collect(sum(map(len, pending.values())), lambda: pending)
         self._failed = False
-        effects: list[ViewEffect] = [*self.worker.handle(Reset(generation))]
+        effects: list[ViewEffect] = [*self.worker.handle(Reset(generation, is_kept))]
         waiting, self._waiting = self._waiting, []
         self._filling.clear()
         self._abandon_fill()
@@ -177,11 +210,12 @@ class ShardViews:
         if self.fill is not None:
             self.fill.collect(changes)
         own: list[Transition] = []
+        failed: list[ViewEffect] = []
         is_held = False
         for each in transitions:
             match each:
-                case BeginFill(views):
-                    self._begin_fill(epoch, views)
+                case BeginFill() | ResumeFill():
+                    failed = self._begin_fill(epoch, each)
                 case FollowFill() | EndFill(is_wanted=True):
                     if self.fill is not None:  # it may have gone with an earlier generation
                         self.fill.follow(epoch, self._source.state)
@@ -196,7 +230,7 @@ class ShardViews:
         if is_held:
             self._held = message
             return self._fill_work()
-        return [*self._handle(message), *self._fill_work()]
+        return [*self._handle(message), *failed, *self._fill_work()]
 
     def receive(self, bundle: Bundle) -> list[ViewEffect]:
         if not bundle.fill:
@@ -210,16 +244,39 @@ class ShardViews:
 
     # -- a fill beside the epochs
 
-    def _begin_fill(self, epoch: int, views: tuple[StartView, ...]) -> None:
+    def _begin_fill(self, epoch: int, begin: BeginFill | ResumeFill) -> list[ViewEffect]:
         self._abandon_fill()  # shard 0 has forgotten it, with an earlier generation
         worker, self.last_fill = self.worker, epoch
-        keys = {each.view: worker.asked.large_keys(each.view) for each in views}
+        source, resumed, changes = self._source, None, None
+        if isinstance(begin, ResumeFill):
+            resumed, changes = self._kept_part(begin)
+            source = source.copy(frozenset(table for view in begin.views for table in tables_of(view.node)))
+            source.advance(self.tables.state)
+        keys = {each.view: worker.asked.large_keys(each.view) for each in begin.views}
         keys = {view: each for view, each in keys.items() if each}
-        self.fill = ShardFill(epoch, self.generation, worker.shard, worker.shard_count, self._source, views, self._room_bytes(), keys)
+        self.fill = ShardFill(
+            epoch, self.generation, worker.shard, worker.shard_count, source, begin.views, self._room_bytes(), keys, resumed
+        )
         for each in self._early:
             if each.fill == epoch:
                 self.fill.receive(each)
         self._early = [each for each in self._early if each.fill > epoch]
+        if isinstance(begin, ResumeFill):
+            self.tables.forget()
+            if changes is None:
+                return self.fail_fill(RuntimeError("what was kept of the views is gone"))
+            self.fill.collect(changes)
+        return []
+
+    def _kept_part(self, begin: ResumeFill) -> tuple[TakeViews, dict[int, Delta] | None]:
+        """What this shard has for it, and what has changed in its tables since; None if it has not what it has reported."""
+        kept, self.kept = self.kept, None
+        if self.worker.shard in begin.lost:
+            kept = None
+        elif kept is None or kept.epoch != begin.epoch:
+            self.tables.forget()
+        changes = None if self.tables.since == NEVER else self.tables.changes()
+        return TakeViews(begin.views, None if kept is None else kept.engine, begin.lost), changes
 
     def _abandon_fill(self) -> None:
         if self.fill is not None:

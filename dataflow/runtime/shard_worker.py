@@ -21,6 +21,7 @@ from dataflow.plan.step_plan import StepPlan
 from dataflow.runtime.asked_keys import ROWS_ASKED_MAX, AskedKeys
 from dataflow.runtime.engine import Engine, View
 from dataflow.runtime.graph import TIMED_EVERY
+from dataflow.runtime.kept_views import IntactKeys
 from dataflow.runtime.loading import Budget, OverBudget, take_full
 from dataflow.runtime.operator import Operator, below
 from dataflow.runtime.shard_messages import (
@@ -42,7 +43,7 @@ from dataflow.runtime.shard_messages import (
     Transition,
     Upquery,
     ViewName,
-    views_of,
+    coming,
 )
 from dataflow.runtime.shard_programs import Programs
 from dataflow.runtime.upquery import BaseSource
@@ -72,6 +73,8 @@ class ShardWorker:
         self.engine = Engine(self.source, distributed=True, clock=self._clock)
         self.programs = Programs(self.engine.graph, self.shard, self.shard_count)
         self.views: dict[ViewName, View] = {}
+        self.starts: dict[ViewName, StartView] = {}
+        """How they were defined."""
         self.epoch = 0
         self._leaving: list[Eviction] = []
         self._step: StepPlan | None = None
@@ -142,19 +145,20 @@ class ShardWorker:
             case Bundle(generation=generation):
                 if generation >= self.generation:
                     self._bundles.setdefault((message.epoch, message.round), {})[message.sender] = message
-            case Reset(generation):
-                self._reset_to(generation)
+            case Reset(generation, is_kept):
+                self._reset_to(generation, is_kept)
         self._advance()
         return self._effects
 
-    def _reset_to(self, generation: int) -> None:
+    def _reset_to(self, generation: int, is_kept: bool) -> None:
         early = {
             name: kept
             for name, given in self._bundles.items()
             if (kept := {sender: each for sender, each in given.items() if each.generation >= generation})
         }
         refused = self.asked.refusals()
-        self.engine.close()
+        if not is_kept:
+            self.engine.close()
         self._reset()
         self.generation, self._bundles = generation, early
         self._effects.extend(refused)
@@ -175,7 +179,7 @@ class ShardWorker:
         self._tables = tuple(sorted(table for table, delta in message.changes.items() if delta))
         self._asks = self.asked.begin()
         self._asked_views.clear()
-        self._added_views = tuple([name for each in message.transitions for name in views_of(each)])
+        self._added_views = tuple([start.view for each in message.transitions for start in coming(each)])
         self.engine.graph.spend = self._spend or Budget(ROWS_PER_EPOCH_MAX)
         self.engine.graph.is_timed = self.epoch % TIMED_EVERY == 0
         self.programs.forget_culprit()
@@ -334,20 +338,15 @@ class ShardWorker:
     def _transition(self, transition: Transition) -> Program:
         graph, programs = self.engine.graph, self.programs
         programs.forget_culprit()
-        prepared: Engine | None = None
-        match transition:
-            case StartView():
-                self._add_view(transition)
-            case TakeViews(views, prepared):
-                for each in views:
-                    self._add_view(each)
-            case EndView(name):
-                removed = self.views.pop(name, None)
-                if removed is not None:
-                    self.asked.forget(name)
-                    self.engine.remove_view(removed)
+        prepared, lost = (transition.prepared, transition.lost) if isinstance(transition, TakeViews) else (None, frozenset())
+        for start in coming(transition):
+            self._add_view(start)
+        if isinstance(transition, EndView) and (removed := self.views.pop(transition.view, None)) is not None:
+            del self.starts[transition.view]
+            self.asked.forget(transition.view)
+            self.engine.remove_view(removed)
         programs.refresh()
-        if prepared is not None:
+        if prepared is not None and not lost:
             take_full(graph, prepared.graph)
         graph.unloaded = sorted(
             [pair for pair in graph.unloaded if any(pair[1] is each for each in pair[0].arrangements())],
@@ -360,12 +359,13 @@ class ShardWorker:
             programs.end_load(operator)
             del graph.unloaded[0]
         if prepared is not None:
-            self.engine.take_over(prepared)
+            self.engine.take_over(prepared, IntactKeys(prepared.graph, lost, self.owner).has)
             self.asked.taken_over()
 
     def _add_view(self, start: StartView) -> None:
         if start.view not in self.views:  # it may have been asked for twice before it came
             self.views[start.view] = self.engine.add_view(start.node, start.key, start.order, full=start.full)
+            self.starts[start.view] = start
 
     # -- reads and evictions
 

@@ -109,7 +109,7 @@ class Evictor:
             assert not store.full, f"{store.name} is full but depends on partial state"
             yield from ((operator, store, key) for key in list(matching(store, pattern)))
         for consumer, number in operator.consumers:
-            for further in self._through(consumer, number, pattern):
+            for further in self.through(consumer, number, pattern):
                 if consumer.state is None:
                     yield from self.held_below(consumer, further)
                 else:
@@ -117,7 +117,7 @@ class Evictor:
                     state = consumer.state
                     yield from ((consumer, state, key) for key in list(matching(state, further)))
 
-    def _through(self, consumer: Operator, number: int, pattern: Pattern) -> Iterator[Pattern]:
+    def through(self, consumer: Operator, number: int, pattern: Pattern) -> Iterator[Pattern]:
         """The patterns of the consumer's rows made from rows of input `number` that match."""
         match consumer.node:
             case Union():

@@ -17,6 +17,7 @@ import pymysql
 import pytest
 
 from tests.cluster.test_concurrency import in_parallel
+from tests.cluster.test_watchdog import until
 from tests.serving import MillraceServer
 
 STORIES = 20
@@ -143,6 +144,23 @@ def test_views_are_right_again_after_a_worker_was_killed(server: MillraceServer)
         voters.check()
         in_parallel(server, 3, voters)
         voters.check()
+
+
+def test_a_killed_worker_takes_its_own_keys_alone(server: MillraceServer) -> None:
+    with server.connect("d") as connection, connection.cursor() as cursor:
+
+        def keys_filled() -> dict[int, int]:
+            cursor.execute("SELECT shard, key_count FROM millrace.views WHERE tables = 'd.votes' AND definition LIKE '%sum%'")
+            return dict(cursor.fetchall())
+
+        for _ in range(3):
+            for story in range(STORIES):
+                cursor.execute(f"SELECT SUM(id) FROM votes WHERE story_id = {story}")
+                cursor.fetchall()
+        before = keys_filled()
+        psutil.Process(server.status()["shards"][-1]["process"]).kill()
+        lost = len(before) - 1
+        until(lambda: keys_filled() == before | {lost: 0})
 
 
 def test_a_view_that_cannot_be_computed_is_set_aside_and_named_and_takes_no_other_with_it(server: MillraceServer) -> None:

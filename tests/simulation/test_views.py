@@ -12,6 +12,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 import pytest
 
@@ -38,7 +39,16 @@ from dataflow.plan.node import (
 )
 from dataflow.runtime import shard_worker
 from dataflow.runtime.fill_lead import FillLead
-from dataflow.runtime.shard_fill import BeginFill, EndFill, FillTransition, FollowFill, ShardFill, Work
+from dataflow.runtime.kept_views import KeptReport, resumable
+from dataflow.runtime.shard_fill import (
+    BeginFill,
+    EndFill,
+    FillTransition,
+    FollowFill,
+    ResumeFill,
+    ShardFill,
+    Work,
+)
 from dataflow.runtime.shard_messages import (
     BeginEpoch,
     EndView,
@@ -46,6 +56,7 @@ from dataflow.runtime.shard_messages import (
     Outgoing,
     StartView,
     StepWanted,
+    TakeViews,
     Transition,
     UpqueryAnswered,
     UpqueryRefused,
@@ -92,7 +103,16 @@ NODES: list[tuple[Node, Columns]] = [
     (Union((A, Join((A,), filter=call("<", Column(2, INT), Literal(2, INT))))), (1,)),
     (Aggregate(A, (), (AggregateFunction("sum", (Column(2, INT),), decimal(32, 0)),)), ()),
     (Aggregate(Join((A, B), ((1, 4),)), (2,), (AggregateFunction("count_star", (), BIGINT),)), (0,)),
+    (Join((B, COUNTED), ((1, 3),)), (0, 1)),
+    (Aggregate(Join((B, COUNTED), ((1, 3),)), (1, 0), (AggregateFunction("max", (Column(4, BIGINT),), BIGINT),)), (0, 1)),
 ]
+KEPT_ALONE = {0, 2, 3, 4, 5, 6, 7, 9}
+"""The partial views whose rows are not made from other views' state."""
+
+
+def keys_of(columns: Columns) -> Iterator[object]:
+    """All keys, of columns of integers."""
+    return iter(range(4)) if len(columns) == 1 else product(range(4), repeat=len(columns))
 
 
 def bases(node: Node) -> set[int]:
@@ -138,6 +158,9 @@ class Due:
     def __init__(self, cluster: Cluster, shard: int) -> None:
         self.cluster, self.shard = cluster, shard
 
+    def passed(self, epoch: int) -> None:
+        self.cluster.views[self.shard].passed(epoch)
+
     def is_due(self, record: PreparedEpoch | None) -> bool:
         views = self.cluster.views[self.shard]
         if views.wants_epoch:
@@ -171,6 +194,12 @@ class Cluster(test_epochs.Cluster):
         self.answered = 0
         self.filled = 0
         self.large = 0
+        self.resumed = 0
+        self.kept_keys = 0
+        """Keys of partial views that were still filled after a shard had come back."""
+        self.stored = [0] * shard_count
+        self.pending: dict[int, tuple[int, dict[int, list[tuple[Row, int]]]]] = {}
+        self.reports: dict[int, tuple[KeptReport, list[int]]] = {}
         super().__init__(seed, shard_count)
 
     # --- processes
@@ -178,7 +207,10 @@ class Cluster(test_epochs.Cluster):
     def start(self, shard: int) -> None:
         disk = self.disks[shard]
         self.lives[shard] += 1
-        self.views[shard] = ShardViews(shard, self.shard_count, DiskSource(disk))
+        source = DiskSource(disk)
+        source.advance(dict(disk.values))
+        self.views[shard] = ShardViews(shard, self.shard_count, source, stored_epoch=self.stored[shard])
+        self.pending[shard] = (0, {})
         machine = self.shards[shard] = ShardEpochs(shard, disk, disk.prepared, Due(self, shard))
         machine.set_tables({1: 1})
         if shard == 0:
@@ -199,7 +231,7 @@ class Cluster(test_epochs.Cluster):
         if shard == 0:
             for other in range(1, self.shard_count):
                 if self.shards[other] is not None:
-                    self.carry_out_views(other, self.views[other].start(0))
+                    self.start_views(other, 0)
         for number, reader in enumerate(self.readers):
             if reader.busy and shard_of(reader.key, self.shard_count) == shard:
                 reader.busy = False
@@ -220,17 +252,56 @@ class Cluster(test_epochs.Cluster):
             match effect:
                 case ApplyEpoch(epoch, generation, transitions):
                     changes = self.changes.pop((shard, epoch), {})
+                    self.views[shard]._source.advance(dict(self.disks[shard].values))
                     decoded = tuple(map(decoded_transition, transitions))
                     self.carry_out_views(shard, self.views[shard].apply(epoch, generation, changes, decoded))
                 case StartViews(generation):
                     if shard == 0:
                         self.lead.forget()
-                    self.carry_out_views(shard, self.views[shard].start(generation))
+                    self.start_views(shard, generation)
                 case PersistEpoch():
-                    self.changes[shard, effect.epoch] = self.changes_of(shard, effect)
+                    changes = self.changes[shard, effect.epoch] = self.changes_of(shard, effect)
+                    self.pending[shard] = (effect.epoch, changes)
+                    self.views[shard].tables.collect(len(changes), lambda changes=changes: changes)
                     self.post(("disk", shard), self.storing(shard, effect))
                 case _:
                     super().carry_out(shard, [effect])
+
+    def start_views(self, shard: int, generation: int) -> None:
+        views = self.views[shard]
+        epoch, changes = self.pending[shard]
+        self.carry_out_views(shard, views.start(generation, changes if epoch > views.epoch else {}))
+        if not generation:
+            return
+        known = [] if views.kept is None else [each.view for each in views.kept.views]
+        kept = views.report()
+
+        def report() -> None:
+            if self.shards[0] is None:
+                return
+            self.reports[shard] = kept, known
+            if {each.generation for each, _ in self.reports.values()} == {self.views[0].generation} and len(self.reports) == self.shard_count:
+                self.resume([report for report, _ in self.reports.values()])
+
+        self.post(("report", shard, 0), report)
+
+    def resume(self, reports: list[KeptReport]) -> None:
+        found = resumable(reports)
+        if found is None or self.lead.is_busy:
+            return
+        epoch, lost = found
+        [views] = {tuple(views) for report, views in self.reports.values() if report.shard not in lost}
+        names = b",".join(b"%d" % each for each in views)
+        if self.change(b"r%d;%s;%s" % (epoch, b",".join(b"%d" % each for each in lost), names)):
+            self.lead.resume(views)
+            self.resumed += 1
+
+    def keys_taken(self, shard: int, number: int) -> int:
+        """How many keys a shard has taken over from what it had kept, as of the fill's beginning."""
+        fill = self.views[shard].fill
+        if fill is None or fill.rounds or not isinstance(fill._transitions[0], TakeViews):
+            return 0
+        return sum(len(view.arrangement.index) for view in fill.worker.views.values() if not view.is_full)
 
     def carry_out_views(self, shard: int, effects: list[ViewEffect]) -> None:
         machine = self.shards[shard]
@@ -251,6 +322,8 @@ class Cluster(test_epochs.Cluster):
                 case RunBeside(fill, work):
                     self.post(("thread", shard), self.running(shard, fill, work))
                 case FillReached(fill, behind):
+                    self.kept_keys += self.keys_taken(shard, fill)
+
                     def report(fill: int = fill, behind: int = behind) -> None:
                         if self.shards[0] is not None:
                             self.lead.reached(shard, fill, behind * self.random.choice([0, 500, 5000]))
@@ -294,6 +367,7 @@ class Cluster(test_epochs.Cluster):
 
     def store(self, disk: Disk, effect: PersistEpoch) -> None:
         self.log.setdefault(effect.epoch, []).extend(effect.writes.items())
+        self.stored[self.disks.index(disk)] = effect.epoch
         disk.apply(effect)
 
     def changes_of(self, shard: int, effect: PersistEpoch) -> dict[int, list[tuple[Row, int]]]:
@@ -359,12 +433,8 @@ class Cluster(test_epochs.Cluster):
         if reader.busy:
             return
         reader.view = self.random.randrange(len(NODES))
-        node, columns = NODES[reader.view]
-        if not columns:
-            reader.key = ()
-        else:
-            text = node.types[columns[0]].kind.name == "VARCHAR"
-            reader.key = None if text else self.random.randrange(4)
+        _, columns = NODES[reader.view]
+        reader.key = self.random.choice(list(keys_of(columns)))
         shard = shard_of(reader.key, self.shard_count)
         if self.shards[shard] is None or self.shards[shard].in_doubt:
             return
@@ -384,6 +454,26 @@ class Cluster(test_epochs.Cluster):
 
         self.post(("read", f"r{number}", shard), deliver)
 
+    def read_all(self) -> None:
+        """Have every key of every view asked for, one after the other."""
+        for number in range(len(NODES)):
+            for key in keys_of(NODES[number][1]):
+                shard = shard_of(key, self.shard_count)
+                self.readers[0] = Reader(self.readers[0].last_epoch, number, key, self.acknowledged, busy=True)
+                self.carry_out_views(shard, self.views[shard].lookup(0, number, (key,), self.readers[0].last_epoch))
+                self.settle()
+                assert not self.readers[0].busy
+
+    def filled_keys(self) -> set[tuple[int, int, object]]:
+        """Shard, view and key of all that is filled of partial views."""
+        return {
+            (shard, number, key)
+            for shard, views in enumerate(self.views)
+            for number, view in views.views.items()
+            if not view.is_full
+            for key in view.arrangement.index
+        }
+
     def check(self, reader: Reader, epoch: int, rows: tuple[Row, ...]) -> None:
         """The answer is right as of its epoch, not from before the last one, and shows what was acknowledged."""
         assert reader.busy and epoch >= reader.last_epoch, "a reader went back"
@@ -396,7 +486,21 @@ class Cluster(test_epochs.Cluster):
             assert Counter(rows) == Counter(wanted), (node, reader.key, epoch, shown)
 
 
+def is_independent(held: tuple[int, int, object], lost: int, shard_count: int) -> bool:
+    """Whether a key is made from no state of a lost shard, as far as that shows in the key."""
+    _, view, key = held
+    if view in KEPT_ALONE:
+        return True
+    counted = {10: 1, 11: 0}.get(view)
+    """The place in the key that is COUNTED's."""
+    return counted is not None and shard_of(key[counted], shard_count) != lost  # type: ignore[index]
+
+
 def decoded_transition(payload: bytes) -> Transition | FillTransition:
+    if payload[:1] == b"r":
+        epoch, lost, names = payload[1:].split(b";")
+        resumed = tuple(StartView(int(each), *NODES[int(each)]) for each in names.split(b","))
+        return ResumeFill(resumed, int(epoch), frozenset(map(int, lost.split(b",") if lost else ())))
     numbers = [int(each) for each in payload[1:].split(b",") if each]
     views = tuple(StartView(number, *NODES[number]) for number in numbers)
     match payload[:1]:
@@ -411,8 +515,8 @@ def decoded_transition(payload: bytes) -> Transition | FillTransition:
     return EndFill(payload == b"=")
 
 
-def run(seed: int) -> tuple[int, int, int]:
-    """How many lookups were answered, fills taken over, and keys too large for an epoch."""
+def run(seed: int) -> tuple[int, int, int, int, int]:
+    """How many lookups were answered, fills taken over, keys too large for an epoch; views resumed, and keys that stayed filled."""
     chance = random.Random(seed)
     cluster = Cluster(seed, shard_count=chance.randint(2, 5))
     crashes = chance.choice([0.0, 0.001, 0.004])
@@ -435,6 +539,12 @@ def run(seed: int) -> tuple[int, int, int]:
     cluster.settle()
     assert not cluster.waiting, f"never answered: {cluster.waiting}"
     assert not any(reader.busy for reader in cluster.readers), "a lookup was never answered"
+    check_state(cluster)
+    return cluster.answered, cluster.filled, cluster.large, cluster.resumed, cluster.kept_keys
+
+
+def check_state(cluster: Cluster) -> None:
+    """Every key of every arrangement equals an evaluation from scratch."""
     tables = cluster.tables_at(max(cluster.log, default=0))
     for shard, views in enumerate(cluster.views):
         assert not views.worker.programs.fills
@@ -445,7 +555,6 @@ def run(seed: int) -> tuple[int, int, int]:
                     assert shard_of(key, cluster.shard_count) == shard
                     right = Counter({row: n for row, n in wanted.items() if arrangement.key_of(row) == key})
                     assert Counter(arrangement.bag(value)) == right
-    return cluster.answered, cluster.filled, cluster.large
 
 
 def test_readers_see_committed_epochs_in_order_and_all_that_was_acknowledged() -> None:
@@ -457,6 +566,31 @@ def test_readers_see_committed_epochs_in_order_and_all_that_was_acknowledged() -
             error.add_note(f"seed {seed}")
             raise
     assert counts[0] > 10 * SEEDS and counts[1] > SEEDS and counts[2] > SEEDS // 4
+
+
+@pytest.mark.parametrize("shard_count", [2, 3, 5])
+def test_a_lost_shard_takes_the_keys_that_it_held_or_that_came_from_it(shard_count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shard_worker, "ROWS_ASKED_MAX", 1000)
+    for lost in range(shard_count):
+        cluster = Cluster(lost, shard_count)
+        cluster.settle()
+        for number, _ in enumerate(NODES):
+            cluster.change(b"+%d" % number)
+        for _ in range(30):
+            cluster.submit()
+            cluster.settle()
+        cluster.read_all()
+        before = cluster.filled_keys()
+        cluster.crash(lost)
+        for _ in range(5):
+            cluster.submit()
+        cluster.settle()
+        assert cluster.resumed == 1
+        after = {each for each in cluster.filled_keys() if each[0] != lost}
+        stay = {each for each in before if each[0] != lost and is_independent(each, lost, shard_count)}
+        assert after == stay
+        cluster.read_all()
+        check_state(cluster)
 
 
 def test_a_view_that_was_asked_for_twice_before_it_came_goes_as_a_whole() -> None:
