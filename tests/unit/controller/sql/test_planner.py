@@ -145,11 +145,7 @@ def test_wrong_statements_have_mysql_s_error(sql: str, code: int, message: str) 
     assert (raised.value.condition.code, message in str(raised.value) or str(raised.value)) == (code, True)
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-    ],
-)
+@pytest.mark.parametrize("sql", ["select load_file('x')"])
 def test_what_is_not_supported_yet_is_refused_clearly(sql: str) -> None:
     with pytest.raises(Unsupported):
         plan_of(sql)
