@@ -20,6 +20,7 @@ from dataflow.plan.node import (
     SemiJoin,
     TopK,
     Union,
+    bases_of,
     source_column,
 )
 
@@ -64,14 +65,25 @@ def column_at(node: Join, number: int, column: int) -> int | None:
 
 @lru_cache(maxsize=8192)
 def start_of(node: Join, columns: Columns) -> tuple[int, Columns]:
-    """Where a lookup of `node` by `columns` starts: the input, and the columns given there."""
+    """Where a lookup of `node` by `columns` starts: the input, and the columns given there.
+
+    That is where the most columns are given. Among several it is the one that is made of the fewest tables: to read rows
+    that are stored is cheaper than to compute some, and the other inputs are only asked for what goes with them.
+    """
     best: tuple[int, Columns] = (0, ())
     for number, each in enumerate(node.inputs):
         given = {column_at(node, number, column) for column in columns} - {None}
         found = traced(each, tuple(sorted(c for c in given if c is not None)))
-        if len(found) > len(best[1]):
+        if not found or len(found) < len(best[1]):
+            continue
+        if len(found) > len(best[1]) or _leaf_count(each) < _leaf_count(node.inputs[best[0]]):
             best = (number, found)
     return best
+
+
+@lru_cache(maxsize=8192)
+def _leaf_count(node: Node) -> int:
+    return sum(1 for _ in bases_of(node))
 
 
 def table_columns(node: Node, columns: Columns) -> tuple[Base, Columns] | None:

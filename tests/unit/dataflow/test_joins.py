@@ -152,3 +152,28 @@ def test_equality_of_types_that_compare_by_conversion_is_refused_when_planned() 
     other = Base(2, (INT, DATE, text(10)), (0,), "other")
     with pytest.raises(Unsupported):
         Engine(Tables([EDGE, other])).add_view(Join((EDGE, other), ((0, 4),)), (0,))
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_key_that_several_inputs_have_is_looked_up_in_the_one_of_the_fewest_tables(order: tuple[int, int]) -> None:
+    """Followers are few, and what was posted to somebody takes two tables to tell: nobody computes it for who follows nothing."""
+    follower, post, thread = Base(1, (INT, INT), (0, 1), "followers"), Base(2, (INT, INT), (0,), "posts"), Base(3, (INT, INT), (0,), "threads")
+    addressed = Join((post, thread), ((1, 2),), None, (Column(3, INT), Column(0, INT)))
+    inputs = (follower, addressed)
+    node = Join((inputs[order[0]], inputs[order[1]]), ((0, 2),), None, tuple(Column(each, INT) for each in range(4)))
+    tables = Tables((follower, post, thread))
+    engine = Engine(tables)
+    view = engine.add_view(node, (0,))
+    engine.apply(1, {1: tables.add(1, [(7, 1)]), 2: tables.add(2, [(each, each % 5) for each in range(500)]), 3: tables.add(3, [(each, each) for each in range(5)])})
+    read = 0
+
+    def spend(rows: int) -> None:
+        nonlocal read
+        read += rows
+
+    with engine.spending(spend):
+        assert [set(hit.rows) for hit in engine.upquery(view, [(3,)])] == [set()]
+    assert read == 0
+    engine.apply(2, {1: tables.add(1, [(3, 1)])})
+    wanted = {(3, 1, 3, post) if order == (0, 1) else (3, post, 3, 1) for post in range(500) if post % 5 == 3}
+    assert [set(hit.rows) for hit in engine.upquery(view, [(3,)])] == [wanted]
