@@ -111,7 +111,7 @@ class ShownView(msgspec.Struct):
     node: str
     definition: str
     tables: list[str]
-    key_columns: list[int]
+    key_columns: list[str]
     state: str
     reason: str
     keys: int

@@ -192,7 +192,8 @@ def _kind(kind: KindCount) -> shown.ShownKind:
 
 def _query(found: StatementCount) -> shown.ShownQuery:
     timed = sum(found.bins)
-    p50, p95, p99 = quantiles(found.bins, (0.5, 0.95, 0.99))
+    # A bin is known by its upper end, which nothing in it need have reached.
+    p50, p95, p99 = [min(each, found.longest_s) if each and found.longest_s else each for each in quantiles(found.bins, (0.5, 0.95, 0.99))]
     answered = "view" if found.views else "evaluated" if found.why else "written" if found.count else ""
     return shown.ShownQuery(
         found.database, found.text, found.kind, found.count, found.hits, found.asked, found.evaluated, answered,

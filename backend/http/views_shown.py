@@ -53,8 +53,7 @@ def _node(node: NodeStatus, before: NodeStatus | None, seconds: float, kept: Seq
 
 
 def _index(each: ArrangementStatus) -> str:
-    columns = ", ".join(str(column + 1) for column in each.columns) or "no column"
-    return f"by {columns}: {'full, ' + each.reason if each.reason else 'partial'}, {each.keys:,} keys, {each.size_bytes:,} bytes"
+    return f"by {each.shown_columns}: {'full, ' + each.reason if each.reason else 'partial'}, {each.keys:,} keys, {each.size_bytes:,} bytes"
 
 
 def _views(picture: Picture, statements: Iterable[StatementCount], catalog: Catalog) -> list[ShownView]:
@@ -88,7 +87,7 @@ def _views(picture: Picture, statements: Iterable[StatementCount], catalog: Cata
 
 def _view(view: ViewStatus, queries: list[str], shared_hits: int, catalog: Catalog) -> ShownView:
     return ShownView(
-        view.name.hex(), view.node, view.definition, table_names(view.tables, catalog), [column + 1 for column in view.key],
+        view.name.hex(), view.node, view.definition, table_names(view.tables, catalog), list(view.key_names),
         state_of(view), view.reason, view.keys, view.rows, view.size_bytes, view.hits, shared_hits, view.misses, view.evictions,
         list(view.names), datetime.fromtimestamp(int(view.since), UTC), queries,
         view.fill_seconds, list(view.fill_bins),

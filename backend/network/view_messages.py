@@ -34,6 +34,8 @@ class ViewStatus:
     fill_seconds: float = 0.0
     fill_bins: Sequence[int] = ()
     """How long upqueries took, see `backend.processes.durations`; no bins before the first."""
+    key_names: tuple[str, ...] = ()
+    """The columns of `key` for people, see `dataflow.runtime.explanation`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class ArrangementStatus:
     size_bytes: int
     users: int
     views: int
+    shown_columns: str = ""
+    """`columns` for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ class FillStatus:
 class NodeStatus:
     """An operator of the program; `users` are those that it feeds, `views` how many views it gives their rows.
 
-    So many changed `rows` have come to it, and it has taken so many `seconds` with them; with several shards that is not counted.
+    So many changed `rows` have come to it, and it has taken so many `seconds` with them, on this shard.
     """
 
     node: str

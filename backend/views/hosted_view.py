@@ -18,7 +18,7 @@ from backend.views.view_range import RangeDecoder
 from dataflow.expressions.source import Key
 from dataflow.plan.node import Columns
 from dataflow.runtime.engine import View
-from dataflow.runtime.explanation import does, explain
+from dataflow.runtime.explanation import column_name, does, explain, listed
 from dataflow.runtime.operator import Operator
 from dataflow.state.arrangement import Arrangement
 from dataflow.state.memory import Meter
@@ -113,6 +113,7 @@ def _arrangement_status(operator: Operator, arrangement: Arrangement, meter: Met
         meter.bytes_of(arrangement),
         arrangement.users,
         arrangement.views,
+        listed(operator.node, arrangement.columns),
     )
 
 
@@ -139,4 +140,5 @@ def _view_status(name: bytes, hosted: HostedView, meter: Meter, groups: tuple[Co
         meter.bytes_of(arrangement), hosted.hits, hosted.misses, hosted.evictions,
         hosted.known.names, hosted.since, False, view.operator.label, *groups,
         *((0.0, []) if hosted.fills is None else (hosted.fills.seconds, hosted.fills.bins)),
+        tuple([column_name(view.node, each) for each in view.key]),
     )  # fmt: skip

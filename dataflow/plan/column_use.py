@@ -92,11 +92,12 @@ def widened(node: Node, tables: Mapping[int, Table], number: Callable[[Table], i
 
     def all_of(base: Base) -> tuple[Base, Places]:
         table = tables[base.table]
+        names = tuple([column.name for column in table.columns])
         if not base.columns:
-            return replace(base, table=number(table)), _same(base)
+            return replace(base, table=number(table), column_names=names), _same(base)
         at = {column.id: place for place, column in enumerate(table.columns)}
         key = tuple([at[part.column_id] for part in table.primary_key.parts])
-        wide = Base(number(table), tuple([column.type for column in table.columns]), key, base.name)
+        wide = Base(number(table), tuple([column.type for column in table.columns]), key, base.name, column_names=names)
         return wide, {place: at[each] for place, each in enumerate(base.columns)}
 
     return _placed(node, all_of)[0]

@@ -31,7 +31,8 @@ def _content_hash(node: object) -> int:
 class Base:
     """A base table. `primary_key` are column positions; no two rows agree on all of them.
 
-    `columns` are the ids of its columns where it has not all of the table's, see `dataflow.plan.column_use`.
+    `columns` are the ids of its columns where it has not all of the table's, see `dataflow.plan.column_use`. `column_names` are for people,
+    and empty where nobody has said them.
     """
 
     table: int
@@ -39,6 +40,7 @@ class Base:
     primary_key: Columns
     name: str = field(default="", compare=False)
     columns: Columns = ()
+    column_names: tuple[str, ...] = field(default=(), compare=False)
 
     __hash__ = _content_hash
 

@@ -42,7 +42,7 @@ async def views(session: Session) -> list[Row]:
         for view in hosted.views:
             names = ", ".join(f"{tables[each].database}.{tables[each].name}" for each in view.tables if each in tables)
             rows.append((
-                shard, view.name.hex(), view.definition, names, _numbers(view.key),
+                shard, view.name.hex(), view.definition, names, ", ".join(view.key_names),
                 "set aside" if view.is_set_aside else "full" if view.reason else "partial",
                 view.reason or None, view.keys, view.rows, view.size_bytes, view.hits, view.misses, view.evictions,
                 ", ".join(view.names) or None, from_datetime(datetime.fromtimestamp(view.since, UTC).replace(microsecond=0)),
@@ -66,7 +66,7 @@ async def views(session: Session) -> list[Row]:
 async def arrangements(session: Session) -> list[Row]:
     return [
         (
-            shard, each.node, each.operation, _numbers(each.columns), "full" if each.reason else "partial",
+            shard, each.node, each.operation, each.shown_columns, "full" if each.reason else "partial",
             each.reason or None, each.keys, each.size_bytes, each.users, each.views,
         )
         for shard, hosted in await session.environment.database.view_status()
@@ -158,8 +158,3 @@ async def feeds(session: Session) -> list[Row]:
                 each.seconds, each.bytes_max, int(each.is_followed),
             ))  # fmt: skip
     return rows
-
-
-def _numbers(columns: tuple[int, ...]) -> str:
-    """Columns of a node's rows, counted from 1."""
-    return ", ".join(str(column + 1) for column in columns)

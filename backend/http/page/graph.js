@@ -89,7 +89,7 @@ function below(each) {
   const rows = each.kind === "view" ? `${count(each.reads_per_s)} reads/s` : `${count(each.rows_per_s)} rows/s`;
   if (each.kind === "group") return clipped(each.tables.join(", "), 30);
   const value = { rows, time: `${percent(each.busy ?? 0, 1)} of a core`, memory: bytes(each.bytes), hits: each.kind === "view" ? `${percent(MEASURES.hits.of(each), 1)} hits` : "" }[state.measure];
-  return [value, each.kind === "view" || each.bytes ? `${count(each.keys)} keys` : ""].filter(Boolean).join(" · ");
+  return [value, each.kind === "view" || each.bytes ? `${count(each.keys)} key${each.keys === 1 ? "" : "s"}` : ""].filter(Boolean).join(" · ");
 }
 
 // Writing to the page is what takes long: only what has changed is written.
@@ -112,7 +112,7 @@ function paint() {
     const part = !value || !highest ? 0 : state.measure === "hits" ? value : Math.sqrt(value / highest);
     const [hint, body, first, second] = place.children;
     const shown = name(each);
-    change(place, "name", shown, () => { first.textContent = clipped(shown, 24); hint.textContent = shown; });
+    change(place, "name", shown, () => { first.textContent = clipped(shown, 22); hint.textContent = shown; });
     change(place, "below", below(each), (text) => { second.textContent = text; });
     change(place, "fill", `color-mix(in oklab, var(--accent) ${Math.round(88 * part)}%, var(--surface))`, (fill) => { body.style.fill = fill; });
     change(place, "dark", part > 0.62, (on) => place.classList.toggle("dark", on));
@@ -166,8 +166,9 @@ function transform() {
 function fit() {
   const [width, height] = state.extent ?? [1, 1];
   const box = state.svg.getBoundingClientRect();
-  const k = Math.min(1.1, Math.max(0.3, Math.min(box.width / width, box.height / height)));
-  state.zoom = { k, x: (box.width - k * width) / 2, y: (box.height - k * height) / 2 };
+  const room = box.height - 60;  // above the legend
+  const k = Math.min(1.1, Math.max(0.3, Math.min(box.width / width, room / height)));
+  state.zoom = { k, x: (box.width - k * width) / 2, y: (room - k * height) / 2 };
   transform();
 }
 

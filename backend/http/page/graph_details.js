@@ -20,12 +20,12 @@ function viewParts(each) {
   const hits = each.hits + each.shared_hits;
   return [
     facts([["state", each.state === "full" ? `full: ${each.reason}` : each.state === "set aside" ? `set aside: ${each.reason}` : "partial: the keys that were asked for"],
-      ["key", each.key_columns.length ? `column ${each.key_columns.join(", ")} of its rows` : "none"], ["keys", count(each.keys)], ["rows", count(each.rows)], ["memory", bytes(each.bytes)],
+      ["key", each.key_columns.join(", ") || "none"], ["keys", count(each.keys)], ["rows", count(each.rows)], ["memory", bytes(each.bytes)],
       ["hit rate", percent(hits, hits + each.misses)], ["hits in shared memory", count(each.shared_hits)], ["hits in the worker", count(each.hits)], ["misses (each filled its key)", count(each.misses)], ["time of a fill, p95", ms(each.fill_p95_ms)], ["evictions", count(each.evictions)], ["since", clock(each.since)]]),
     h("h3", {}, "Tables"), h("div", {}, each.tables.join(", ")),
     each.named_views.length ? [h("h3", {}, "Reads the named views"), h("div", {}, each.named_views.join(", "))] : null,
     h("h3", {}, each.queries.length === 1 ? "Query" : "Queries"),
-    each.queries.length ? each.queries.map((text) => h("pre", { class: "sql" }, text, "\n", h("a", { href: `#sql/${encodeURIComponent(text)}`, onclick: () => each.tables[0] && useDatabase(each.tables[0].split(".")[0]) }, "open in the SQL box"))) : h("p", { class: "quiet" }, "None since the adapters began; the client library's and HTTP's are not listed."),
+    each.queries.length ? each.queries.map((text) => h("pre", { class: "sql" }, text, "\n", h("a", { href: `#sql/${encodeURIComponent(text)}`, onclick: () => each.tables[0] && useDatabase(each.tables[0].split(".")[0]) }, "open in the SQL box"))) : h("p", { class: "quiet" }, "None since the processes began."),
   ];
 }
 

@@ -21,7 +21,7 @@ SHARD = {
 }  # fmt: skip
 STATUS: dict[str, Any] = {"ready": True, "shards": [SHARD, {"shard": 1, "error": "no answer"}], "processes": [{"name": "http", "restarts": 2}]}
 VIEW = ShownView(
-    "ab", "Join#1", "", ["d.t"], [1], "partial", "", 3, 4, 500, 10, 90, 5, 2, [], datetime.now(UTC), [], 0.5, BINS
+    "ab", "Join#1", "", ["d.t"], ["a"], "partial", "", 3, 4, 500, 10, 90, 5, 2, [], datetime.now(UTC), [], 0.5, BINS
 )
 
 
