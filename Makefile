@@ -48,7 +48,7 @@ demo: $(READY) ## millrace with the site of Lobsters, visitors, and the page; op
 	@exec $(BIN)/python -m apps.lobsters.demo $(ARGS)
 
 site: $(READY) $(TEST_READY) ## the documentation as a site, in build/site
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "open build/site/index.html"
 
 lint: $(READY) $(TEST_READY) ## ruff
