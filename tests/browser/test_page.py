@@ -176,6 +176,7 @@ def test_a_thousand_nodes_stay_quick_and_cheap(page: Browser, server: MillraceSe
             page.script("return 1")
     share = (sum(process.cpu_times()[:2]) - used) / (time.monotonic() - started)
     idle = _idle_share(process, page)
+    print(f"a click: median {statistics.median(took):.0f} ms, longest {max(took):.0f} ms")
     print(f"worker CPU: {100 * share:.2f} % while the graph is asked for, {100 * idle:.2f} % while it is not")
     assert share - idle < 0.02
 

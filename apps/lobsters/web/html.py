@@ -34,10 +34,14 @@ def shell(title: str, body: str, foot: Foot, root: str) -> str:
 
 
 def _foot(foot: Foot) -> str:
+    if not foot.statements:
+        return "<footer>This page asked nothing of the database.</footer>"
     said = f'<footer>This page took <b id="took">{1000 * foot.seconds:.1f} ms</b> for {foot.statements} statements on {escape(foot.server)}.'
     if foot.sources is not None:
         names = {"memory": "from shared memory", "view": "asked of a maintained view", "tables": "evaluated on the tables"}
         said += "".join(f'<i class="{name}"></i><b id="{name}">{foot.sources[name]}</b> {text}' for name, text in names.items())
+        if writes := foot.statements - sum(foot.sources.values()):
+            said += f'<i class="write"></i><b id="write">{writes}</b> written'
     return said + "</footer>"
 
 
