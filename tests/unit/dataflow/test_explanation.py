@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from dataflow.expressions.expression import Column, Literal
-from dataflow.plan.node import Aggregate, AggregateFunction, Base, Join, LeftJoin, Node, Order, SemiJoin, TopK, Union
+from dataflow.plan.node import (
+    Aggregate,
+    AggregateFunction,
+    Base,
+    Join,
+    LeftJoin,
+    Node,
+    Order,
+    SemiJoin,
+    TopK,
+    Union,
+)
 from dataflow.runtime.engine import Engine
 from dataflow.runtime.explanation import column_name, explain
 from dataflow.values.types import BIGINT, INT
