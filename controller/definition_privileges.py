@@ -1,4 +1,4 @@
-"""What CREATE, ALTER, DROP, TRUNCATE and RENAME of databases, tables, indexes and views need, by their words."""
+"""The privileges for CREATE, ALTER, DROP, TRUNCATE and RENAME of databases, tables, indexes and views, by their words."""
 
 from __future__ import annotations
 

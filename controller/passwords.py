@@ -1,4 +1,4 @@
-"""What is stored of a password, in MySQL's own formats, so that accounts can be moved either way.
+"""Password hashes, in MySQL's own formats, so that accounts can be moved either way.
 
 mysql_native_password keeps `*` and SHA1(SHA1(password)) in hex, which that protocol demands;
 caching_sha2_password keeps `$A$005$`, a salt of 20 bytes and the slow sha256-crypt hash.

@@ -1,4 +1,4 @@
-"""What somebody may do: every statement, over MySQL or HTTP, is checked here before it is carried out.
+"""Privileges: every statement, over MySQL or HTTP, is checked here before it is carried out.
 
 Errors are MySQL's: 1044 for databases, 1142 for tables, 1143 for columns, 1227 for what concerns the server.
 """

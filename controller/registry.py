@@ -1,4 +1,4 @@
-"""What the cluster knows about itself, in ZooKeeper: members, leader, catalog.
+"""The registry of the cluster in ZooKeeper: members, leader, catalog.
 
     /<root>/workers/<shard>     ephemeral: where the shard is served
     /<root>/adapters/<name>     ephemeral: where an adapter listens

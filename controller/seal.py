@@ -1,4 +1,4 @@
-"""What the cluster writes into ZooKeeper carries a MAC, so that what anybody else writes there is noticed.
+"""Seals: the cluster's content in ZooKeeper carries a MAC, so content of anybody else is noticed.
 
     1 byte: the format     32 bytes: HMAC-SHA256(key, path, content)     the content
 

@@ -1,4 +1,4 @@
-"""What a base table is: columns, keys, and the formats its stored rows may have.
+"""Base tables: columns, keys, and the formats that stored rows may have.
 
 A `Table` is an immutable value with an id that is never used again and a `version` that
 every change raises. Columns and indexes have ids of their own, unique within the table and

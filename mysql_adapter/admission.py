@@ -1,4 +1,4 @@
-"""Who may stay connected: how many, how long without a login, and from which hosts.
+"""The limits of connections: how many, how long without a login, and from which hosts.
 
 Connections that have not logged in are counted apart, so that strangers take no place of clients: there are at most
 `ENTERING_MAX`, and when more come the oldest is ended. `max_connections` clients may log in, and one more who has

@@ -1,4 +1,4 @@
-"""Who may connect: the two password exchanges MySQL clients know.
+"""Authentication: the two password exchanges that MySQL clients know.
 
 `authenticate` ends with the account the client proved to be, or raises `AccessDenied`; there is
 no third way out, and nothing else makes a connection authenticated. An unknown user goes

@@ -1,4 +1,4 @@
-"""What the MySQL face needs of the rest of millrace: plans run, definitions made, transactions.
+"""The MySQL face's view of the rest of millrace: plans run, definitions made, transactions.
 
 `backend.execution` implements it; tests may bring a smaller one.
 """

@@ -1,4 +1,4 @@
-"""What the sessions of one adapter process share.
+"""The environment that the sessions of one adapter process share.
 
 A statement that fails because of a missing name is tried once more with a fresh catalog before
 the error is believed: another adapter may have made the name.

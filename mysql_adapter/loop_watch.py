@@ -1,4 +1,4 @@
-"""How long the event loop was held: the longest time that nobody got a turn, as SHOW STATUS tells it.
+"""The longest time that the adapter's event loop was held, for SHOW STATUS.
 
 While commands run, a timer that is due every `TICK_S` compares the processor time of the loop's thread. Processor time,
 not that of a clock: a machine that is busy with other things does not count. What is shown is up to `TICK_S` too long.

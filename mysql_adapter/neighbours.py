@@ -1,4 +1,4 @@
-"""What the adapters of one cluster ask and tell each other.
+"""Questions and answers between the adapters of one cluster.
 
 PROCESSLIST, GLOBAL STATUS, KILL and SET GLOBAL reach all of them, and what one has defined all know before it is acknowledged.
 """

@@ -1,4 +1,4 @@
-"""Which keys of an index can hold the rows that a condition asks for.
+"""The range of an index's keys that can hold the rows of a condition.
 
 A range is (start, stop) with start ≤ key < stop; it is empty if start ≥ stop. Every row that
 fulfils the condition has its key inside. The reverse holds too, except for key prefixes

@@ -1,4 +1,4 @@
-"""What became of the transactions of clients that may still ask, as a shard keeps it in memory beside its stored records."""
+"""The outcomes of transactions whose clients may still ask, in memory beside a shard's stored records."""
 
 from __future__ import annotations
 

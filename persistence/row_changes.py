@@ -1,4 +1,4 @@
-"""Which epoch last changed rows of a table: for who keeps something that is made of all its rows.
+"""The epoch that last changed rows of a table, for caches made of all its rows.
 
 An epoch is noted before anything of it is written. So what was read as of an epoch, while none was noted that is later, has no change of
 a later one in it, and is as good for all epochs until the next that is noted.

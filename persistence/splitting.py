@@ -1,4 +1,4 @@
-"""How large a range of keys is, and where to cut it into parts of about the same size, by what LevelDB knows of its files."""
+"""The size of a range of keys, and cuts into parts of about the same size, from LevelDB's knowledge of its files."""
 
 from __future__ import annotations
 

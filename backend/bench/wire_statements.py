@@ -1,4 +1,4 @@
-"""What statements that are no hits cost a server: reads of keys that nobody asked for before, and writes of one row.
+"""The server's CPU for statements that are no hits: reads of keys that nobody asked for before, and writes of one row.
 
 Part of `millrace bench wire`. Each statement is prepared; a process of its own keeps one outstanding on each of
 a few connections, sends packets that are ready and reads no more of the answers than where they end. No key is read

@@ -1,4 +1,4 @@
-"""What a client of the library has run, told to shard 0, for the page and the metrics.
+"""Reports of a library client's statements to shard 0, for the page and the metrics.
 
 A report has all figures since the client began. One is sent every REPORT_S in which something was run, every AGAIN_S in any case, as
 shard 0 may have been started again, and one when the client closes. Nobody waits for it, and one that is lost is made up for by the next.

@@ -1,4 +1,4 @@
-"""What a process needs to take part in a cluster: its registry session, the shards, the database.
+"""A process's part in a cluster: its registry session, the shards, the database.
 
 The database's catalog is a replica: it follows ZooKeeper with a short delay, and
 `load_catalog` asks for the newest. Acting on an old one does no harm, because workers

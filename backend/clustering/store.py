@@ -1,4 +1,4 @@
-"""What statement execution needs of the cluster: reads, counters and atomic commits over bytes.
+"""The store that statements run on: reads, counters and atomic commits over bytes.
 
 Keys and values are made by `persistence`; a worker knows nothing of SQL. Every stored value
 carries the epoch that wrote it, its *version*, and a commit names the version it expects of

@@ -1,4 +1,4 @@
-"""What `--help` says besides the options: examples, files, environment, exit status."""
+"""The examples, files, environment and exit status in `--help`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the leading controller does with a planned DDL statement.
+"""The leading controller carries out a planned DDL statement.
 
 A change of the catalog is published at once; statements planned before find a stale schema
 at their commit and are planned again. Dropping and truncating is just that: ids are never

@@ -1,4 +1,4 @@
-"""What every statement is run with."""
+"""The context of one run of a statement: transaction, parameters, epoch, warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a statement that succeeded hands back: rows, or counts."""
+"""The outcome of a successful statement: rows, or counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a table or named view is for its change feed: columns, how recorded rows are read, and the view that is followed.
+"""A table or named view as the source of a change feed: columns, the reading of recorded rows, and the followed view.
 
 A table's changes are recorded as its rows are stored. A named view is followed through a maintained view of its own, which has
 all of its rows, by a number computed from them. Nothing can be looked up by such a number before all rows are known, so it is

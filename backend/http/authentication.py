@@ -1,4 +1,4 @@
-"""Who asks over HTTP: Basic authentication with the accounts of MySQL and their passwords.
+"""Basic authentication over HTTP, with the accounts of MySQL and their passwords.
 
 An account is found by user name and where the connection comes from, as over MySQL; one that
 demands TLS is refused unless the request came over HTTPS. An account without a password could be used

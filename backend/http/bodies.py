@@ -1,4 +1,4 @@
-"""What requests and answers consist of. The OpenAPI document is made from these classes."""
+"""The bodies of requests and answers. The OpenAPI document is made from these classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the cluster does, seen from the HTTP process: it asks workers and adapters, and remembers what it has seen for a while.
+"""The HTTP process's picture of the cluster: it asks workers and adapters for figures, and keeps them for some minutes.
 
 Statements are those of the adapters, of the HTTP process itself, and of the clients of the library, which report theirs to shard 0.
 

@@ -1,4 +1,4 @@
-"""What the pages show, as bodies of answers: their JSON twins. See `backend.http.bodies` for the others."""
+"""The JSON twins of the pages, as bodies of answers. See `backend.http.bodies` for the others."""
 
 from __future__ import annotations
 

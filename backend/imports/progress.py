@@ -1,4 +1,4 @@
-"""What an import shows while it runs: rows, rows a second, the time that is left."""
+"""The progress of an import: rows, rows a second, the time that is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What importers ask of a MySQL server, and what can be in their way."""
+"""The importers' questions to a MySQL server, and the settings that prevent an import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark forks its Python processes from: all that tasks of data jobs need is loaded before, once, not by each of them."""
+"""The process that Spark forks its Python processes from. It loads the modules of data jobs once, so that tasks need not."""
 
 from __future__ import annotations
 

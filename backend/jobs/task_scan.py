@@ -1,4 +1,4 @@
-"""What the tasks of a data job do: read their parts of a scan from the shards that have them. It runs in Spark's Python workers.
+"""The tasks of a data job: each reads its part of a scan from the shard that has it. It runs in Spark's Python workers.
 
 Shards are asked directly, with the cluster's secret: who asked for the job has checked what may be read.
 """

@@ -1,1 +1,1 @@
-"""What processes say to each other: messages over authenticated connections."""
+"""Messages between the processes, over authenticated connections."""

@@ -1,4 +1,4 @@
-"""How bundles travel from worker to worker (`dataflow.runtime.shard_messages`, `backend.worker.shard_links`).
+"""The encoding of bundles between workers (`dataflow.runtime.shard_messages`, `backend.worker.shard_links`).
 
 Prefixes are flat tuples, and tuples again when they arrive; DECIMALs, and integers of more than 64 bits, are marked as what
 they are. A bundle names its generation, epoch and round, so its order with what the coordinator says does not matter.

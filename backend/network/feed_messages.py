@@ -1,4 +1,4 @@
-"""What is said about change feeds: see `persistence.change_feeds`."""
+"""Messages about change feeds: see `persistence.change_feeds`."""
 
 from __future__ import annotations
 

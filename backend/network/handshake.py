@@ -1,4 +1,4 @@
-"""How the two ends of an internal connection prove to each other that they know the cluster's secret.
+"""The two ends of an internal connection prove to each other that they know the cluster's secret.
 
     listener → initiator    magic, the listener's nonce
     initiator → listener    magic, the initiator's nonce, MAC("initiator", both nonces, place)

@@ -1,4 +1,4 @@
-"""What is said about data jobs: queries that Spark evaluates, in the application that holds the workers."""
+"""Messages about data jobs: queries that Spark evaluates, in the application that holds the workers."""
 
 from __future__ import annotations
 

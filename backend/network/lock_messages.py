@@ -1,4 +1,4 @@
-"""What is said about row locks: by clients to shards, and among shards about who waits."""
+"""Messages about row locks: from clients to shards, and among shards about waiting transactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which statement something is done for, in whatever process it is done.
+"""The statement that a request or a log line belongs to, in every process.
 
 An adapter names each statement and puts its `Origin` into the context of the task that executes it. If origins are told
 (`tell_origins`), a request that is sent from such a context is preceded by its origin, and handled by the other process in that context; so what

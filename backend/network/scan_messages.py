@@ -1,4 +1,4 @@
-"""What is said about scans by column, and about epochs that are kept for a job of many of them."""
+"""Messages about scans by column, and about epochs that are kept for a job of many scans."""
 
 from __future__ import annotations
 

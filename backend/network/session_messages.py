@@ -1,4 +1,4 @@
-"""What sessions of different adapters say to each other, through worker 0: user-level locks and questions."""
+"""Messages between sessions of different adapters, through worker 0: user-level locks and questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What workers tell of their views, others and each other; see `backend.network.messages`."""
+"""Messages about the views of a worker; see `backend.network.messages`."""
 
 from __future__ import annotations
 

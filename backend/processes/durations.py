@@ -1,4 +1,4 @@
-"""How long the work of this process takes, as histograms that hot paths add to; told with a worker's status."""
+"""Histograms of the durations in this process, which hot paths add to; part of a worker's status."""
 
 from __future__ import annotations
 

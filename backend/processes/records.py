@@ -1,4 +1,4 @@
-"""What a process of the cluster tells of itself: its log, and, if somebody wants them, origins and traces."""
+"""The records of a process of the cluster: its log, and, if they are on, origins and traces."""
 
 from __future__ import annotations
 

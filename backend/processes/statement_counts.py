@@ -1,4 +1,4 @@
-"""What an adapter, the HTTP process or a client tells of the statements that it has run, and the histogram of how long they took.
+"""The statement counts of an adapter, the HTTP process or a client, with a histogram of durations.
 
 A *statement* is a template: a text with `?` for its values, in a database. Statements of the same kind (the first word) have
 totals that outlive them.

@@ -1,4 +1,4 @@
-"""What a shard makes of a table's rows by column, besides sending them: groups and first rows.
+"""Programs over a table's columns that a shard runs: groups and first rows.
 
 | node                             | what comes out                                                           |
 |----------------------------------|--------------------------------------------------------------------------|

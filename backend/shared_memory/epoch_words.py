@@ -1,4 +1,4 @@
-"""Which epoch a worker's publications show, where several workers have parts of the same views.
+"""The epoch that a worker's publications show, where several workers have parts of the same views.
 
 Two words in a file of their own: the epoch that is being published, and the last one that is
 published as a whole. What was read between looking at the second and at the first is as of

@@ -1,4 +1,4 @@
-"""How the rows of one key of an ordered view are laid out in shared memory: a directory and blocks.
+"""The rows of one key of an ordered view in shared memory: a directory and blocks.
 
 A block is some neighbouring rows; the directory says which blocks there are, and between which
 keys of the order each of them is. They are entries like any other, named by the key's name and

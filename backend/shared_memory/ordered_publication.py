@@ -1,4 +1,4 @@
-"""What a worker shows of an ordered view: keys whose rows others read by range, without asking.
+"""The publication of an ordered view: keys whose rows others read by range, without asking.
 
 A key is shown once it was asked for; from then on the blocks that an epoch changes are written
 again with it, as `publication` does with whole keys. A key that is evicted, filled anew, too

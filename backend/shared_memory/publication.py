@@ -1,4 +1,4 @@
-"""What a worker shows of its views in shared memory, and when.
+"""The publications of a worker's views in shared memory.
 
 A view is shared once it has been looked up a few times. From then on every key that somebody
 asks the worker for is there as well; a change of such a key is published with the epoch that

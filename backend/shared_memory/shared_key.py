@@ -1,4 +1,4 @@
-"""How a view's keys are named in shared memory: an integer, or bytes.
+"""The names of a view's keys in shared memory: an integer, or bytes.
 
 Keys that the dataflow takes for equal must get the same name, in every process: 1, 1.0 and
 DECIMAL 1.00 are one key, texts are equal if their collation says so. A key of one integer

@@ -1,4 +1,4 @@
-"""Which views this process knows to be in the program (see `controller.program`).
+"""The views that this process knows to be in the program (see `controller.program`).
 
 A view is recorded when this process gets its first answer from it: once, whatever comes after.
 What was recorded when the process began is *inherited*: a query that asks for one of these is not

@@ -1,4 +1,4 @@
-"""What a worker tells of a view to who compares it with the base tables: its keys and rows as of one epoch, in slices.
+"""Audits of a view: a worker sends its keys and rows as of one epoch, in slices, to be compared with the base tables.
 
 A handle keeps the view's rows of that epoch readable while later epochs change them, so nobody waits. With several workers the code that maintains
 views is the same on all of them, so one of them alone has no handles: the rows are copied instead, `COPIED_KEYS_MAX` keys at most, chosen by chance.

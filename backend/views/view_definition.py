@@ -1,4 +1,4 @@
-"""What a maintained view is, and how its keys and rows travel.
+"""The definition of a maintained view, and the encoding of its keys and rows.
 
 A view's name is made from its node and key, so the same query is the same view whoever asks for it. Of its tables the node
 has the columns that it uses, by their ids, so it is the same view whatever becomes of their other columns.

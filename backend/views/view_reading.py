@@ -1,4 +1,4 @@
-"""How a worker answers for keys of a view: from shared memory if all are there, else from the engine, which fills holes."""
+"""A worker's answers for keys of a view: from shared memory if all keys are there, else from the engine, which fills holes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which views do not follow a large transaction, but start anew after it.
+"""The choice of views that do not follow a large transaction, but start anew after it.
 
 All writers wait until the views show an epoch. Where following it takes longer than they should wait, a view that
 can be had again for less goes: one that is partial is empty then, and filled by whoever asks; one that is full is

@@ -1,4 +1,4 @@
-"""How views of several shards come and go: by transitions, which all shards make in the same epoch.
+"""Transitions: all shards add and remove views in the same epoch.
 
 Shard 0 takes the requests, decides once for all shards whether a view is kept whole, and whether it is filled beside the epochs, and
 hands transitions to the coordinator. Every shard knows which views it has, and the versions of the tables that they read.

@@ -1,4 +1,4 @@
-"""Which views are in use: each shard tells shard 0, which lets the others go.
+"""The views in use: each shard tells shard 0, which retires the others.
 
 A view that a shard has just got counts as used there; one that has gone is forgotten. Those that read named views stay.
 """

@@ -1,4 +1,4 @@
-"""What a worker and its views want of each other, however many workers there are.
+"""The protocols between a worker and its views, for any number of workers.
 
 An epoch goes by its views in the same steps everywhere: what it changes is collected before it is stored; once it is
 stored, a worker that is alone brings its views up to it at once, and several do so together when all have stored it

@@ -1,4 +1,4 @@
-"""Who asks worker 0 for an epoch that all shards can be read at, and waits while there is none."""
+"""Requests to worker 0 for an epoch at which all shards can be read; they wait while there is none."""
 
 from __future__ import annotations
 

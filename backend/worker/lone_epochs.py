@@ -1,4 +1,4 @@
-"""What the epochs of a worker that is alone need beside their state machine: numbers, a pace, and a clock for it."""
+"""The numbers, the pace and the clock of a lone worker's epochs."""
 
 from __future__ import annotations
 

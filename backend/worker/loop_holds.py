@@ -1,4 +1,4 @@
-"""How long a process's event loop has been held: what everybody else had to wait for.
+"""The times for which a process's event loop was held, while everybody else waited.
 
 A beat is due every `BEAT_S`. What the loop's thread computes between two beats is at most one beat's worth of small
 things and the longest of those that hold the loop. Processor time is measured, so a busy machine does not count.

@@ -1,4 +1,4 @@
-"""Which transactions hold which keys, and who waits for whom.
+"""Row locks: the transactions that hold keys, and those that wait for them.
 
 Invariants:
 - A key is held by one owner alone, or by several that share it.

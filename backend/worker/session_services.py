@@ -1,4 +1,4 @@
-"""What sessions of different adapters share: user-level locks, and questions to each other.
+"""Services for sessions of different adapters: user-level locks, and questions to each other.
 
 Worker 0 keeps the locks and passes the questions on. Each adapter has one connection to it for
 that; what was locked over it is free once it is gone. So a lock is lost if worker 0 is, and

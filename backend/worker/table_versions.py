@@ -1,4 +1,4 @@
-"""Which versions of tables a worker's commits are checked against: those of the catalog, from when no view needs others."""
+"""The table versions that a worker's commits are checked against: those of the catalog, once no view needs older ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker says of itself in `millrace status`."""
+"""A worker's part of `millrace status`."""
 
 from __future__ import annotations
 

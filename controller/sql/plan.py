@@ -1,4 +1,4 @@
-"""What the planner hands to whoever executes: statements with every name resolved.
+"""Plans: statements with every name resolved, ready to execute.
 
 Expressions read the row of the one table involved, at the positions of `Table.columns`
 (hidden columns included). `parameters` of the statement come first in the parameter vector;

@@ -1,4 +1,4 @@
-"""Which privileges a statement needs on which tables, by the names it mentions.
+"""The privileges that a statement needs on tables, by the names it mentions.
 
 Only names count, not what they stand for: what a view reads is not mentioned by who reads the
 view. Where a name may stand for a common table expression or for a table, `uncertain` says so.

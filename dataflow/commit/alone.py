@@ -1,4 +1,4 @@
-"""What takes the coordinator's place where there is one shard: its epochs are opened and closed without asking anybody."""
+"""The coordinator of a lone shard: epochs are opened and closed without asking anybody."""
 
 from __future__ import annotations
 

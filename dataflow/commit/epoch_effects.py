@@ -1,4 +1,4 @@
-"""What shards and their coordinator want done: values that `backend.worker.worker` carries out, in order."""
+"""The effects of shards and their coordinator: values that `backend.worker.worker` carries out, in order."""
 
 from __future__ import annotations
 

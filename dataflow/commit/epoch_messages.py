@@ -1,4 +1,4 @@
-"""What shards, their coordinator and their clients say to each other about epochs.
+"""Messages about epochs between shards, their coordinator and their clients.
 
 Messages are facts or commands as frozen values; `dataflow.commit.epochs` and `dataflow.commit.coordinator`
 say when each is sent. A transaction is named by its client and that client's own count.

@@ -1,4 +1,4 @@
-"""Which of the transactions that wait on a shard an epoch takes, and in which order.
+"""The choice and order of the waiting transactions that an epoch takes.
 
 Transactions of this shard alone come first, in order of arrival, a large one after all others. Those that span
 shards come last, and one that expects something of a key never shares an epoch with an earlier one that writes

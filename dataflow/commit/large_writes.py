@@ -1,4 +1,4 @@
-"""What a large transaction writes on one shard: values by key, which are also found in the order of their keys.
+"""The writes of a large transaction on one shard: values by key, also in the order of the keys.
 
 It grows part by part, and no step of that takes longer than a few milliseconds.
 """

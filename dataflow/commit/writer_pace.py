@@ -1,4 +1,4 @@
-"""How many writers an epoch waits for, where each costs a write of the disk.
+"""The number of writers that an epoch waits for, where each epoch costs a write to the disk.
 
 Writers that were just answered come again at once, as a rule. Waiting for most of them, for a moment, makes one
 write of what would have been two. Where they do not come, it is not tried again for a while: twice as long each time.

@@ -1,4 +1,4 @@
-"""What evaluating an expression has to say besides its value: warnings of the statement under way.
+"""Notices: the warnings that evaluating an expression gives to the statement under way.
 
 Conversions and operators only say it; who runs a statement listens, in its own task, and
 tasks that it starts are heard as well. Where nobody listens, as in a worker, nothing is kept. A

@@ -1,4 +1,4 @@
-"""What the families of string functions share: functions over characters or bytes, and the types of results.
+"""Common parts of the string functions: functions over characters or bytes, and the types of results.
 
 A string function works on characters of text and on bytes of binary strings, and where a
 call mixes the two, everything is bytes. `string_function` registers such a function: it is

@@ -1,4 +1,4 @@
-"""What a scalar subquery's value is made with."""
+"""The functions that make a scalar subquery's value."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a view is computed by, as data: nodes, pipelines, exchanges between shards."""
+"""Plans of views as data: nodes, pipelines, exchanges between shards."""

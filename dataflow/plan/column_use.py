@@ -1,4 +1,4 @@
-"""Which columns of its tables a node uses, and the same node over other columns of them.
+"""The columns of its tables that a node uses, and the same node over more or fewer columns.
 
 A *narrowed* node reads only the columns that it uses, and names them by their ids. It stays the same whatever becomes of a table's other
 columns, so queries that outlive changes of their tables are known by it. The dataflow takes *widened* nodes, over all columns of

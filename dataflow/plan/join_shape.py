@@ -1,4 +1,4 @@
-"""What a join's equalities mean: classes of positions that are equal in every output row.
+"""The shape of a join: classes of positions that are equal in every output row.
 
 Positions are those of the concatenated row. Owns no order of execution: see `pipeline`.
 """

@@ -1,4 +1,4 @@
-"""Which state is partial, decided for a whole query when it is planned.
+"""The placement of state, partial or full, decided for a whole query when it is planned.
 
 A stateful node (aggregate, top-k) that is only ever looked up by traced columns keeps just
 the keys asked for; otherwise it is full, and so is every stateful node below a full one:

@@ -1,4 +1,4 @@
-"""What workers say to each other, and what is said to a worker, while an epoch is applied.
+"""Messages between workers, and to a worker, while an epoch is applied.
 
 Legs go by their name and operators by their number, which are the same on all shards
 because all make the same transitions in the same order.

@@ -1,1 +1,1 @@
-"""What a running graph holds: arrangements by key, their size, and which keys leave."""
+"""The state of a running graph: arrangements by key, their size, and eviction."""

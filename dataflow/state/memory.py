@@ -1,4 +1,4 @@
-"""How many bytes arrangements take: measured on samples of what they really hold.
+"""The bytes that arrangements take, measured on samples of their rows.
 
 An object that several hold (a string in the rows of three arrangements) counts in parts: its
 size divided by its reference count. Small integers and other objects that live anyway have

@@ -1,4 +1,4 @@
-"""How two values of given types compare, and keys that group and order values of one type.
+"""The comparison of two values of given types, and keys that group and order values of one type.
 
 MySQL first decides in what domain two operands compare: texts by collation, text with a number
 as doubles, anything with a date as dates. `operands` emits both sides as Python values

@@ -1,4 +1,4 @@
-"""How long a value may become: max_allowed_packet, kept before the memory is taken.
+"""The longest value that a function may give: max_allowed_packet, checked before the memory is taken.
 
 A function whose result can be longer than its arguments is registered with a `size`: what its result will have at least, in
 characters or bytes, computed from the arguments; the result is at most a few times that. `bounded` asks it first, and

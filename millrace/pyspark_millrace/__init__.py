@@ -1,4 +1,4 @@
-"""What Spark finds by itself: it looks for modules whose names begin with `pyspark_`, and registers their `DefaultSource`."""
+"""The module by which Spark finds the data source: Spark registers the `DefaultSource` of modules whose names begin with `pyspark_`."""
 
 from backend.spark.source import MillraceSource as DefaultSource
 

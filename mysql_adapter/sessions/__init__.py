@@ -1,1 +1,1 @@
-"""What one client's session is and knows."""
+"""One client's session: its settings, variables, statements and limits."""

@@ -1,4 +1,4 @@
-"""How much clients have done, under the names that SHOW STATUS has: of a session, of a process, of all adapters.
+"""The counters of SHOW STATUS: of a session, of a process, of all adapters.
 
 A session counts from its beginning, or from when it was reset. What sessions that are over have done is
 kept by their process, until that ends.

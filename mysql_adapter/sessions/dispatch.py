@@ -1,4 +1,4 @@
-"""What a text is: its statements, and which of them a session answers itself, by their first words."""
+"""The statements of a text, and the handlers of those that a session answers itself, by their first words."""
 
 from __future__ import annotations
 

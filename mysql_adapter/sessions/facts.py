@@ -1,4 +1,4 @@
-"""What a session knows that statements may ask for; see `controller.sql.expressions.facts` for the names.
+"""The facts of a session that statements ask for; see `controller.sql.expressions.facts` for the names.
 
 The clock stands still within a statement: every fact of it sees the time it started.
 """

@@ -1,4 +1,4 @@
-"""How much time and memory a statement may take."""
+"""The limits of a statement's time and memory."""
 
 from __future__ import annotations
 

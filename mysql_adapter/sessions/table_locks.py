@@ -1,4 +1,4 @@
-"""What LOCK TABLES and FLUSH TABLES WITH READ LOCK forbid to the session that has said so.
+"""The statements that LOCK TABLES and FLUSH TABLES WITH READ LOCK forbid their own session.
 
 Other sessions are not held up (docs/status.md): whoever locks tables to be alone with them is told of each statement that has forgotten one, as
 by MySQL, and no more than that.

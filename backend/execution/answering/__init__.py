@@ -1,1 +1,1 @@
-"""How a query is answered: from shared memory, a view, or evaluated; and what follows its rows."""
+"""Answers to queries: from shared memory, from a view, or evaluated; then windows, order and limit."""

@@ -1,4 +1,4 @@
-"""What would make a view answer a query that is evaluated each time, by the beginning of the reason that EXPLAIN gives."""
+"""Advice for queries that are evaluated each time: a change that would give the query a view, by the beginning of EXPLAIN's reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes the result of a query out of its node's rows: windows, outputs, DISTINCT, ORDER BY, LIMIT.
+"""The result of a query from its node's rows: windows, outputs, DISTINCT, ORDER BY, LIMIT.
 
 `Finish` is compiled once for a plan. Rows can be given to an `ResultRows` bit by bit: it keeps no more of them than
 LIMIT may show, says when it has enough, and hands over what is final where rows come in their order.

@@ -1,4 +1,4 @@
-"""Which index finds the rows of a WHERE, and which of its keys.
+"""The choice of the index, and of its keys, that find the rows of a WHERE.
 
 The choice is made once for each plan, from the conjuncts that compare a column with a
 constant; their values are bound at run time. Every row that fulfils the WHERE is among those

@@ -1,4 +1,4 @@
-"""Which changes of a column's type leave stored values and index entries valid as they are."""
+"""The changes of a column's type that leave stored values and index entries valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What names mean in one place of a statement: tables in sight, each at its place in the row."""
+"""A scope: the tables in sight at one place of a statement, each at its place in the row."""
 
 from __future__ import annotations
 

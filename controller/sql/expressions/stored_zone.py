@@ -1,4 +1,4 @@
-"""What a table's own expressions mean in a session whose time zone is not UTC.
+"""A table's own expressions in a session whose time zone is not UTC.
 
 Generated columns, defaults and CHECK constraints are bound in UTC, whoever defines them. A session of another zone writes
 STORED columns and defaults, and checks rows, in its own zone. VIRTUAL columns are kept as UTC has them; where they have

@@ -1,4 +1,4 @@
-"""Which column a name means: the tables of a FROM, then those of the queries around it.
+"""The resolution of column names: in the tables of a FROM, then in those of the queries around it.
 
 `sources` are found by qualified names, `visible` by plain ones and by `*`: the two differ
 after USING and NATURAL, which show a common column once. Common table expressions are names

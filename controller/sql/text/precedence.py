@@ -1,4 +1,4 @@
-"""How tightly MySQL's operators bind, where sqlglot's do otherwise.
+"""The precedence of MySQL's operators, where sqlglot's differs.
 
 The levels, loosest first: `:=`; OR, `||`; XOR; AND, `&&`; NOT; comparisons and IS, all alike and from the left; one of
 BETWEEN, IN, LIKE, REGEXP, MEMBER OF; `|`; `&`; `<<`, `>>`; `+`, `-`; `*`, `/`, DIV, `%`, MOD; `^`; `||` of

@@ -1,4 +1,4 @@
-"""What reading a text gives, and how an INSERT of many rows is read part by part."""
+"""The reading of a statement's text; an INSERT of many rows is read part by part."""
 
 from __future__ import annotations
 

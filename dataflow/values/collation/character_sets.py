@@ -1,4 +1,4 @@
-"""What is known of character sets and collations besides Unicode's: `character_sets.dat`, a zip archive.
+"""The data of character sets and collations other than Unicode's: `character_sets.dat`, a zip archive.
 
 It was derived from MariaDB (tests/unit/dataflow/character_sets.py, which says what is in it). Character sets of single
 bytes are Python codecs of their own, named `millrace_latin1` and so on: MySQL's tables differ from Python's in places.

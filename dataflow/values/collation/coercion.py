@@ -1,4 +1,4 @@
-"""Which collation an operation on several texts uses: MySQL's coercibility rules.
+"""MySQL's coercibility rules: the collation of an operation on several texts.
 
 The explicit COLLATE wins, then a column's, then a literal's. Texts of another character set are converted where nothing can
 be lost: to Unicode, from ASCII, and literals. Among equals a binary string wins over text, and a `_bin` collation over the

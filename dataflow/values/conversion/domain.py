@@ -1,4 +1,4 @@
-"""What functions want their arguments to be."""
+"""Domains: the kinds of values that functions take."""
 
 from __future__ import annotations
 

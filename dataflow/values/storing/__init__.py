@@ -1,4 +1,4 @@
-"""What INSERT and UPDATE do to a value they put into a column.
+"""The conversion of a value that INSERT or UPDATE stores in a column.
 
     report = Report()
     store = row_storer([(column.type, column.name), …], [source types…], modes)

@@ -1,4 +1,4 @@
-"""How a query is answered: what a view of it is of, and what reads its table where no view answers."""
+"""The decision how a query is answered: the node of its view, and the reader of its table where no view answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nothing else answers is evaluated from the base tables each time."""
+"""The last decision: evaluate the query from the base tables each time."""
 
 from __future__ import annotations
 
