@@ -145,10 +145,13 @@ def test_a_key_is_shown_as_it_changes(page: Browser, server: MillraceServer) -> 
 
 def test_a_thousand_nodes_stay_quick_and_cheap(page: Browser, server: MillraceServer) -> None:
     with server.connect("town") as connection, connection.cursor() as cursor:
-        for number in range(350):  # one text has at most 200 views
-            for _ in range(3):
-                cursor.execute(f"SELECT city, COUNT(*) AS n{number // 100} FROM people WHERE age > {number} AND name = 'x' GROUP BY city")
-    page.until(lambda: sum(map(len, (_asked(server, "/v1/graph")[part] for part in ("nodes", "views")))) >= 1_000)
+        found = 0
+        while found < 1_000:  # on a busy machine a query may come thrice before its view is there
+            for number in range(350):  # one text has at most 200 views
+                for _ in range(3):
+                    cursor.execute(f"SELECT city, COUNT(*) AS n{number // 100} FROM people WHERE age > {number} AND name = 'x' GROUP BY city")
+            graph = _asked(server, "/v1/graph")
+            found = len(graph["nodes"]) + len(graph["views"])
     page.press("2")
     page.until(lambda: page.all(".node.group"))
     page.photograph("thousand-folded")
