@@ -123,7 +123,7 @@ class StatementRun:
         if isinstance(self._compiled, CompiledQuery):
             return await self._answer(execution)
         ignores = self._compiled.ignore
-        heard = listen(self._modes.strict and not ignores, ignores)
+        heard = listen(self._modes.strict and not ignores, ignores, self._modes.refuses_division_by_zero and not ignores)
         try:
             done = await self._answer(execution)
         finally:

@@ -21,10 +21,12 @@ Said = tuple[Condition, tuple[object, ...]]
 
 
 class Heard(list[Said]):
-    """With `strict`, what was wrong with a value is an error. With `ignores`, some errors are warnings, as IGNORE says."""
+    """With `strict`, what was wrong with a value is an error; a division by zero if it `refuses_division`. With `ignores`, some errors are
+    warnings, as IGNORE says."""
 
     strict = False
     ignores = False
+    refuses_division = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,10 +37,10 @@ class Heard(list[Said]):
 _heard: ContextVar[Heard | None] = ContextVar("heard", default=None)
 
 
-def listen(strict: bool = False, ignores: bool = False) -> Heard:
+def listen(strict: bool = False, ignores: bool = False, refuses_division: bool = False) -> Heard:
     """From now on what this task evaluates says it here."""
     heard = Heard()
-    heard.strict, heard.ignores = strict, ignores
+    heard.strict, heard.ignores, heard.refuses_division = strict, ignores, refuses_division
     _heard.set(heard)
     return heard
 
@@ -75,7 +77,8 @@ def say(condition: Condition, *arguments: object) -> None:
     heard = _heard.get()
     if heard is None:
         return
-    if heard.strict and condition not in (Condition.DIVISION_BY_ZERO, Condition.UNKNOWN_ERROR):
+    refuses = heard.refuses_division if condition is Condition.DIVISION_BY_ZERO else heard.strict and condition is not Condition.UNKNOWN_ERROR
+    if refuses:
         raise InvalidStatement(condition, *arguments)
     if len(heard) < HEARD_MAX:
         heard.append((condition, arguments))

@@ -12,7 +12,14 @@ from contextlib import aclosing
 from functools import cached_property
 from typing import Any
 
-from backend.execution.answering.decision import CHANGE_PASSES, PART_PASSES, Decision, decide
+from backend.execution.answering.decision import (
+    CHANGE_PART_PASSES,
+    CHANGE_PASSES,
+    PART_PASSES,
+    Decision,
+    Pass,
+    decide,
+)
 from backend.execution.answering.ordering import Sorter
 from backend.execution.answering.result import Finish, ResultRows
 from backend.execution.answering.viewing import QueryViews
@@ -49,6 +56,7 @@ class CompiledQuery:
         readers: Readers | None = None,
         division_errors: bool = False,
         parts: Sequence[int] = (),
+        part_passes: tuple[Pass, ...] = PART_PASSES,
     ) -> None:
         """`division_errors`: what is selected may not come from a division by zero.
 
@@ -65,7 +73,7 @@ class CompiledQuery:
         self._readers = readers or Readers({table.id: table for table in query.tables if table.id >= 0})
         parts = parts or _parts(query)
         self._alone = sum(parts) <= 1
-        self._prior = [(table, _compiled_prior(each, self._readers, parts)) for table, each in query.prior]
+        self._prior = [(table, _compiled_prior(each, self._readers, parts, part_passes)) for table, each in query.prior]
         self.key_columns = tuple(sorted({key.column for key in query.keys}))
         types = query.node.types
         self._keys = [
@@ -295,20 +303,20 @@ def compile_query(query: Query, effort: int = 0) -> CompiledQuery:
 
 def compile_read(query: Query, division_errors: bool = False) -> CompiledQuery:
     """The SELECT of a statement that changes rows."""
-    return CompiledQuery(decide(query, CHANGE_PASSES), division_errors=division_errors)
+    return CompiledQuery(decide(query, CHANGE_PASSES), division_errors=division_errors, part_passes=CHANGE_PART_PASSES)
 
 
 def _compiled_prior(
-    prior: Query | Recursion | DocumentRows, readers: Readers, parts: Sequence[int]
+    prior: Query | Recursion | DocumentRows, readers: Readers, parts: Sequence[int], passes: tuple[Pass, ...]
 ) -> CompiledQuery | CompiledRecursion | CompiledDocuments:
+    def compiled(part: Query) -> CompiledQuery:
+        return CompiledQuery(decide(part, passes), readers, parts=parts, part_passes=passes)
+
     if isinstance(prior, Query):
-        return CompiledQuery(decide(prior, PART_PASSES), readers, parts=parts)
+        return compiled(prior)
     if isinstance(prior, DocumentRows):
-        return CompiledDocuments(prior, CompiledQuery(decide(prior.documents, PART_PASSES), readers, parts=parts))
-    first, following = (
-        CompiledQuery(decide(each, PART_PASSES), readers, parts=parts) for each in (prior.first, prior.following)
-    )
-    return CompiledRecursion(prior, first, following)
+        return CompiledDocuments(prior, compiled(prior.documents))
+    return CompiledRecursion(prior, compiled(prior.first), compiled(prior.following))
 
 
 def _parts(query: Query | Recursion | DocumentRows) -> list[int]:

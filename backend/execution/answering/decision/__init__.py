@@ -17,18 +17,20 @@ from backend.execution.answering.decision.locked import locked
 from backend.execution.answering.decision.maintained import maintained
 from backend.execution.answering.decision.point import point
 from backend.execution.answering.decision.scanned import scanned
+from backend.execution.answering.decision.silent import silently_maintained
 from controller.sql.plan import Query
 from controller.sql.query.one_table import over_one_table
 
-__all__ = ["CHANGE_PASSES", "PART_PASSES", "PASSES", "Decision", "decide"]
+__all__ = ["CHANGE_PART_PASSES", "CHANGE_PASSES", "PART_PASSES", "PASSES", "Decision", "Pass", "decide"]
 
 Pass = Callable[[Query, Query | None], Decision | None]
 
 PASSES: tuple[Pass, ...] = (locked, point, first_rows, by_index, by_column, by_range, scanned, maintained, evaluated)
-CHANGE_PASSES: tuple[Pass, ...] = (locked, scanned, maintained, evaluated)
+CHANGE_PASSES: tuple[Pass, ...] = (locked, scanned, silently_maintained, evaluated)
 """For the SELECT of a statement that changes rows: what it reads of one table it reads there."""
 PART_PASSES: tuple[Pass, ...] = (maintained, evaluated)
 """For a query whose rows another part of its statement reads."""
+CHANGE_PART_PASSES: tuple[Pass, ...] = (silently_maintained, evaluated)
 
 
 def decide(query: Query, passes: tuple[Pass, ...] = PASSES) -> Decision:
