@@ -287,7 +287,10 @@ class QueryGenerator:
                 return keys, ""
             return keys, f" GROUP BY {', '.join(grouped)}"
         keys = random.sample(shown, min(len(shown), random.choice((0, 1, 1, 1, 2))))
-        outputs = [*keys, *(self._aggregate(columns) for _ in range(random.randint(1, 2)))]
+        functions = [self._aggregate(columns) for _ in range(random.randint(1, 2))]
+        if any(" / " in each.sql for each in keys):  # beside DISTINCT MariaDB puts those that are NULL into another group
+            functions = [Item("COUNT(*)", "int") if "(DISTINCT" in each.sql else each for each in functions]
+        outputs = [*keys, *functions]
         tail = f" GROUP BY {', '.join(each.sql for each in keys)}" if keys else ""
         plain = [each for each in keys if "(" not in each.sql]  # MariaDB does not know others there
         if random.random() < 0.35:
@@ -367,7 +370,9 @@ class QueryGenerator:
             elif random.random() < 0.25:
                 other, _, _ = self.query(depth - 1, around, wanted=["int"])
                 first, _, _ = self.query(depth - 1, around, wanted=["int"])
-                sql = f"({first}) {random.choice(('INTERSECT', 'EXCEPT', 'INTERSECT ALL', 'EXCEPT ALL', 'UNION'))} ({other})"
+                # MariaDB takes EXCEPT ALL for EXCEPT inside of EXISTS, where it makes a difference.
+                operator = random.choice(("INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT", "UNION"))
+                sql = f"({first}) {operator} ({other})"
             return f"{random.choice(('', 'NOT '))}EXISTS ({sql})"
         if draw < 0.6:
             sql = self._one_column(depth, around, column.family)
