@@ -25,7 +25,12 @@ from pathlib import Path
 import pymysql
 
 from tests.compatibility.mariadb_test import run as mariadb_test
-from tests.compatibility.mariadb_test.document import write_document
+from tests.compatibility.mariadb_test.document import (
+    ASKED_ONCE,
+    ASKED_THREE_TIMES,
+    TWO_WORKERS,
+    write_document,
+)
 from tests.mariadb import MariaDB
 from tests.serving import MillraceServer
 
@@ -172,7 +177,7 @@ def main() -> None:
         differences = given.differences or given.folder / "differences.jsonl"
         reports = mariadb_test.main(given.labels, options, given.processes, differences)
         if given.document:
-            write_document(reports)
+            write_document(reports, TWO_WORKERS if given.workers > 1 else ASKED_THREE_TIMES if given.repeat > 1 else ASKED_ONCE)
         return
     python = prepare(given.folder)
     for name in given.only or ("mariadb", "millrace"):
