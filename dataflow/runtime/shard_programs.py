@@ -209,7 +209,7 @@ class Programs:
 
     @property
     def pending_level(self) -> int | None:
-        return min((fills.level for fills in self.fills.values()), default=None)
+        return min([fills.level for fills in self.fills.values()]) if self.fills else None
 
     def settle(self, level: int) -> None:
         """The pending fills of this level have all their rows."""
@@ -226,6 +226,8 @@ class Programs:
 
     def run_fills(self) -> None:
         """Do all that can be done here of fills, and some of loads."""
+        if not self._active and not self._wanted:
+            return
         for plan in self._active.values():
             if isinstance(plan, LoadPlan):
                 self._at[0] = plan.operator.number

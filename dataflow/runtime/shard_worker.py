@@ -106,20 +106,15 @@ class ShardWorker:
         return self._program is None and not self._waiting
 
     @property
-    def suspects(self) -> tuple[ViewName, ...]:
-        """The views that something is computed for in this epoch, apart from its changes."""
-        return (*self._asked_views, *self._added_views)
-
-    @property
     def is_culprit_known(self) -> bool:
         return self.programs.culprit is not None
 
     @property
     def blamed(self) -> tuple[ViewName, ...]:
-        """After something was raised: the views that the code which raised it belongs to."""
+        """After something was raised: the views that the code which raised it belongs to, or those that something is computed for besides changes."""
         culprit = self.programs.culprit
         if culprit is None:
-            return self.suspects
+            return (*self._asked_views, *self._added_views)
         return tuple([name for name, view in self.views.items() if culprit.number in below(view.operator)])
 
     @property
@@ -176,10 +171,10 @@ class ShardWorker:
 
     def _begin(self, message: BeginEpoch) -> None:
         self.epoch, self._round = message.epoch, 0
-        self._tables = tuple(sorted(table for table, delta in message.changes.items() if delta))
-        self._asks = self.asked.begin()
-        self._asked_views.clear()
-        self._added_views = tuple([start.view for each in message.transitions for start in coming(each)])
+        self._tables = tuple(sorted([table for table, delta in message.changes.items() if delta]))
+        self._asks = self.asked.begin() if self.asked.waiting else ()
+        if message.transitions:
+            self._added_views = tuple([start.view for each in message.transitions for start in coming(each)])
         self.engine.graph.spend = self._spend or Budget(ROWS_PER_EPOCH_MAX)
         self.engine.graph.is_timed = self.epoch % TIMED_EVERY == 0
         self.programs.forget_culprit()
@@ -221,25 +216,29 @@ class ShardWorker:
 
     def _arrived(self) -> Inbox | None:
         """What the round's bundles say together, once all are here; their rows are delivered."""
-        bundles = self._bundles.get((self.epoch, self._round), {})
-        bundles = {sender: each for sender, each in bundles.items() if each.generation == self.generation}
-        if len(bundles) < self.shard_count:
+        bundles = self._bundles.get((self.epoch, self._round))
+        if bundles is None or len(bundles) < self.shard_count:
+            return None
+        in_order = [bundles[sender] for sender in range(self.shard_count)]
+        if {each.generation for each in in_order} != {self.generation}:
             return None
         del self._bundles[self.epoch, self._round]
-        in_order = [bundles[sender] for sender in range(self.shard_count)]
         if self._round == 0:
             self._changed_tables = {table for each in in_order for table in each.tables}
-            self._asked_views = {view for each in in_order for view in each.asks}
             self._askers = [each.sender for each in in_order if each.asks]
-            self._is_evicting = any(each.evicts for each in in_order)
+            self._asked_views = {view for sender in self._askers for view in bundles[sender].asks}
+            self._is_evicting = True in [each.evicts for each in in_order]
+        busy = working = over = False
+        level: int | None = None
         for each in in_order:
             for name, rows, _ in each.rows:
                 self.programs.deliver(name, rows)
             for number, pattern in each.evictions:
                 self._evictor().evict_matching(self.programs.operator(number), dict(pattern))
-        levels = [each.level for each in in_order if each.level is not None]
-        working, over = any(each.working for each in in_order), any(each.over for each in in_order)
-        return any(each.busy for each in in_order), min(levels, default=None), working, over
+            busy, working, over = busy or each.busy, working or each.working, over or each.over
+            if each.level is not None:
+                level = each.level if level is None else min(level, each.level)
+        return busy, level, working, over
 
     # -- the program of an epoch
 
@@ -321,10 +320,8 @@ class ShardWorker:
         touched = []
         for name, view in self.views.items():
             arrangement = view.arrangement
-            if arrangement.touched:
+            if arrangement.touched or arrangement.amended:
                 touched.append((name, frozenset(arrangement.touched).union(arrangement.amended)))
-            elif arrangement.amended:
-                touched.append((name, frozenset(arrangement.amended)))
         for view in self.views.values():
             view.arrangement.touched.clear()
             view.arrangement.amended.clear()
