@@ -88,30 +88,33 @@ class ShardFill:
     def __init__(
         self, number: int, generation: int, shard: int, shard_count: int, source: HeldSource,
         views: tuple[StartView, ...], limit_bytes: int, keys: Mapping[ViewName, tuple[Key, ...]],
-        resumed: TakeViews | None = None,
+        resumed: tuple[int, TakeViews] | None = None,
     ) -> None:  # fmt: skip
-        """`source` has the tables as of the epoch it is numbered after, or of what is `resumed`. `keys` of some of the views are wanted that live here."""
+        """`source` has the tables as of the epoch it is numbered after, or of that which is `resumed`. `keys` of some of the views are wanted that live here."""
         self.number, self.views, self.keys = number, views, keys
-        self._transitions: tuple[Transition, ...] = views if resumed is None else (resumed,)
+        self.epoch = number if resumed is None else resumed[0]
+        """That it is brought up to."""
+        self._transitions: tuple[Transition, ...] = views if resumed is None else (resumed[1],)
         self.tables = frozenset(table for view in views for table in tables_of(view.node))
         self.source = source.copy(self.tables)
         self.budget = FillBudget(lambda: self.worker.engine.measure().total_bytes, limit_bytes)
         self.worker = ShardWorker(shard, shard_count, self.source, number, self.budget)
         self.worker.generation = generation
-        self.epoch = number
-        """That it is brought up to."""
         self.rounds = 0
         self.has_failed = False
         self._changes: dict[int, Delta] = {}
         self._waiting: deque[Work] = deque()
+        self._following: deque[Work] = deque()
+        """What is to be done when nothing before it is under way on this shard: the source is of one epoch at a time."""
         self._is_running = False
         self._pieces = 0
-        self._waiting.append(lambda: self._begin(number))
+        first = self.epoch
+        self._waiting.append(lambda: self._begin(first))
 
-    def _begin(self, number: int) -> list[Effect]:
+    def _begin(self, epoch: int) -> list[Effect]:
         for view, keys in self.keys.items():
             self.worker.handle(Upquery(0, view, keys))
-        return self.worker.handle(BeginEpoch(number, {}, self._transitions))
+        return self.worker.handle(BeginEpoch(epoch, {}, self._transitions))
 
     @property
     def behind(self) -> int:
@@ -132,17 +135,18 @@ class ShardFill:
             self.source.advance(state)
             return self.worker.handle(BeginEpoch(epoch, changes))
 
-        self._waiting.append(work)
+        self._following.append(work)
 
     def receive(self, bundle: Bundle) -> None:
         self._waiting.append(lambda: self.worker.handle(bundle))
 
     def next_work(self) -> Work | None:
         """What is to be done next, if nothing is under way; `done` is to be called after it."""
-        if self._is_running or self.has_failed or not self._waiting:
+        waiting = self._waiting or (self._following if self.worker.is_idle else ())
+        if self._is_running or self.has_failed or not waiting:
             return None
         self._is_running = True
-        return self._waiting.popleft()
+        return waiting.popleft()
 
     def done(self) -> None:
         self._is_running = False
@@ -157,5 +161,6 @@ class ShardFill:
         """It is not wanted any more: what is under way ends soon."""
         self.budget.abandoned = True
         self._waiting.clear()
+        self._following.clear()
         if not self._is_running:
             self.worker.engine.close()

@@ -249,7 +249,8 @@ class ShardViews:
         worker, self.last_fill = self.worker, epoch
         source, resumed, changes = self._source, None, None
         if isinstance(begin, ResumeFill):
-            resumed, changes = self._kept_part(begin)
+            part, changes = self._kept_part(begin)
+            resumed = (begin.epoch, part)
             source = source.copy(frozenset(table for view in begin.views for table in tables_of(view.node)))
             source.advance(self.tables.state)
         keys = {each.view: worker.asked.large_keys(each.view) for each in begin.views}
