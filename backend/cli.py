@@ -261,7 +261,7 @@ def top(http: str, every: float, once: bool) -> None:
 @main.command(epilog=manual.REPORT, short_help="Write a support bundle, without rows and secrets.")
 @_option("--http", default="http://127.0.0.1:6033", help="Where the cluster shows its status.")
 @click.option("--output", default="millrace-report.zip", show_default=True, type=click.Path(dir_okay=False), help="The file to write.")
-@click.option("--data", default=None, type=click.Path(exists=True, file_okay=False), help="The data directory of a cluster that does not run.")
+@click.option("--data", default=None, type=click.Path(exists=True, file_okay=False), help="The data directory of the cluster, which need not run; in place of --http.")
 def report(http: str, output: str, data: str | None) -> None:
     """Write a support bundle: versions, settings, status, metrics, queries with ? for values, and logs, in one file.
 

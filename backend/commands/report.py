@@ -35,8 +35,9 @@ TIMEOUT_S = 20.0
 def write_report(http: str, output: Path, data: Path | None) -> Iterator[str]:
     """Writes the file, and says what is in it."""
     token, deployment = token_for(http)
-    if deployment is None and data is not None and (data / DEPLOYMENT_FILE).exists():
+    if data is not None and (data / DEPLOYMENT_FILE).exists():
         deployment = Deployment.load(data / DEPLOYMENT_FILE)
+        http, token = deployment.http_address, deployment.status_token  # another cluster may be at the default address
     folder = data or (deployment.data_path if deployment is not None else None)
     secrets = _secrets(folder, deployment)
     with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as found:
