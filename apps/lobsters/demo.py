@@ -130,11 +130,10 @@ def main() -> int:
     parser.add_argument("--mariadb-port", type=int, default=3308)
     parser.add_argument("--no-mariadb", dest="mariadb", action="store_false", help="leave MariaDB out, even if it is installed")
     demo = Demo(parser.parse_args())
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    for each in (signal.SIGINT, signal.SIGTERM):  # a process that a script starts in the background ignores SIGINT otherwise
+        signal.signal(each, lambda *_: sys.exit(0))
     try:
         return demo.run()
-    except KeyboardInterrupt:
-        return 0
     finally:
         demo.stop()
 
