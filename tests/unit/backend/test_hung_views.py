@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from backend.network.messages import AddView
-from backend.network.view_messages import FillReported
+from backend.network.view_messages import FillReported, ViewsKept
 from backend.views.hung_views import HungViews, running
 from backend.views.view_host import ViewHost
 from backend.views.view_shard import ViewShard
@@ -131,6 +131,9 @@ class Shards:
 
     def keys_wanted(self, views: list[bytes]) -> None:
         self.shards[0].transitions.keys_wanted(views)
+
+    def views_kept(self, kept: ViewsKept) -> None:
+        self.shards[0].transitions.kept_reported(kept, VERSIONS)
 
     def change_views(self, transition: bytes) -> bool:
         self.transitions += (transition,)
