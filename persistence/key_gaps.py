@@ -17,21 +17,27 @@ SKIPPED = 100
 
 
 class KeyGaps:
-    def __init__(self, first_key: Callable[[bytes, bytes], bytes | None], is_overlaid: Callable[[], bool]) -> None:
-        """`first_key` gives the first stored key from one on and before another, unless something `is_overlaid` that counts as stored."""
+    def __init__(self, first_key: Callable[[bytes, bytes], bytes | None], is_overlaid: Callable[[bytes, bytes], bool]) -> None:
+        """`first_key` gives the first stored key from one on and before another; `is_overlaid` tells of such that only lie over the stored ones.
+
+        What lies over them comes to its place before it goes: so it is looked at first.
+        """
         self._first_key = first_key
         self._is_overlaid = is_overlaid
         self._skips = 0
 
     def have(self, keys: Sequence[bytes]) -> bool:
         """Whether it is known at once that none of these keys is there, as all are in one gap."""
-        if len(keys) < KEYS_MIN or self._is_overlaid():
+        if len(keys) < KEYS_MIN:
             return False
         if self._skips:
             self._skips -= 1
             return False
+        start, stop = min(keys), max(keys) + b"\0"
+        if self._is_overlaid(start, stop):
+            return False
         started = thread_time()
-        found = self._first_key(min(keys), max(keys) + b"\0")
+        found = self._first_key(start, stop)
         if thread_time() - started > max(LOOK_S_MIN, len(keys) * LOOK_S_PER_KEY):
             self._skips = SKIPPED
         return found is None

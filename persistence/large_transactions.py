@@ -162,6 +162,10 @@ class LargeTransactions:
     def find(self, key: bytes, epoch: int) -> Overlay | None:
         return shown(self.overlays, key, epoch)
 
+    def writes_between(self, start: bytes, stop: bytes) -> bool:
+        """Whether one of those that are not in their places yet has keys from `start` to before `stop`."""
+        return any(overlay.writes.count_between(start, stop) for overlay in self.overlays)
+
     # --- after a restart
 
     def _recover(self) -> None:

@@ -19,12 +19,14 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 
 from dataflow.breath import in_parts
 from dataflow.errors import CorruptState
 from dataflow.schema import Table, TableColumn
 from dataflow.values.types import BLOBS, REALS, STRINGS, Kind, Row, Value
 from persistence.byte_lines import SHORT, SHORT_MAX, Array, lines, number_places, packed
+from persistence.column_encoding import encoded_rows
 
 FORMAT_BYTES = 2
 _SURROGATES = 0x8000
@@ -101,11 +103,15 @@ class RowCodec:
         except UnicodeEncodeError:
             return b"", self.encode_rows(rows)
 
-    def encode_numbers(self, columns: Mapping[int, Array]) -> tuple[bytes, list[bytes]] | None:
-        """As `encode_apart`, of all columns by position, int64; None if they are stored otherwise."""
-        if self._stored is not None or len(columns) > SHORT_MAX:
+    def encode_columns(self, columns: Mapping[int, pa.Array | Array]) -> tuple[bytes, list[bytes]] | None:
+        """As `encode_apart`, of all columns by position, as `encoded_rows` takes them; None if they are stored otherwise."""
+        if self._stored is not None:
             return None
-        return self._format, lines(bytes((SHORT + len(columns),)), *[packed(columns[n]) for n in range(len(columns))])
+        numbers = [each for each in columns.values() if isinstance(each, np.ndarray)]
+        if len(numbers) == len(columns) <= SHORT_MAX:
+            return self._format, lines(bytes((SHORT + len(columns),)), *[packed(columns[n]) for n in range(len(columns))])
+        rows = encoded_rows([columns[n] for n in range(len(columns))])
+        return None if rows is None else (self._format, rows)
 
     def decode(self, data: bytes) -> Row:
         try:
@@ -134,7 +140,7 @@ class RowCodec:
     def decode_alike(self, rows: Sequence[bytes], start: bytes, columns: Sequence[int]) -> list[tuple[Row, int]] | None:
         """As `decode_rows`, of neighbours that are alike in these columns only one, and how many they are.
 
-        Only of rows of integers whose columns all stand at the same places, as `encode_numbers` makes them.
+        Only of rows of integers whose columns all stand at the same places, as `encode_columns` makes them.
         """
         if self._decode_list is None or start != self._format or len(set(map(len, rows))) != 1:
             return None

@@ -70,7 +70,6 @@ class ShardStore:
         self._database, self.shadow = open_database(path, self._fsync)
         self._space = FreeSpace(path)
         self._get = self._database.now.get
-        self.are_absent = KeyGaps(self.first_key, lambda: bool(self._large.overlays)).have
         self._history = History(HISTORY_EPOCHS)
         self.epoch = self._database.stamp[0]
         self._emptied, self._rows = EmptiedRanges(self.epoch), RowChanges(self.epoch)
@@ -82,6 +81,7 @@ class ShardStore:
             self._counters = Counters({name: int.from_bytes(value, "big") for name, value in self._stored(_COUNTER)}, self._persist_counter)
             prepared = self.prepared()
             self._large = LargeTransactions(self._database, None if prepared is None else prepared.large)
+            self.are_absent = KeyGaps(self.first_key, self._large.writes_between).have
             if self.shadow is None:
                 self._large.discard_others()
             self._overlays_changed()

@@ -5,20 +5,12 @@ The inverse of `dataflow.values.arrow_values`. A timestamp without a zone is a D
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from decimal import Decimal
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from backend.execution.writes.column_values import ColumnValues
+from backend.execution.writes.column_values import Array, Column, ColumnValues
 from dataflow.errors import Condition, InvalidStatement, Unsupported
-from dataflow.values.types import Value
-
-Array = np.ndarray[Any, Any]
-Column = tuple[str, Sequence[Value] | Array]
 
 _BIGINT_MAX = 0x7FFF_FFFF_FFFF_FFFF
 _SECOND = 1_000_000
@@ -37,7 +29,7 @@ def read_rows(data: bytes, bytes_max: int) -> tuple[tuple[str, ...], ColumnValue
     return tuple(code for code, _ in columns), ColumnValues([values for _, values in columns]), table.num_rows
 
 
-def column_of(column: pa.ChunkedArray | pa.Array) -> Column:
+def column_of(column: pa.ChunkedArray | pa.Array) -> tuple[str, Column]:
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     kind = array.type
     if pa.types.is_dictionary(kind):
@@ -47,9 +39,9 @@ def column_of(column: pa.ChunkedArray | pa.Array) -> Column:
     if pa.types.is_integer(kind):
         return _integers(array)
     if pa.types.is_floating(kind):
-        return "f", array.cast(pa.float64()).to_pylist()
+        return "f", array.cast(pa.float64())
     if pa.types.is_decimal(kind):
-        return f"d{kind.precision},{max(kind.scale, 0)}", _decimals(array)
+        return f"d{kind.precision},{max(kind.scale, 0)}", array
     if pa.types.is_date(kind):
         return "date", _with_nulls(_packed_days(array.cast(pa.date32()).cast(pa.int32())), array)
     if pa.types.is_timestamp(kind):
@@ -59,26 +51,22 @@ def column_of(column: pa.ChunkedArray | pa.Array) -> Column:
         numbers = _numbers(array.cast(wanted).cast(pa.int64()))
         return f"time:{_digits(numbers)}", _with_nulls(numbers, array)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return "s32", array.to_pylist()
+        return "s32", array.cast(pa.string())
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
-        return "b", array.to_pylist()
+        return "b", array.cast(pa.binary())
     if pa.types.is_null(kind):
         return "n", [None] * len(array)
     raise Unsupported(f"Arrow columns of {kind}")
 
 
-def _integers(array: pa.Array) -> Column:
+def _integers(array: pa.Array) -> tuple[str, Column]:
     if pa.types.is_uint64(array.type) and (pc.max(array).as_py() or 0) > _BIGINT_MAX:
         return "u", array.to_pylist()
-    return "i", array.to_pylist() if array.null_count else array.cast(pa.int64()).to_numpy()
+    numbers = array.cast(pa.int64())
+    return "i", numbers if array.null_count else numbers.to_numpy()
 
 
-def _decimals(array: pa.Array) -> list[Value]:
-    """By way of their texts, which takes half the time of `to_pylist`."""
-    return [None if each is None else Decimal(each) for each in array.cast(pa.string()).to_pylist()]
-
-
-def _timestamps(array: pa.Array) -> Column:
+def _timestamps(array: pa.Array) -> tuple[str, Column]:
     kind = array.type
     numbers = _numbers(array.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()))
     days, rest = np.divmod(numbers, 86_400 * _SECOND)
@@ -116,8 +104,5 @@ def _packed(days: Array) -> Array:
     return packed
 
 
-def _with_nulls(numbers: Array, array: pa.Array) -> list[Value]:
-    values: list[Value] = numbers.tolist()
-    if array.null_count:
-        values = [value if valid else None for value, valid in zip(values, array.is_valid().to_pylist())]
-    return values
+def _with_nulls(numbers: Array, array: pa.Array) -> Array | pa.Array:
+    return pa.array(numbers, mask=array.is_null().to_numpy(zero_copy_only=False)) if array.null_count else numbers

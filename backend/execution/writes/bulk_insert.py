@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from backend.clustering.store import ABSENT, ANY, NEW, Puts
 from backend.execution.evaluation.reading import table_writer
@@ -21,14 +22,16 @@ from backend.execution.execution import Execution
 from backend.execution.outcome import Done
 from backend.execution.pace import aside
 from backend.execution.transaction import Transaction
-from backend.execution.writes.column_values import Array, ColumnValues
+from backend.execution.writes.column_values import Array, Column, ColumnValues, listed
 from backend.execution.writes.columns import WrittenColumn, WrittenColumns
 from backend.execution.writes.numbers import AutoIncrement, number_end
 from controller.sql.plan import Insert, OnDuplicate, Plan
 from dataflow.breath import in_parts
 from dataflow.expressions.expression import Literal, Parameter
-from dataflow.values.storing import column_fitness, integer_limits
-from dataflow.values.types import Row, Value
+from dataflow.schema import TableColumn
+from dataflow.values.storing import column_fitness
+from dataflow.values.storing.arrays import array_fits
+from dataflow.values.types import INTEGERS, Row, Value
 from persistence.layout import IndexEntries
 
 AT_ONCE_MIN = 128
@@ -44,18 +47,17 @@ class _Cell:
     position: int
     given: Parameter | Literal
     fits: Fits
-    limits: tuple[int, int] | None
-    """Between which integers are stored as they are, where the column is one of integers."""
+    column: TableColumn
 
-    def numbers(self, column: Sequence[Value] | Array) -> Array | None:
-        """Many integers that are stored as they are."""
-        if self.limits is None or len(column) < AT_ONCE_MIN:
+    def array(self, values: Column) -> Array | pa.Array | None:
+        """Many values that are stored as they are, if they are known to be."""
+        if len(values) < AT_ONCE_MIN:
             return None
-        if not isinstance(column, np.ndarray) and type(column[0]) is not int:
-            return None
-        array = np.asarray(column)
-        is_inside = array.dtype == np.int64 and self.limits[0] <= array.min() and array.max() <= self.limits[1]
-        return array if is_inside else None
+        if isinstance(values, Sequence):
+            if self.column.type.kind not in INTEGERS or type(values[0]) is not int:
+                return None
+            values = np.asarray(values)
+        return values if array_fits(self.column.type, self.given.type, self.column.nullable, values) else None
 
 
 class BulkInsert:
@@ -84,7 +86,8 @@ class BulkInsert:
         count = (end - start) // width if width else 1
         columns: list[Sequence[Value]] = [()] * len(self._table.columns)
         numbers: dict[int, Array] = {}
-        if not aside(count, lambda: self._read(execution, parameters, (start, width, end), columns, numbers)):
+        arrays: dict[int, Array | pa.Array] = {}
+        if not aside(count, lambda: self._read(execution, parameters, (start, width, end), columns, numbers, arrays)):
             return None
         last_id, generated_id = 0, None
         if self._auto_increment is not None and self._is_numbered:
@@ -98,7 +101,8 @@ class BulkInsert:
             else:
                 columns[self._auto_increment] = range(generated_id, generated_id + count)
         elif self._auto_increment is not None:
-            given = numbers[self._auto_increment] if self._auto_increment in numbers else np.asarray(columns[self._auto_increment])
+            place = self._auto_increment
+            given = numbers[place] if place in numbers else np.asarray(arrays[place] if place in arrays else columns[place])
             # Numbers that are given and below those that are handed out leave the counter alone.
             if given.dtype != np.int64 or given.min() <= 0 or not execution.numbers.is_above(self._table, int(given.max())):
                 return None
@@ -107,7 +111,7 @@ class BulkInsert:
             row_ids = columns[self._row_id] = await execution.numbers.row_ids(self._table.id, count)
             if count >= AT_ONCE_MIN:
                 numbers[self._row_id] = np.arange(row_ids.start, row_ids.stop)
-        if not aside(count, lambda: self._write(execution.transaction, columns, numbers)):
+        if not aside(count, lambda: self._write(execution.transaction, columns, numbers, arrays)):
             return None
         info = f"Records: {count}  Duplicates: 0  Warnings: 0" if count > 1 else ""
         return Done(count, count, last_id, generated_id, info, ())
@@ -119,8 +123,9 @@ class BulkInsert:
         batch: tuple[int, int, int],
         columns: list[Sequence[Value]],
         numbers: dict[int, Array],
+        arrays: dict[int, Array | pa.Array],
     ) -> bool:
-        """Fill `columns`, or `numbers` in their place; False if a value is not stored as it is."""
+        """Fill `columns`, or in their place `numbers` of integer columns or `arrays` of others; False if a value is not stored as it is."""
         start, width, end = batch
         count = (end - start) // width if width else 1
         by_column = parameters if isinstance(parameters, ColumnValues) else None
@@ -128,11 +133,12 @@ class BulkInsert:
             given = cell.given
             if isinstance(given, Parameter) and start <= given.index < start + width:
                 found = by_column.column(given.index) if by_column is not None else parameters[given.index : end : width]
-                array = cell.numbers(found)
+                array = cell.array(found)
                 if array is not None:
-                    numbers[cell.position] = array
+                    is_number = cell.column.type.kind in INTEGERS and isinstance(array, np.ndarray)
+                    (numbers if is_number else arrays)[cell.position] = array
                     continue
-                column: Sequence[Value] = found.tolist() if isinstance(found, np.ndarray) else found
+                column = listed(found)
                 if not cell.fits(column):
                     return False
             else:
@@ -150,21 +156,27 @@ class BulkInsert:
             # In the order of their keys LevelDB finds the place of each next to that of the one before.
             order = numbers[self._first].argsort(kind="stable")
             numbers.update({position: array[order] for position, array in numbers.items()})
+            arrays.update({position: array.take(order) for position, array in arrays.items()})
             places = order.tolist()
             columns[:] = [column and [column[place] for place in places] for column in columns]
         return True
 
     def _write(
-        self, transaction: Transaction, columns: Sequence[Sequence[Value]], numbers: Mapping[int, Array]
+        self,
+        transaction: Transaction,
+        columns: Sequence[Sequence[Value]],
+        numbers: Mapping[int, Array],
+        arrays: Mapping[int, Array | pa.Array],
     ) -> bool:
         """False, and nothing is written, if one of the rows is the duplicate of another."""
         writer, rows = self._writer, list[Row]()
         numbered = writer.numbered(numbers, transaction.store.shard_count > 1)
-        encoded = writer.codec.encode_numbers(numbers) if len(numbers) == len(columns) else None
+        known: dict[int, Array | pa.Array] = {**numbers, **arrays}
+        encoded = writer.codec.encode_columns(known) if len(known) == len(columns) else None
         if numbered is None or encoded is None:
-            listed = [numbers[n].tolist() if n in numbers else column for n, column in enumerate(columns)]
-            for places in in_parts(range(len(listed[0]))):
-                rows += zip(*[column[places[0] : places[-1] + 1] for column in listed])
+            lists = [listed(known[n]) if n in known else column for n, column in enumerate(columns)]
+            for places in in_parts(range(len(lists[0]))):
+                rows += zip(*[column[places[0] : places[-1] + 1] for column in lists])
         if numbered is None:
             keys = writer.row_keys(rows)
             entries = writer.all_entries(rows, keys)
@@ -219,7 +231,7 @@ def bulk_insert(insert: Insert, columns: WrittenColumns, defaulted: Sequence[int
         fits = column_fitness(column.type, given.type, column.nullable)
         if fits is None:
             return None
-        cells.append(_Cell(position, given, fits, integer_limits(column.type, given.type)))
+        cells.append(_Cell(position, given, fits, column))
     defaults = [(position, columns.targets[position]) for position in defaulted if position != auto]
     if any(not target.has_plain_default for _, target in defaults):
         return None

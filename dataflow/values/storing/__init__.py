@@ -12,7 +12,6 @@ the executor's business. Values that fit already pass an inlined test and nothin
 
 from __future__ import annotations
 
-from calendar import isleap
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import lru_cache
@@ -20,6 +19,7 @@ from typing import Any
 
 from dataflow.values.modes import DEFAULT_MODES, Modes
 from dataflow.values.numerals import largest_decimal
+from dataflow.values.storing.arrays import TIMESTAMP_MAX, TIMESTAMP_MIN, days_of_months
 from dataflow.values.storing.moments import date_storer, time_storer
 from dataflow.values.storing.numbers import Store, integer_range, number_storer
 from dataflow.values.storing.report import NOTE, WARNING, Notice, Report, Target
@@ -45,7 +45,7 @@ from dataflow.values.types import (
     Value,
 )
 
-__all__ = ["NOTE", "WARNING", "Notice", "Report", "column_fitness", "column_storer", "integer_limits", "row_storer", "store"]
+__all__ = ["NOTE", "WARNING", "Notice", "Report", "column_fitness", "column_storer", "row_storer", "store"]
 
 RowStore = Callable[[Sequence[Value], Report], Row]
 
@@ -117,22 +117,10 @@ def column_fitness(column: SqlType, source: SqlType, nullable: bool) -> Callable
     return function
 
 
-def integer_limits(column: SqlType, source: SqlType) -> tuple[int, int] | None:
+def _integer_limits(column: SqlType, source: SqlType) -> tuple[int, int] | None:
     """Between which integers are stored as they are; None if the column or what it is given is no integer."""
     is_integer = column.kind in INTEGERS and (source.kind in INTEGERS or source.kind is Kind.NULL)
     return integer_range(column) if is_integer else None
-
-
-_TIMESTAMP_MIN = ((1970 * 13 + 1) << 5 | 1) << 41 | 1 << 24
-_TIMESTAMP_MAX = ((2038 * 13 + 1) << 5 | 19) << 41 | (3 << 12 | 14 << 6 | 7) << 24 | 999_999
-"""Packed, in UTC."""
-
-
-@lru_cache(maxsize=1)
-def _days_of_months() -> bytes:
-    """How many days a month has, by year * 13 + month, as packed dates begin; the year 0 has no leap day here."""
-    months = [bytes([0, 31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]) for february in (28, 29)]
-    return b"".join(months[year > 0 and isleap(year)] for year in range(10_000))
 
 
 def _fits(column: SqlType, source: SqlType, name: str, namespace: dict[str, Any]) -> str | None:
@@ -147,10 +135,10 @@ def _fits(column: SqlType, source: SqlType, name: str, namespace: dict[str, Any]
     if column.kind is source.kind and column.kind in TEMPORALS and column.scale >= source.scale:
         if column.kind is Kind.TIME:
             return f"type({name}) is int"
-        namespace["days"] = _days_of_months()
-        within = f" and {_TIMESTAMP_MIN} <= {name} <= {_TIMESTAMP_MAX}" if column.kind is Kind.TIMESTAMP else ""
+        namespace["days"] = days_of_months()
+        within = f" and {TIMESTAMP_MIN} <= {name} <= {TIMESTAMP_MAX}" if column.kind is Kind.TIMESTAMP else ""
         return f"type({name}) is int and 0 < ({name} >> 41 & 31) <= days[{name} >> 46]{within}"
-    limits = integer_limits(column, source)
+    limits = _integer_limits(column, source)
     if limits is not None:
         return f"type({name}) is int and {limits[0]} <= {name} <= {limits[1]}"
     if column.kind in TEXTS and column.collation != "binary" and (source.kind in STRINGS or not known):

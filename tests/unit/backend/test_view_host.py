@@ -158,7 +158,7 @@ def test_rows_in_bulk_are_counted_whoever_else_looks_at_them(tmp_path: Path) -> 
         kinds = np.sort(chance.integers(0, 20, 500))
         ids = np.arange(len(numbers), len(numbers) + 500)
         numbered = writer.numbered({0: ids, 1: kinds}, spread=False)
-        encoded = writer.codec.encode_numbers({0: ids, 1: kinds})
+        encoded = writer.codec.encode_columns({0: ids, 1: kinds})
         assert numbered is not None and encoded is not None
         persisted = PersistEpoch(epoch, {}, [], {}, None, True, new=[Puts(numbered[0], encoded[1], NEW, encoded[0])])
         changes = host.changes(persisted)

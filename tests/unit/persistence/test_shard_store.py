@@ -86,7 +86,7 @@ def test_a_gap_that_takes_long_to_see_is_not_looked_for_again_for_a_while() -> N
             pass
         return None
 
-    gaps = KeyGaps(first_key, lambda: False)
+    gaps = KeyGaps(first_key, lambda start, stop: False)
     keys = [b"%04d" % number for number in range(100)]
     assert [gaps.have(keys) for _ in range(102)] == [True, *[False] * 100, True]
     assert len(looks) == 2
@@ -250,6 +250,20 @@ def test_a_dropped_counter_starts_again(store: ShardStore) -> None:
     store.allocate(b"t1", 5)
     store.drop_counter(b"t1")
     assert store.allocate(b"t1", 1) == 1
+
+
+def test_keys_of_a_large_transaction_are_not_absent_while_they_come_to_their_places(store: ShardStore) -> None:
+    transaction, writes = (CLIENT, 1), LargeWrites()
+    part = StagePart(transaction, 0, [(b"a%04d" % number, ANY, b"1") for number in range(1000)], [])
+    store.persist_part(part)
+    writes.add(part.pairs())
+    store.persist_epoch(PersistEpoch(1, {}, [transaction], {}, None, True, large=(transaction, writes)))
+    is_left = True
+    while is_left:
+        assert store.are_absent([b"a%04d" % number for number in range(1000, 1100)])
+        assert not store.are_absent([b"a%04d" % number for number in range(999, 1100)])
+        is_left = store.move()
+    assert not store.are_absent([b"a%04d" % number for number in range(999, 1100)])
 
 
 def test_a_large_transaction_is_freed_in_slices_when_nobody_can_read_it_any_more(store: ShardStore) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from backend.execution.outcome import Done
+from backend.execution.writes.arrow_rows import read_rows
 from backend.execution.writes.bulk_insert import AT_ONCE_MIN
 from backend.execution.writes.insert import CompiledInsert
 from controller.sql.settings import DEFAULT_SETTINGS
@@ -219,5 +222,64 @@ def test_generated_numbers_are_those_of_rows_inserted_one_by_one(tmp_path: Path,
         sql = "INSERT INTO {} (b, c) VALUES ('y', -1), ('z', -2)"
         beyond = [await outcome(engine, sql.format("t"), True), await outcome(engine, sql.format("u"), False)]
         assert not isinstance(beyond[0], Done) and (beyond[0] == beyond[1] or _names_its_table(beyond[0])), "the column has no more"
+
+    run(tmp_path, scenario)
+
+
+ARROW_COLUMNS = (
+    "a INT, b VARCHAR(6) NOT NULL, c DECIMAL(5,2), d DATE NOT NULL, e VARBINARY(4), f CHAR(3), g DATETIME(3), h DOUBLE, i TIMESTAMP NULL, j DECIMAL(6,3) UNSIGNED,"
+    " k TEXT CHARACTER SET latin1, l SMALLINT UNSIGNED, m TIME, PRIMARY KEY (a)"
+)
+ODD_VALUES: tuple[list[object], ...] = (
+    [None, 2**31, -1], [None, "seven77", "é", "end "], [None, Decimal("-999.99")], [None, date(1, 1, 1)], [None, b"12345", b"\xff"], [None, "abcd", "ab ", "é"],
+    [None, datetime(2024, 2, 29, 1, 2, 3, 4000), datetime(2024, 1, 1, 0, 0, 0, 1)], [None, float("inf"), -0.0], [None, datetime(2040, 1, 1), datetime(1969, 1, 1)],
+    [None, Decimal("-1.000")], [None, "é", "☃", "x" * 70_000], [None, 65_536, -1, 65_535], [None, timedelta(hours=-900), timedelta(hours=5)],
+)  # fmt: skip
+
+
+def test_rows_that_come_as_arrow_columns_are_stored_as_one_by_one(tmp_path: Path) -> None:
+    chance = random.Random(3)
+    kinds = (
+        pa.int64(), pa.string(), pa.decimal128(5, 2), pa.date32(), pa.binary(), pa.string(), pa.timestamp("us"), pa.float64(), pa.timestamp("us", "UTC"),
+        pa.decimal128(6, 3), pa.large_string(), pa.int32(), pa.duration("us"),
+    )  # fmt: skip
+    count = AT_ONCE_MIN + 5
+
+    def plain(first: int) -> list[list[object]]:
+        return [
+            [first + n, f"b{n}", Decimal(n).scaleb(-2), date(2020, 1, 1) + timedelta(days=n), b"e%d" % (n % 9), "f", datetime(2021, 5, 6, n % 24), n / 8,
+             datetime(2022, 1, 1, n % 24), Decimal(n).scaleb(-3), "k" * n, n, timedelta(minutes=n)] for n in range(count)
+        ]  # fmt: skip
+
+    async def scenario(engine: Engine) -> None:
+        await engine.define(f"CREATE TABLE t ({ARROW_COLUMNS})", f"CREATE TABLE u ({ARROW_COLUMNS})")
+        changes = [None, *((place, value) for place, values in enumerate(ODD_VALUES) for value in values)]
+        stored_count = 0
+        for number, odd in enumerate(changes):
+            rows = plain(number * 1000)
+            if odd is not None:
+                rows[chance.randrange(count)][odd[0]] = odd[1]
+            table = pa.table([pa.array(values, kind) for values, kind in zip(zip(*rows), kinds)], [f"c{n}" for n in range(len(kinds))])
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, table.schema) as stream:
+                stream.write_table(table)
+            codes, values, found = read_rows(sink.getvalue().to_pybytes(), 1 << 26)
+            assert found == count
+            done = []
+            for name, transaction in (("t", None), ("u", engine.database.begin())):
+                plan = engine.plans.plan_prepared(f"INSERT INTO {name} VALUES ({', '.join('?' * len(kinds))})", engine.database.catalog, "d", DEFAULT_SETTINGS, codes)
+                given = values if transaction is None else list(values)
+                try:
+                    done.append(await engine.database.execute(replace(plan, batch=(0, len(kinds))), given, transaction))
+                    if transaction is not None:
+                        await transaction.commit()
+                except MillraceError as error:
+                    done.append((error.condition, str(error).replace("'u.", "'t.")))
+                    if transaction is not None:
+                        transaction.rollback()
+            assert done[0] == done[1], odd
+            stored_count += isinstance(done[0], Done)
+        assert stored_count > len(ODD_VALUES)
+        assert await engine.rows("SELECT * FROM t ORDER BY a") == await engine.rows("SELECT * FROM u ORDER BY a")
 
     run(tmp_path, scenario)
