@@ -66,6 +66,7 @@ class SharedViewReader:
         self.is_exact = bool(segment.words[EXACT])
         self.is_gone = False
         self.retries = 0
+        self._file_count = 0
         self._map(segment)
 
     @staticmethod
@@ -78,6 +79,7 @@ class SharedViewReader:
         # Several threads may read. Who has the old words finds them closed, whatever else it
         # has; so the new ones come last. What is used together is taken out together.
         self.segment = segment
+        self._file_count += 1
         self._arrays = (
             (segment.slots_array(0), segment.slots_array(1)),
             segment.shift,
@@ -88,6 +90,15 @@ class SharedViewReader:
         self._words = segment.words
         self.get_number: Callable[[int], bytes | None] = _number_getter(segment, self.get)
         """The encoded rows of a key that is an integer of 64 bits: the shortest way. Not to be kept, it changes."""
+
+    @property
+    def moment(self) -> tuple[int, int]:
+        """What is shown now: as long as it `is_at` this, all that can be read here is the same."""
+        return self._file_count, self._words[EPOCH]
+
+    def is_at(self, moment: tuple[int, int]) -> bool:
+        words = self._words
+        return words[EPOCH] == moment[1] and words[WRITING] <= moment[1] + 1 and self._file_count == moment[0] and not self.is_gone
 
     @property
     def grouped_by(self) -> int | None:

@@ -23,6 +23,7 @@ from mysql_adapter.sessions.prepared import Prepared
 from mysql_adapter.sessions.statement_limits import time_limit_s
 from mysql_adapter.sessions.statement_origin import statement_name
 from mysql_adapter.shortcuts.shortcuts import Context, Parameters, Shortcut, Shortcuts
+from mysql_adapter.shortcuts.standing_answers import Name
 from mysql_adapter.shortcuts.text_shape import Array, ReadText, read_text
 from mysql_adapter.shortcuts.write_shortcuts import WriteShortcut
 from mysql_adapter.wire import packets
@@ -212,11 +213,14 @@ class ShortcutCommands:
         kept: tuple[Shortcut, Parameters] | None = cache.young.get(name) or cache.get(name)
         if kept is not None:
             return self._found(*kept, text)
+        standing = self._shortcuts.standing.get(name)
+        if standing is not None:
+            return self._found(standing.shortcut, (), text, standing.answer)
         read = read_text(text)
         shortcut = None if read is None else context.known_shape(read.shape, self._session)
         if read is not None and shortcut is not None:
             if read.numbers is not None and isinstance(shortcut, Shortcut):
-                return self._found_list(shortcut, read, read.numbers, text)
+                return self._found_list(shortcut, read, read.numbers, name)
             parameters = read.parameters
         else:
             length_max = TEXT_READ_BYTES_MAX if read is None or read.numbers is None else LIST_READ_BYTES_MAX
@@ -224,19 +228,23 @@ class ShortcutCommands:
             if known is None:
                 return None
             shortcut, parameters = known
-            if read is not None:
-                context.learn_shape(read, shortcut, parameters)
+            if read is not None and context.learn_shape(read, shortcut, parameters) and read.numbers is not None:
+                return self._found(shortcut, parameters, text)  # the next one is known by its shape, and its answer may stand
         if isinstance(shortcut, Shortcut) and len(text) <= TEXT_KEPT_BYTES_MAX:  # the same is not written twice
             cache.put(name, (shortcut, parameters))
         return self._found(shortcut, parameters, text)
 
-    def _found_list(self, shortcut: Shortcut, read: ReadText, numbers: Array, text: bytes) -> Answer | Literal[Later.LATER] | None:
-        if shortcut.takes_list:
-            answer = shortcut.answer_batch(numbers)
-            if answer is not None:
-                shortcut.counted.hits += 1
-                return answer
-        return self._found(shortcut, read.parameters, text, shortcut.answer_each)
+    def _found_list(self, shortcut: Shortcut, read: ReadText, numbers: Array, name: Name) -> Answer | Literal[Later.LATER] | None:
+        standing = self._shortcuts.standing
+        moment = None if standing.is_new(name) else shortcut.moment(read.parameters)
+        found: Answer | Literal[Later.LATER] | None = shortcut.answer_batch(numbers) if shortcut.takes_list else None
+        if found is not None:
+            shortcut.counted.hits += 1
+        else:
+            found = self._found(shortcut, read.parameters, name[1], shortcut.answer_each)
+        if moment is not None and found is not None and found is not LATER:
+            standing.keep(name, shortcut, moment, found)
+        return found
 
     def _read(self, text: bytes, context: Context) -> tuple[Shortcut | WriteShortcut, Parameters] | None:
         if context.query_attributes:

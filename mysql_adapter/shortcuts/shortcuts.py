@@ -31,6 +31,7 @@ from dataflow.expressions.notices import is_silent, listen
 from dataflow.values.modes import Modes
 from dataflow.values.types import Value
 from mysql_adapter.shortcuts.bounded_cache import BoundedCache
+from mysql_adapter.shortcuts.standing_answers import StandingAnswers
 from mysql_adapter.shortcuts.text_shape import ReadText, Shape
 from mysql_adapter.shortcuts.write_shortcuts import WriteShortcut, write_shortcut
 from mysql_adapter.wire import packets
@@ -67,7 +68,7 @@ Statement = tuple[str, tuple[str, ...], bool]
 class Shortcut:
     __slots__ = (
         "_assemble", "_batch", "_count", "_encode", "_entries", "_find", "_form", "_is_computed", "_is_kept", "_packets", "_places",
-        "_query", "_rows", "_shortcuts", "answer", "counted", "takes_list",
+        "_query", "_rows", "_shortcuts", "answer", "counted", "moment", "takes_list",
     )  # fmt: skip
 
     def __init__(
@@ -78,6 +79,7 @@ class Shortcut:
         self._shortcuts = shortcuts
         self._query = query
         self._find = query.found
+        self.moment = query.moment
         self._is_computed = query.has_computed_keys
         self._rows = query.rows
         self._encode = format.whole(context.status, context.deprecate_eof, binary)
@@ -183,12 +185,14 @@ class Context:
         known = self._shapes.get(shape)
         return None if isinstance(known, WriteShortcut) and known.modes != session.modes else known
 
-    def learn_shape(self, read: ReadText, shortcut: Shortcut | WriteShortcut, parameters: Parameters) -> None:
-        """A text is answered by this shortcut with these parameters: so are others of its shape, if it is read as all of these are."""
-        if read.is_read_as(parameters):
-            if len(self._shapes) >= SHAPES_MAX:
-                self._shapes.clear()
-            self._shapes[read.shape] = shortcut
+    def learn_shape(self, read: ReadText, shortcut: Shortcut | WriteShortcut, parameters: Parameters) -> bool:
+        """A text is answered by this shortcut with these parameters: so are others of its shape, if it is read as all of these are, which is returned."""
+        if not read.is_read_as(parameters):
+            return False
+        if len(self._shapes) >= SHAPES_MAX:
+            self._shapes.clear()
+        self._shapes[read.shape] = shortcut
+        return True
 
     def shortcut(self, statement: Statement, session: Session, sql: str) -> Shortcut | None:
         """The statement's shortcut, if it can have one and is not here for the first time."""
@@ -259,6 +263,7 @@ class Shortcuts:
         self._is_off = False
         self.packets: BoundedCache[tuple[object, ...], Answer] = BoundedCache(PACKETS_BYTES_MAX, _packets_bytes)
         self._forms: dict[tuple[object, ...], object] = {}
+        self.standing = StandingAnswers()
         self.rows: BoundedCache[tuple[object, bytes], RowPackets] = BoundedCache(PACKETS_BYTES_MAX, _rows_bytes)
         self.texts: BoundedCache[tuple[Context, bytes], tuple[Shortcut, Parameters]] = BoundedCache(
             TEXTS_BYTES_MAX, _text_bytes
@@ -332,6 +337,7 @@ class Shortcuts:
         self.packets.clear()
         self.rows.clear()
         self._forms.clear()
+        self.standing.clear()
         self.texts.clear()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pymysql
 import pytest
 
+from mysql_adapter.shortcuts.standing_answers import Standing
 from mysql_adapter.wire.row_batches import RowBatches
 from tests.mariadb import MariaDB
 from tests.wire.raw import DEPRECATE_EOF, PLAIN
@@ -308,3 +309,34 @@ def test_prepared_lists_are_the_same_both_ways(
 def test_lists_on_several_lines_are_made_at_once(client: Client, batches: list[int]) -> None:
     wanted = text(COUNTED.format(listed(*SHUFFLED[:100], between=",\n  ")))
     assert client.same(wanted) and batches
+
+
+def test_an_answer_stands_until_its_view_changes(server: ServerThread, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    stood: list[bytes] = []
+    answer = Standing.answer
+
+    def noting(self: Standing, parameters: object) -> Any:
+        found = answer(self, parameters)
+        stood.append(found[0])
+        return found
+
+    monkeypatch.setattr(Standing, "answer", noting)
+    monkeypatch.setattr("mysql_adapter.shortcuts.standing_answers.STANDS_S", 60.0)
+    for numbers in (range(1, 20), range(1, 150)):  # packets that are kept, and packets that are made at once
+        wanted, others = text(COUNTED.format(listed(*numbers))), text(COUNTED.format(listed(*(number + 1 for number in numbers))))
+        client.same(wanted)
+        client.same(others)
+        with Client(server) as other:
+            other.query("USE lists")
+            for step in range(10):
+                client.query(f"INSERT INTO votes (story) VALUES ({step + 2})")
+                expected = client.executed(wanted)
+                assert client.run(wanted) == expected  # it is looked up, and kept
+                stood.clear()
+                assert client.run(wanted) == other.run(wanted) == expected
+                assert client.run(others) == client.executed(others)
+                assert stood == [expected] * 2
+    client.query("ALTER TABLE stories DROP COLUMN big")
+    client.same(wanted)
+    client.query("DELETE FROM stories WHERE id = 3")
+    assert client.run(wanted) == client.executed(wanted)

@@ -26,7 +26,7 @@ from backend.execution.answering.query import CompiledQuery
 from backend.execution.answering.viewing import QueryViews
 from backend.shared_memory.columns import ColumnReader, Entries
 from backend.shared_memory.parts import PartsColumns, ViewReader, columns_of
-from backend.shared_memory.reader import NO_ROWS
+from backend.shared_memory.reader import NO_ROWS, SharedViewReader
 from backend.shared_memory.shared_key import KeyNaming, SharedKey
 from backend.views.shared_view import SharedViews
 from backend.views.view_definition import ViewDefinition
@@ -74,6 +74,25 @@ class _Alike:
     others: tuple[int, ...]
 
 
+class Moment:
+    """What a view of one file shows, since this was made."""
+
+    __slots__ = ("_at", "_reader", "_shared")
+
+    def __init__(self, reader: SharedViewReader, shared: SharedViews) -> None:
+        self._reader = reader
+        self._shared = shared
+        self._at = reader.moment
+
+    @property
+    def is_now(self) -> bool:
+        """Whether it still shows just that."""
+        return self._reader.is_at(self._at)
+
+    def count_hit(self) -> None:
+        self._shared.hits += 1
+
+
 class InstantQuery:
     def __init__(self, query: CompiledQuery, views: QueryViews, shared: SharedViews) -> None:
         self._query = query
@@ -117,6 +136,12 @@ class InstantQuery:
         definition = self._definition = self._views.known(parameters)
         self._reader = None if definition is None else self._shared.reader(definition.name)
         return self._reader
+
+    def moment(self, parameters: Parameters) -> Moment | None:
+        """What `found` would read now; None if it is not the keys of one file."""
+        definition = self._views.known(parameters)
+        reader = None if definition is None or definition.order else self._shared.reader(definition.name)
+        return Moment(reader, self._shared) if isinstance(reader, SharedViewReader) else None
 
     def ask(self, parameters: Parameters, then: Callable[[Found | None], None]) -> bool:
         """Ask the worker for what `found` has missed, and have `then` called; False if it has missed nothing that can be asked for."""
