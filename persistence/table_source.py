@@ -39,8 +39,13 @@ class _Path:
         self.prefixes = [TableWriter(table).row_prefix] if primary else [index_prefix(table.id, index.id)]
         self.resolves = not primary
         self.is_whole_row_key = primary and len(columns) == len(index.parts)
+        self.entry_prefix = b""
+        """Where the entry of a key without NULL is, if it can have but one."""
         if index.unique and not primary:
-            self.prefixes.append(unique_prefix(table.id, index.id))
+            unique = unique_prefix(table.id, index.id)
+            is_never_null = not any(table.columns[part.position].nullable for part in self.encoding.parts)
+            self.prefixes = [unique] if is_never_null else [*self.prefixes, unique]
+            self.entry_prefix = unique if len(columns) == len(index.parts) else b""
 
     def key(self, values: Sequence[Any]) -> bytes:
         """The leading parts for `values`, texts being given as what they compare by.
@@ -158,12 +163,18 @@ class TableSource:
         assert path is not None, f"table {table} has no index on columns {columns}"
         writer = self._writers[table]
         found: list[Iterable[Row]] = [[]] * len(keys)
-        state = self.state
-        for encoded, place in self._encoded(path, keys, len(columns) == 1):
+        state, single = self.state, len(columns) == 1
+        for encoded, place in self._encoded(path, keys, single):
             if path.is_whole_row_key:
                 stored = state.payload(writer.row_prefix + encoded)
                 if stored is not None:
                     found[place] = [writer.decode(stored)]
+            elif path.entry_prefix and (keys[place] is not None if single else None not in keys[place]):
+                stored = state.named_payload(path.entry_prefix + encoded, writer.row_prefix)
+                if stored is not None:
+                    found[place] = [writer.decode(stored)]
+            elif (few := self._few(writer, path, encoded)) is not None:
+                found[place] = few
             else:
                 chunks = self._chunks(writer, path, encoded)
                 rows = next(chunks, [])
@@ -224,6 +235,19 @@ class TableSource:
                 continue
         result.sort()
         return result
+
+    def _few(self, writer: TableWriter, path: _Path, encoded: bytes) -> list[Row] | None:
+        """As `_chunks`, all at once; None if there are many."""
+        view, decode = self.state, writer.decode
+        resolve = writer.row_prefix if path.resolves else None
+        rows: list[Row] = []
+        for prefix in path.prefixes:
+            start = prefix + encoded
+            found = view.few_payloads(start, after_prefix(start), resolve)
+            if found is None:
+                return None
+            rows += map(decode, found)
+        return rows
 
     def _chunks(self, writer: TableWriter, path: _Path, encoded: bytes) -> Iterator[list[Row]]:
         """The rows of one key, as they are read."""

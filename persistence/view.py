@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, takewhile
 from threading import Lock
 from time import perf_counter
@@ -178,7 +178,7 @@ class StateView:
 
     def payloads(self, start: bytes, stop: bytes, resolve: bytes | None = None) -> Iterator[list[bytes]]:
         """As `scan`, for who wants neither keys nor versions: costs half as much."""
-        iterator, get = self._values(start, stop), self._get
+        iterator = self._values(start, stop)
         rows_max = FIRST_CHUNK_ROWS
         began = self._clock()
         try:
@@ -192,16 +192,42 @@ class StateView:
                     return
                 ended = len(values) < rows_max
                 if resolve is not None:
-                    found = [get(resolve + value[VERSION_BYTES:]) for value in values]
-                    values = [value for value in found if value is not None]
-                    if len(values) < len(found):
-                        raise CorruptState(f"an index entry from {start.hex()} on names a row that is not there")
+                    values = self._named(values, resolve)
                 yield [value[VERSION_BYTES:] for value in values]
                 if ended:
                     return
                 rows_max = _next_chunk(rows_max, values)
         finally:
             iterator.close()
+
+    def few_payloads(self, start: bytes, stop: bytes, resolve: bytes | None = None) -> list[bytes] | None:
+        """All that `payloads` gives, for less; None if these are many."""
+        iterator = self._values(start, stop)
+        began = self._clock()
+        try:
+            with self._reading:
+                values = list(islice(iterator, FIRST_CHUNK_ROWS))
+        finally:
+            iterator.close()
+        self._learn(start, stop, began, len(values))
+        if len(values) == FIRST_CHUNK_ROWS:
+            return None
+        return [value[VERSION_BYTES:] for value in (values if resolve is None else self._named(values, resolve))]
+
+    def named_payload(self, entry: bytes, resolve: bytes) -> bytes | None:
+        """The row that the index entry names, if there is such an entry."""
+        value = self._get(entry)
+        return None if value is None else self._named([value], resolve)[0][VERSION_BYTES:]
+
+    def _named(self, entries: Iterable[bytes], resolve: bytes) -> list[bytes]:
+        """What is stored for the rows that index entries name."""
+        rows: list[bytes] = []
+        for entry in entries:
+            stored = self._get(resolve + entry[VERSION_BYTES:])
+            if stored is None:
+                raise CorruptState(f"an index entry names a row that is not there: {(resolve + entry[VERSION_BYTES:]).hex()}")
+            rows.append(stored)
+        return rows
 
     def _values(self, start: bytes, stop: bytes) -> Any:
         """As `_pairs`, without keys."""
