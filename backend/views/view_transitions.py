@@ -171,9 +171,11 @@ class ViewTransitions:
 
     def fill_reported(self, report: FillReported, last_fill: int) -> None:
         """A shard's part of a fill is where it was to be, or has failed; `last_fill` is the last that has begun here."""
+        if report.fill < last_fill:  # it is over
+            return
         if not report.reason:
             self._lead.reached(report.shard, report.fill, report.behind)
-        elif report.fill >= last_fill:
+        else:
             log.warning("a fill has failed on shard %d: %s", report.shard, report.reason)
             self._blame(self._filling.keys() & {*report.suspects}, report.reason, report.is_certain)
             for name in self._lead.under_way:
