@@ -129,7 +129,7 @@ def alteration(random: Random, table: TableModel, number: int) -> tuple[TableMod
     if not chosen:
         return table, f"TRUNCATE TABLE {table.name}"
     names = ", ".join(column.name for column in chosen)
-    if draw < 0.7:
+    if draw < 0.7 or (draw < 0.9 and table.unique_keys):  # of two unique keys it is open which one ON DUPLICATE KEY UPDATE looks at first
         return table, f"CREATE INDEX i{number} ON {table.name} ({names})"
     if draw < 0.9:
         # it may fail; ON DUPLICATE KEY UPDATE and the order of updates do not need to know

@@ -208,6 +208,8 @@ class QueryGenerator:
             one, other = self._random.choice(left), self._random.choice(right)
             if other.family in COMPARABLE[one.family]:
                 operator = self._random.choice(("=", "=", "=", "=", "=", "<=>", "<", ">="))
+                if one.family == "year":  # MariaDB does not find 2000 by <=> and an index
+                    operator = operator.replace("<=>", "=")
                 return f"{one.sql} {operator} {other.sql}"
         return "1 = 1"
 
