@@ -118,6 +118,7 @@ class Clients:
         self.run("CREATE DATABASE d")
         self.run("USE d")
         self._prepared: Any = mysql.connector.connect(host="127.0.0.1", port=port, user="root", database="d", use_pure=True)
+        _read_years(vars(self._prepared)["_protocol"])
         self._cursors: dict[str, Any] = {}
         self.answers = self.from_views = 0
 
@@ -141,6 +142,16 @@ class Clients:
 
     def close(self) -> None:
         self._prepared.close()
+
+
+def _read_years(protocol: Any) -> None:
+    """The driver reads a YEAR of a prepared statement as a string, where servers send two bytes."""
+    parse, year = protocol._parse_binary_values, mysql.connector.FieldType.YEAR
+
+    def parsed(fields: list[Any], *more: Any) -> Any:
+        return parse([(field[0], mysql.connector.FieldType.SHORT, *field[2:]) if field[1] == year else field for field in fields], *more)
+
+    protocol._parse_binary_values = parsed
 
 
 def _parameter(literal: str) -> object:
