@@ -18,10 +18,10 @@ from backend.processes.settings import Deployment
 
 async def _serve(deployment: Deployment) -> None:
     sign = Heartbeat(deployment.secret_bytes, "http")
-    stop = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     node = Node(deployment)
     await node.start()
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)  # before, the signal ends it at once
     health = Health(deployment, node.registry, node.cluster)
     certificate = Certificate(*deployment.tls_files) if deployment.tls_files else None
     if certificate is not None:

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from backend.execution.collector import hold_off, let_go
+from backend.execution.collector import _Holders, hold_off, let_go
 from backend.execution.rows import LONG, Rows
 
 
 @pytest.fixture
-def thresholds() -> Iterator[tuple[int, int, int]]:
-    """Those of a process, which it sets after everything is imported."""
+def thresholds(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int, int]]:
+    """Those of a process, which it sets after everything is imported. Event loops that ended before all was let go may hold off still."""
+    monkeypatch.setattr(_Holders, "count", 0)
     before = gc.get_threshold()
     gc.set_threshold(60_000, 11, 12)
     yield gc.get_threshold()
