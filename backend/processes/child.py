@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import logging
 import os
 import signal
@@ -21,13 +20,11 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from backend.processes.fork_server import Start, die_with_parent
+from backend.processes.fork_server import Start, adopt_orphans, die_with_parent
 
 RESTART_DELAY_S = 0.1
 RESTART_DELAY_MAX_S = 5.0
 STEADY_AFTER_S = 10.0
-_PR_SET_CHILD_SUBREAPER = 36
-_libc = ctypes.CDLL(None, use_errno=True)
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +52,7 @@ class ForkServer:
     def _begin(self) -> None:
         """In the thread that lives as long as this process: a child dies with the thread that made it."""
         self.close()
-        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        adopt_orphans()
         self._channel, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with other:
             self._process = subprocess.Popen(

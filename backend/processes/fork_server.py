@@ -25,7 +25,7 @@ from setproctitle import setproctitle
 
 REQUEST_BYTES_MAX = 1 << 20
 ADOPTION_S = 10.0
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -37,6 +37,11 @@ class Start(msgspec.Struct, array_like=True):
     arguments: list[str]
     output: str
     """The file that its standard output is appended to."""
+
+
+def adopt_orphans() -> None:
+    """Become the parent of all descendants whose parents end."""
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def die_with_parent() -> None:

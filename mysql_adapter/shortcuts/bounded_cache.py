@@ -1,13 +1,13 @@
-"""A cache with a limit in bytes that forgets what was not used for longest, roughly.
+"""Memories with limits: a cache that forgets what was not used for longest, roughly, and a set that knows what has come before.
 
-Two generations: what is used moves to the young one; when that has half of the bytes, it
+The cache has a limit in bytes, and two generations: what is used moves to the young one; when that has half of the bytes, it
 becomes the old one, and what was left in the old one is forgotten. So a hit in `young` costs
 one dictionary lookup, which callers in a hurry may do themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
@@ -50,3 +50,21 @@ class BoundedCache(Generic[K, V]):
     def __len__(self) -> int:
         """How many entries there are; those in both generations count twice."""
         return len(self.young) + len(self._old)
+
+
+class Seen:
+    """What has come before, as far as `count_max` of it: many things never come again, and are not worth more."""
+
+    def __init__(self, count_max: int) -> None:
+        self._count_max = count_max
+        self._hashes: set[int] = set()
+
+    def is_new(self, thing: Hashable) -> bool:
+        """Whether it comes for the first time."""
+        number = hash(thing)
+        if number in self._hashes:
+            return False
+        if len(self._hashes) >= self._count_max:
+            self._hashes.clear()
+        self._hashes.add(number)
+        return True

@@ -30,7 +30,7 @@ from dataflow.errors import MillraceError
 from dataflow.expressions.notices import is_silent, listen
 from dataflow.values.modes import Modes
 from dataflow.values.types import Value
-from mysql_adapter.shortcuts.bounded_cache import BoundedCache
+from mysql_adapter.shortcuts.bounded_cache import BoundedCache, Seen
 from mysql_adapter.shortcuts.standing_answers import StandingAnswers
 from mysql_adapter.shortcuts.text_shape import ReadText, Shape
 from mysql_adapter.shortcuts.write_shortcuts import WriteShortcut, write_shortcut
@@ -199,7 +199,7 @@ class Context:
         known = self._statements
         if statement in known:
             return known[statement]
-        if len(statement[0]) > STATEMENT_LENGTH_MAX or self._shortcuts.is_new(statement):
+        if len(statement[0]) > STATEMENT_LENGTH_MAX or self._shortcuts.statements_seen.is_new(statement):
             return None
         self._shortcuts.make_room()
         made = known[statement] = self._made(statement, session, sql)
@@ -211,7 +211,7 @@ class Context:
         if name in self._writes:
             return self._writes[name]
         if statement not in self._statements:
-            if len(statement[0]) > STATEMENT_LENGTH_MAX or self._shortcuts.is_new(statement):
+            if len(statement[0]) > STATEMENT_LENGTH_MAX or self._shortcuts.statements_seen.is_new(statement):
                 return None
             self._shortcuts.make_room()
             self._statements[statement] = None
@@ -257,7 +257,7 @@ class Shortcuts:
         self._database = database
         self._catalog: Catalog | None = None
         self._contexts: dict[tuple[object, ...], Context] = {}
-        self._seen: set[int] = set()
+        self.statements_seen = Seen(SEEN_MAX)
         self._statement_count = 0
         self.answered = 0
         self._is_off = False
@@ -312,16 +312,6 @@ class Shortcuts:
         """While they are off, all statements are executed."""
         self._is_off = off
         self._forget()
-
-    def is_new(self, statement: Statement) -> bool:
-        """Whether nobody has sent the statement before. Many never come again, and are not worth more."""
-        number = hash(statement)
-        if number in self._seen:
-            return False
-        if len(self._seen) >= SEEN_MAX:
-            self._seen.clear()
-        self._seen.add(number)
-        return True
 
     def make_room(self) -> None:
         """There is going to be another statement."""

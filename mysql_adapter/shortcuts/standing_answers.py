@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from backend.execution.answering.instant import Moment
-from mysql_adapter.shortcuts.bounded_cache import BoundedCache
+from mysql_adapter.shortcuts.bounded_cache import BoundedCache, Seen
 from mysql_adapter.wire.answers import Answer
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class StandingAnswers:
 
     def __init__(self) -> None:
         self._answers: BoundedCache[Name, Standing] = BoundedCache(ANSWERS_BYTES_MAX, _standing_bytes)
-        self._seen: set[int] = set()
+        self._texts_seen = Seen(SEEN_MAX)
 
     def get(self, name: Name) -> Standing | None:
         found = self._answers.get(name)
@@ -60,13 +60,7 @@ class StandingAnswers:
 
     def is_new(self, name: Name) -> bool:
         """Whether the text has not come before, so that its answer need not be kept."""
-        number = hash(name)
-        if number in self._seen:
-            return False
-        if len(self._seen) >= SEEN_MAX:
-            self._seen.clear()
-        self._seen.add(number)
-        return True
+        return self._texts_seen.is_new(name)
 
     def keep(self, name: Name, shortcut: Shortcut, moment: Moment, answer: Answer) -> None:
         """The answer was read since `moment` was taken."""
@@ -75,7 +69,6 @@ class StandingAnswers:
 
     def clear(self) -> None:
         self._answers.clear()
-        self._seen.clear()
 
 
 def _standing_bytes(name: Name, standing: Standing) -> int:

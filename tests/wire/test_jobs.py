@@ -15,13 +15,12 @@ from typing import Any
 
 import pymysql
 import pytest
-from click.testing import CliRunner
 
-from backend.cli import main
 from controller.registry import Address
 from tests.differential.comparison import DriverPeer, differences
 from tests.differential.queries import QueryGenerator
 from tests.differential.query_tables import definitions
+from tests.wire.auditing import verify, writing
 from tests.wire.spark_server import SparkServer, spark_context, spark_server
 
 pytestmark = pytest.mark.slow
@@ -77,26 +76,15 @@ def connect(server: SparkServer, database: str | None = "d") -> Any:
     return pymysql.connect(host="127.0.0.1", port=server.port, database=database, user="root", autocommit=True, charset="utf8mb4")
 
 
-def verify(server: SparkServer, *arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(main, ["verify", f"--url=mysql://root@127.0.0.1:{server.port}/d", *arguments])
-    return result.exit_code, result.output
-
-
 def test_views_are_verified_by_spark_while_others_write_and_a_damaged_key_is_found(server: SparkServer) -> None:
-    stop = threading.Event()
+    def statements(number: int) -> tuple[str, ...]:
+        return (
+            f"INSERT INTO votes (story, user, weight) VALUES ({number * 2 % STORIES}, {number % 13}, 0.1)",
+            f"DELETE FROM votes WHERE id = {number} AND story <> 17",
+        )
 
-    def write() -> None:
-        with connect(server) as connection, connection.cursor() as cursor:
-            number = 0
-            while not stop.is_set():
-                number += 1
-                cursor.execute(f"INSERT INTO votes (story, user, weight) VALUES ({number * 2 % STORIES}, {number % 13}, 0.1)")
-                cursor.execute(f"DELETE FROM votes WHERE id = {number} AND story <> 17")
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    try:
-        code, output = verify(server)
+    with writing(lambda: connect(server), statements):
+        code, output = verify(server.port)
         assert code == 0, output
         found = {line.partition(":")[0]: line for line in output.splitlines()}
         for name in VIEWS:
@@ -106,15 +94,12 @@ def test_views_are_verified_by_spark_while_others_write_and_a_damaged_key_is_fou
 
         while not server.call(lambda: damaged(server)):
             pass  # until it is between two epochs
-        code, output = verify(server, "counts")
+        code, output = verify(server.port, "counts")
         assert code == 1, output
         assert "1 differ" in output and "key 17\n" in output and output.count("maintained") == 1
         assert "maintained ((17, 999, " in output and "evaluated  ((17, 1" in output and "plan" in output
-        code, output = verify(server, "--sample=20", "counts")
+        code, output = verify(server.port, "--sample=20", "counts")
         assert "20 of " in output and "not Spark" in output
-    finally:
-        stop.set()
-        thread.join()
 
 
 def damaged(server: SparkServer, name: str = "d.counts", place: int = 1) -> bool:
@@ -133,7 +118,6 @@ def damaged(server: SparkServer, name: str = "d.counts", place: int = 1) -> bool
 def test_one_damaged_key_of_forty_thousand_is_found_while_others_write(spark: Any, tmp_path: Path) -> None:
     """40,000 stories and a million votes."""
     stories, votes, at_once = 40_000, 1_000_000, 10_000
-    stop = threading.Event()
     with spark_server(tmp_path, spark, workers=2) as server:
         with connect(server, None) as connection, connection.cursor() as cursor:
             cursor.execute("CREATE DATABASE d")
@@ -152,28 +136,21 @@ def test_one_damaged_key_of_forty_thousand_is_found_while_others_write(spark: An
                 cursor.execute(f"SELECT id, n, title FROM scored WHERE id IN ({', '.join(map(str, range(first, first + 500)))})")
                 cursor.fetchall()
 
-        def write() -> None:
-            with connect(server) as connection, connection.cursor() as cursor:
-                number = 0
-                while not stop.is_set():
-                    number += 1
-                    cursor.execute(f"INSERT INTO votes VALUES ({18 + number % 30_000}, {25 + number})")
-                    cursor.execute(f"DELETE FROM votes WHERE story = {18 + number * 7 % 30_000} AND user = {number % 25}")
+        def statements(number: int) -> tuple[str, ...]:
+            return (
+                f"INSERT INTO votes VALUES ({18 + number % 30_000}, {25 + number})",
+                f"DELETE FROM votes WHERE story = {18 + number * 7 % 30_000} AND user = {number % 25}",
+            )
 
-        thread = threading.Thread(target=write)
-        thread.start()
-        try:
-            code, output = verify(server, "scored")
+        with writing(lambda: connect(server), statements):
+            code, output = verify(server.port, "scored")
             assert code == 0 and f"d.scored: {stories:,} keys" in output and "by Spark: all right" in output, output
             while not server.call(lambda: damaged(server, "d.scored", 0)):
                 pass  # until it is between two epochs
-            code, output = verify(server, "scored")
+            code, output = verify(server.port, "scored")
             assert code == 1 and "by Spark" in output, output
             assert "1 differ" in output and "key 17\n" in output and output.count("maintained") == 1
             assert "maintained ((999, 17, 'Story 17'),)" in output and "evaluated  ((25, 17, 'Story 17'),)" in output
-        finally:
-            stop.set()
-            thread.join()
 
 
 def test_a_job_that_is_killed_ends(server: SparkServer) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pymysql
 import pytest
-from click.testing import CliRunner
 
-from backend.cli import main
+from tests.wire.auditing import verify, writing
 from tests.wire.worker_server import WorkerServer, worker_server
 
 STORIES = 200
@@ -40,33 +38,19 @@ def connect(server: WorkerServer, database: str | None = "d", **account: str) ->
     return pymysql.connect(host="127.0.0.1", port=server.port, database=database, autocommit=True, charset="utf8mb4", **account)
 
 
-def run(server: WorkerServer, *arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(main, ["verify", f"--url=mysql://root@127.0.0.1:{server.port}/d", *arguments])
-    return result.exit_code, result.output
-
-
 def test_views_that_are_right_are_found_right_while_others_write(server: WorkerServer) -> None:
-    stop = threading.Event()
+    def statements(number: int) -> tuple[str, ...]:
+        return (
+            f"INSERT INTO votes (story, user, weight) VALUES ({number % STORIES}, 'User {number % 9}', 0.1)",
+            f"DELETE FROM votes WHERE id = {number}",
+        )
 
-    def write() -> None:
-        with connect(server) as connection, connection.cursor() as cursor:
-            number = 0
-            while not stop.is_set():
-                number += 1
-                cursor.execute(f"INSERT INTO votes (story, user, weight) VALUES ({number % STORIES}, 'User {number % 9}', 0.1)")
-                cursor.execute(f"DELETE FROM votes WHERE id = {number}")
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    try:
+    with writing(lambda: connect(server), statements):
         for _ in range(3):
-            code, output = run(server)
+            code, output = verify(server.port)
             assert code == 0, output
             assert output.count("all right") >= 2
             assert f"d.counts: {STORIES + 5} keys" in output
-    finally:
-        stop.set()
-        thread.join()
 
 
 def test_a_damaged_key_is_found_and_nothing_else(server: WorkerServer) -> None:
@@ -77,11 +61,11 @@ def test_a_damaged_key_is_found_and_nothing_else(server: WorkerServer) -> None:
         state[-1] = (story, 999, weight)
 
     server.call(damage)
-    code, output = run(server, "counts")
+    code, output = verify(server.port, "counts")
     assert code == 1, output
     assert "1 differ" in output and "key 17\n" in output
     assert "maintained ((17, 999, " in output and "evaluated  ((17, 10, " in output and "plan" in output
-    code, output = run(server, "--sample=20", "counts")
+    code, output = verify(server.port, "--sample=20", "counts")
     assert f"20 of {STORIES + 5} keys" in output
 
 
@@ -96,4 +80,4 @@ def test_who_may_not_read_everything_may_not_verify(server: WorkerServer) -> Non
 
 
 def test_a_view_that_is_not_maintained_is_named(server: WorkerServer) -> None:
-    assert run(server, "missing") == (1, "Error: view missing is not maintained\n")
+    assert verify(server.port, "missing") == (1, "Error: view missing is not maintained\n")
