@@ -49,11 +49,6 @@ class Counters:
         """The number that would be handed out next."""
         return self._next.get(name, 1)
 
-    def forget(self, name: bytes) -> None:
-        """The counter's table is gone. Its stored reserve is the caller's to delete."""
-        self._next.pop(name, None)
-        self._reserves.pop(name, None)
-
     def exact(self) -> dict[bytes, int]:
         """What to store on a clean close."""
         return {name: number for name, number in self._next.items() if self._reserves.get(name) != number}

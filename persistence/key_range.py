@@ -34,19 +34,13 @@ def after_prefix(prefix: bytes) -> bytes:
     return trimmed[:-1] + bytes((trimmed[-1] + 1,))
 
 
-def equal_range(encoding: KeyEncoding, base: bytes, values: Sequence[Value]) -> KeyRange:
-    """Keys below `base` whose leading parts equal `values`; None is NULL and equals NULL."""
-    prefix = equal_prefix(encoding, base, values)
-    return EMPTY if prefix is None else (prefix, after_prefix(prefix))
-
-
 def comparison_range(
     encoding: KeyEncoding,
     base: bytes,
     values: Sequence[Value],
     comparisons: Sequence[tuple[Operator, Value]],
 ) -> KeyRange:
-    """As `equal_range`, with comparisons that the part after those of `values` must fulfil, all of them."""
+    """Keys below `base` whose leading parts equal `values`, and whose next part fulfils all comparisons; None is NULL and equals NULL."""
     prefix = equal_prefix(encoding, base, values)
     if prefix is None:
         return EMPTY

@@ -324,10 +324,6 @@ class ShardStore:
         """The number that would be handed out next."""
         return self._counters.peek(counter)
 
-    def drop_counter(self, counter: bytes) -> None:
-        self._counters.forget(counter)
-        self._delete([_COUNTER + counter])
-
     def _persist_counter(self, name: bytes, reserve: int) -> None:
         self._put(_COUNTER + name, reserve.to_bytes(8, "big"))
 

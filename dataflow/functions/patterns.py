@@ -159,12 +159,6 @@ def _segments_test(parts: list[str | None]) -> Match:
     return test
 
 
-def like_prefix(pattern: str, escape: str = "\\") -> str:
-    """The text every match starts with (up to collation); for index ranges."""
-    parts = like_parts(pattern, escape)
-    return parts[0] if parts and parts[0] else ""
-
-
 def _like_type(arguments: Arguments) -> SqlType:
     merged_collation(arguments[:2], "like")
     escape = arguments[2].value if len(arguments) > 2 and isinstance(arguments[2], Literal) else None

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dataflow.expressions.source import Function, Key, key_function, text_key
+from dataflow.expressions.source import Function, Key, key_function
 from dataflow.plan.join_shape import is_unique
 from dataflow.plan.key_tracing import traced
 from dataflow.plan.node import Aggregate, Base, Columns, TopK
@@ -110,9 +110,6 @@ class Operator:
         self.stores[columns] = store
         self.invalidate()
         return store
-
-    def needs_text_keys(self, columns: Columns) -> bool:
-        return any(text_key(self.types[c]) is not None for c in columns)
 
 
 def below(operator: Operator) -> dict[int, Operator]:

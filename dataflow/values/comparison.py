@@ -262,7 +262,7 @@ def comparable(value: Value, source: SqlType, target: SqlType) -> Any:
 
     What an index lookup needs: None if no value of the column can equal it. What is no date is
     looked up as the zero date, which is what it compares as. Only for operands
-    whose comparison has the column's own basis (`has_column_basis`).
+    whose comparison compares the column's own keys, not converted column values.
     """
     if value is None:
         return None
@@ -278,23 +278,3 @@ def comparable(value: Value, source: SqlType, target: SqlType) -> Any:
     if isinstance(converted, float | Decimal) and (target.kind in INTEGERS or target.kind in DATES):
         return int(converted) if converted == int(converted) else None
     return converted
-
-
-def has_column_basis(column: SqlType, other: SqlType) -> bool:
-    """Whether comparing a column with a value of `other` is a comparison of the column's own keys.
-
-    False where each column value has to be converted first (a text column with a number):
-    an index over the column is then of no use.
-    """
-    found = basis(column, other)
-    if column.kind in NUMBERS:
-        return found is Basis.EXACT or (found is Basis.REAL and (column.kind in REALS or column.kind in INTEGERS))
-    if column.kind in DATES:
-        return found is Basis.DATETIME
-    if column.kind is Kind.TIME:
-        return found is Basis.TIME
-    if column.kind in BLOBS:
-        return found is Basis.BYTES
-    if column.kind is Kind.JSON:
-        return found is Basis.JSON
-    return found is Basis.TEXT

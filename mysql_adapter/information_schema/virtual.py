@@ -5,7 +5,7 @@ Columns are declared as lines `NAME type`, with `?` after the type for those tha
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
@@ -84,9 +84,3 @@ def virtual(name: str, lines: str, database: str = DATABASE) -> Callable[[Rows],
 def empty(name: str, lines: str) -> None:
     """Declare a table that never has rows: what it would list does not exist in millrace."""
     virtual(name, lines)(lambda session: ())
-
-
-def visible_columns(table: Table) -> Iterator[TableColumn]:
-    for column in table.columns:
-        if not column.invisible:
-            yield column

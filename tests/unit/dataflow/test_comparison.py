@@ -8,8 +8,8 @@ from decimal import Decimal
 import pytest
 
 from dataflow.values import temporal
-from dataflow.values.comparison import comparable, group_key, has_column_basis, sort_key
-from dataflow.values.types import BIGINT, DATE, DATETIME, DOUBLE, INT, Kind, SqlType, Value, decimal, text
+from dataflow.values.comparison import comparable, group_key, sort_key
+from dataflow.values.types import BIGINT, DATETIME, DOUBLE, INT, Kind, SqlType, Value, decimal, text
 from tests.mariadb import MariaDB
 from tests.unit.dataflow.differential import connect
 from tests.unit.dataflow.random_expressions import COLUMNS, ROWS
@@ -50,12 +50,6 @@ def test_order_by_each_type_is_mariadbs(mariadb: MariaDB, position: int, descend
         expected = [int(row[0]) for row in cursor.fetchall()]
     key = sort_key(type_, descending)
     assert sorted(range(len(ROWS)), key=lambda number: key(ROWS[number][position])) == expected
-
-
-def test_an_index_serves_only_comparisons_in_the_columns_own_basis() -> None:
-    assert has_column_basis(INT, text()) and has_column_basis(INT, decimal(5, 2))
-    assert not has_column_basis(text(), INT)
-    assert has_column_basis(DATETIME, text()) and has_column_basis(DATETIME, DATE)
 
 
 def test_a_lookup_value_becomes_the_columns_key() -> None:

@@ -12,7 +12,7 @@ from dataflow.errors import Condition, InvalidStatement
 from dataflow.expressions.compile import compile_scalar
 from dataflow.expressions.expression import Column, Literal, Parameter
 from dataflow.functions import call
-from dataflow.functions.patterns import like_matcher, like_prefix
+from dataflow.functions.patterns import like_matcher
 from dataflow.values.types import Kind, SqlType, text
 from tests.mariadb import MariaDB
 
@@ -56,11 +56,6 @@ def test_random_patterns_match_what_mariadbs_match(cursor: Any, collation: str) 
             if like_matcher(pattern, escape, collation)(subject) != bool(expected):
                 wrong.append((subject, pattern, escape, expected))
     assert wrong == []
-
-
-@pytest.mark.parametrize(("pattern", "prefix"), [("abc%", "abc"), ("a\\%b%", "a%b"), ("%a", ""), ("", ""), ("a_c", "a"), ("abc", "abc")])
-def test_the_prefix_of_a_pattern(pattern: str, prefix: str) -> None:
-    assert like_prefix(pattern) == prefix
 
 
 def test_a_pattern_may_be_a_parameter() -> None:

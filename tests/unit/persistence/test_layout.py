@@ -10,7 +10,7 @@ import pytest
 from dataflow.schema import Index, KeyPart
 from dataflow.values.types import DOUBLE, INT, text
 from persistence.key_encoding import KeyEncoding
-from persistence.key_range import equal_range
+from persistence.key_range import comparison_range
 from persistence.layout import (
     Entry,
     TableWriter,
@@ -60,7 +60,7 @@ def test_an_index_that_the_primary_key_begins_with_has_no_entries() -> None:
     writer = TableWriter(replace(TABLE, primary_key=primary, indexes=(PLAIN, unique, descending)))
     row = (5, "a", 7, 1.5)
     assert [entry.index_id for entry in writer.entries(row, writer.row_key(row))] == [unique.id, descending.id]
-    start, stop = equal_range(KeyEncoding(writer.table, PLAIN), writer.row_prefix, (7,))
+    start, stop = comparison_range(KeyEncoding(writer.table, PLAIN), writer.row_prefix, (7,), ())
     assert start <= writer.row_key(row) < stop
 
 
@@ -93,7 +93,7 @@ def test_a_change_of_the_primary_key_puts_the_unique_entry_in_place() -> None:
 
 def test_an_index_lookup_finds_its_entries_and_no_others() -> None:
     index = WRITER.indexes[0]
-    start, stop = equal_range(index.encoding, index.prefix, (7,))
+    start, stop = comparison_range(index.encoding, index.prefix, (7,), ())
     found = [
         row
         for row in ((1, "a", 6, 0.0), (2, "a", 7, 0.0), (3, "b", 7, 0.0), (4, "a", 8, 0.0))

@@ -246,12 +246,6 @@ def test_a_raised_counter_stays_raised_after_a_crash(store: ShardStore) -> None:
     after.abort()
 
 
-def test_a_dropped_counter_starts_again(store: ShardStore) -> None:
-    store.allocate(b"t1", 5)
-    store.drop_counter(b"t1")
-    assert store.allocate(b"t1", 1) == 1
-
-
 def test_keys_of_a_large_transaction_are_not_absent_while_they_come_to_their_places(store: ShardStore) -> None:
     transaction, writes = (CLIENT, 1), LargeWrites()
     part = StagePart(transaction, 0, [(b"a%04d" % number, ANY, b"1") for number in range(1000)], [])
