@@ -1,77 +1,44 @@
 """XPath as EXTRACTVALUE and UPDATEXML know it: location paths with predicates, `|`, comparisons, arithmetic and functions.
 
 A path finds nodes in document order, each once. What a predicate compares are texts: an element is its text children, any of which
-may fulfil the comparison. Numbers compare as numbers. Variables (`$@name`) are refused.
+may fulfil the comparison. Numbers compare as numbers. `$@name` is a user variable.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from math import ceil, floor, fmod, inf
 
-from dataflow.errors import Condition, InvalidStatement, Unsupported
+from dataflow.errors import Condition, InvalidStatement
+from dataflow.expressions.notices import say
+from dataflow.expressions.user_variables import UserVariables
 from dataflow.functions.searching import finder
+from dataflow.functions.xml_nodes import TEXT, Nodes, XmlNode, in_order, root_of
 from dataflow.values.collation.keys import Key
-from dataflow.values.long_values import windows_of
+from dataflow.values.conversion.texts import text_of
 from dataflow.values.numerals import format_double
 from dataflow.values.short_cache import kept_if_short
 
-
-@dataclass(eq=False, slots=True)
-class XmlNode:
-    """An element, an attribute (`@name`), a text (`text()`), or all of a document (an empty name)."""
-
-    name: str
-    number: int
-    """Its place in the order of the document."""
-    parent: XmlNode | None = None
-    value: str = ""
-    attributes: list[XmlNode] = field(default_factory=list)
-    children: list[XmlNode] = field(default_factory=list)
-    start: int = 0
-    end: int = 0
-    """Where it stands in the document's bytes."""
-
-    @property
-    def is_element(self) -> bool:
-        return self.name != TEXT and not self.name.startswith("@")
-
-    def below(self) -> Iterator[XmlNode]:
-        waiting = self.children[::-1]
-        for _ in windows_of(1 << 62):
-            if not waiting:
-                return
-            node = waiting.pop()
-            yield node
-            waiting += node.children[::-1]
-
-    def above(self) -> Iterator[XmlNode]:
-        node = self.parent
-        while node is not None:
-            yield node
-            node = node.parent
-
-    @property
-    def texts(self) -> list[XmlNode]:
-        """What EXTRACTVALUE shows of a node."""
-        return [child for child in self.children if child.name == TEXT] if self.is_element else [self]
-
-
-TEXT = "text()"
-Nodes = list[XmlNode]
-XmlValue = Nodes | float | str | bool
+XmlValue = Nodes | float | str | bool | None
+"""None is a user variable that is NULL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """What an expression is about: a node, its position among `size`, and the key by which texts compare."""
+    """What an expression is about: a node, its position among `size`, the key by which texts compare, and the user variables."""
 
     node: XmlNode
     position: int
     size: int
     key: Key
+    variables: UserVariables | None = None
+
+    def variable(self, name: str) -> XmlValue:
+        value = None if self.variables is None else self.variables.get(name)
+        return float(value) if isinstance(value, int | float | Decimal) else None if value is None else text_of(value)
 
 
 Evaluate = Callable[[Focus], XmlValue]
@@ -114,11 +81,13 @@ def _text(value: XmlValue) -> str:
 
 
 def _is_true(value: XmlValue, focus: Focus) -> bool:
+    if isinstance(value, str) and not value.strip().isdecimal():
+        say(Condition.TRUNCATED_VALUE, "INTEGER", value)
     return bool(value) if isinstance(value, bool | list) else _number(value) == focus.position
 
 
 def _texts(value: XmlValue) -> list[str]:
-    return [text.value for node in value for text in node.texts] if isinstance(value, list) else [str(value)]
+    return [text.value for node in value for text in node.texts] if isinstance(value, list) else [] if value is None else [str(value)]
 
 
 def _compared(operator: str, left: XmlValue, right: XmlValue, focus: Focus) -> bool:
@@ -267,7 +236,7 @@ class _Parser:
 
         def evaluate(focus: Focus) -> XmlValue:
             found = [part(focus) for part in parts]
-            return _in_order(node for each in found if isinstance(each, list) for node in each)
+            return in_order(node for each in found if isinstance(each, list) for node in each)
 
         return evaluate
 
@@ -279,8 +248,8 @@ class _Parser:
         if token[:1].isdigit():
             self.at += 1
             return lambda focus: float(token)
-        if token == "$":
-            raise Unsupported("variables in an XPath")
+        if self.take("$"):
+            return self.variable()
         if self.take("("):
             inner = self.disjunction()
             self.demand(")")
@@ -288,6 +257,18 @@ class _Parser:
         if after == "(" and token not in ("text", "node"):
             return self.function(token)
         return self.path()
+
+    def variable(self) -> Evaluate:
+        """Behind `$`. Those of stored programs are without `@`, and nobody has them."""
+        place = self.tokens[self.at][1] - 1 if self.at < len(self.tokens) else len(self.text) - 1
+        if not self.take("@"):
+            name = self.text[place:]
+            raise InvalidStatement(Condition.UNKNOWN_ERROR, f"Unknown XPATH variable at: '{name[:128]}'")
+        name = self.next.lower()
+        if not re.match(r"[^\W\d]", name):
+            raise self._wrong(place + 2)
+        self.at += 1
+        return lambda focus: focus.variable(name)
 
     def function(self, name: str) -> Evaluate:
         start = self.at
@@ -308,29 +289,29 @@ class _Parser:
 
     def path(self, start: Evaluate | None = None) -> Evaluate:
         """`start` finds the nodes that it begins with, in place of the root or of the node in focus."""
-        steps: list[Callable[[XmlNode, Key], Nodes]] = []
+        steps: list[Callable[[Focus], Nodes]] = []
         separator = self.take("/", "//")
         absolute = bool(separator)
         if start is None and separator == "/" and (not self.next or self.next in ("|", "]", ")", "=", ",")):
-            return lambda focus: [_root(focus.node)]
+            return lambda focus: [root_of(focus.node)]
         while True:
             if separator == "//":
-                steps.append(lambda node, key: list(AXES["descendant-or-self"](node)))
+                steps.append(lambda focus: list(AXES["descendant-or-self"](focus.node)))
             steps.append(self.step())
             separator = self.take("/", "//")
             if not separator:
                 break
 
         def evaluate(focus: Focus) -> XmlValue:
-            begun = [_root(focus.node) if absolute else focus.node] if start is None else start(focus)
+            begun = [root_of(focus.node) if absolute else focus.node] if start is None else start(focus)
             nodes = begun if isinstance(begun, list) else []
             for step in steps:
-                nodes = _in_order(found for node in nodes for found in step(node, focus.key))
+                nodes = in_order(found for node in nodes for found in step(replace(focus, node=node)))
             return nodes
 
         return evaluate
 
-    def step(self) -> Callable[[XmlNode, Key], Nodes]:
+    def step(self) -> Callable[[Focus], Nodes]:
         axis = "child"
         if self.take("."):
             axis, name = "self", ""
@@ -356,10 +337,10 @@ class _Parser:
             self.predicates -= 1
             self.demand("]")
 
-        def found(node: XmlNode, key: Key) -> Nodes:
-            nodes = [each for each in AXES[axis](node) if _is_named(each, name, axis)]
+        def found(focus: Focus) -> Nodes:
+            nodes = [each for each in AXES[axis](focus.node) if _is_named(each, name, axis)]
             for predicate in predicates:
-                foci = [Focus(each, place, len(nodes), key) for place, each in enumerate(nodes, 1)]
+                foci = [Focus(each, place, len(nodes), focus.key, focus.variables) for place, each in enumerate(nodes, 1)]
                 nodes = [focus.node for focus in foci if _is_true(predicate(focus), focus)]
             return nodes
 
@@ -372,13 +353,3 @@ def _is_named(node: XmlNode, name: str, axis: str) -> bool:
     if axis == "attribute":
         return name in ("*", node.name[1:])
     return node.is_element and node.parent is not None if name == "*" else node.name == name
-
-
-def _in_order(nodes: Iterator[XmlNode]) -> Nodes:
-    return sorted({node.number: node for node in nodes}.values(), key=lambda node: node.number)
-
-
-def _root(node: XmlNode) -> XmlNode:
-    while node.parent is not None:
-        node = node.parent
-    return node

@@ -383,7 +383,7 @@ class Translator:
         translated = operands.fitting_arguments(name, arguments, [self.translate(each) for each in arguments], self.dated)
         if name == "nullif" and (apart := self.dated(translated)) != translated:
             return call("case", call("=", *apart), Literal(None, NULL), translated[0])
-        special = waiting(name, translated, self.parameters) or user_variables.sequence(name, translated, self.parameters)
+        special = waiting(name, translated, self.parameters) or user_variables.special(name, translated, self.parameters, self.settings)
         return special or called(name, translated, self.settings)
 
     def stored_column(self, node: Any) -> schema.TableColumn:

@@ -22,6 +22,7 @@ from dataflow.expressions.user_variables import LAST_INSERT_ID
 from dataflow.functions import call
 from dataflow.functions.casts import cast
 from dataflow.functions.user_variables import ASSIGN, VARIABLE
+from dataflow.functions.xml_documents import WITH_VARIABLES
 from dataflow.values.types import BIGINT, BIGINT_UNSIGNED, BLOBS, TEMPORALS, text
 
 
@@ -52,8 +53,11 @@ def last_insert_id(arguments: list[Expression], parameters: Parameters) -> Expre
     return call(ASSIGN, _variables(parameters), Literal(LAST_INSERT_ID, text()), value)
 
 
-def sequence(name: str, arguments: list[Expression], parameters: Parameters) -> Expression | None:
-    """RAND(seed) of a constant: one number after the other, from the beginning of the statement; None for other calls."""
+def special(name: str, arguments: list[Expression], parameters: Parameters, settings: Settings) -> Expression | None:
+    """RAND(seed) of a constant: one number after the other, from the beginning of the statement. EXTRACTVALUE or UPDATEXML of a statement
+    with user variables, which its path may name (`$@name`). None for other calls."""
+    if name in WITH_VARIABLES and (settings.variables or parameters.assigned):
+        return call(WITH_VARIABLES[name], _variables(parameters), *arguments)
     if name != "rand" or len(arguments) != 1 or columns_of(arguments[0]):
         return None
     parameters.sequences += 1

@@ -22,3 +22,22 @@ SELECT id, EXTRACTVALUE(d, '/a/b[1]') FROM x WHERE EXTRACTVALUE(d, 'count(//b)')
 UPDATE x SET d = UPDATEXML(d, '/a/b', '<c>4</c>');
 SELECT * FROM x;
 SELECT EXTRACTVALUE(d, '//c') AS c, COUNT(*) FROM x GROUP BY c ORDER BY c;
+-- An element may repeat an attribute; a DOCTYPE may define things.
+SET @r = '<!-- <a c="1" c="2"> --><a>x<b c="1" c="é" c="3">y</b><b d="4" c="5"/></a>';
+SELECT EXTRACTVALUE(@r, '//@c'), EXTRACTVALUE(@r, '//@c[2]'), EXTRACTVALUE(@r, '/a/b[sum(@c)=4]'), EXTRACTVALUE(@r, '/a/b[@c=3]'), EXTRACTVALUE(@r, 'count(//@c)');
+SELECT UPDATEXML(@r, '/a/b[2]', '<z/>'), UPDATEXML(@r, '/a/b[1]/@c[2]', 'q="7"'), UPDATEXML(@r, '/a/b[2]/@c', 'e=""'), UPDATEXML(@r, '/a/b[1]', ''), UPDATEXML(@r, '//@c', 'x');
+-- accept: the place in the warning is where expat stops
+SELECT EXTRACTVALUE('<a b="1" b="2"><c></a>', '/a');
+SELECT EXTRACTVALUE('<!DOCTYPE n [ <!ELEMENT n (#PCDATA)> ]><n>k</n>', '/n');
+-- User variables in a path.
+SET @i = 2, @s = '1 and more', @t = 'y', @none = NULL;
+SELECT EXTRACTVALUE(@y, '/a/b[$@i]'), EXTRACTVALUE(@y, '/a/b[@c=$@t]'), EXTRACTVALUE(@y, '/a/b[$@none]'), EXTRACTVALUE(@y, '$@none'), EXTRACTVALUE(@y, '/a/b[position()<$@i]'), UPDATEXML(@y, '/a/b[$@I]', 'two');
+SELECT EXTRACTVALUE(@y, '/a/b[$@s]');
+SET @i = 1;
+SELECT EXTRACTVALUE(@y, '/a/b[$@i]'), EXTRACTVALUE(@y, '/a/b[$@i + 1]');
+SELECT id, EXTRACTVALUE(d, '/a/b[$@i]') FROM x WHERE id = 1;
+SET @i = 2;
+SELECT id, EXTRACTVALUE(d, '/a/b[$@i]') FROM x WHERE id = 2;
+SELECT EXTRACTVALUE('<a/>', '/a[@x=$y]');
+SELECT EXTRACTVALUE('<a/>', '$@i/a');
+SELECT id, IF(@k := id, EXTRACTVALUE('<a><b>1</b><b>2</b><b>3</b></a>', '//b[$@k]'), 0) FROM x;
