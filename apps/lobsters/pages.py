@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from importlib import resources
-from typing import Any
+from typing import Any, Protocol
 
 _WHEN = re.compile(r"(\S+) returned (no row|a row|rows)")
 _ROWS_OF = re.compile(r"number of rows of (\S+)")
@@ -24,16 +24,53 @@ _PLACE = re.compile(r"\?\*?")
 _DECIMAL_PLACES = Decimal("1e-16")
 
 
+class Answer(Protocol):
+    """What later statements of a page read of an answer. Values are as the driver gives them: numbers may be numbers, or text."""
+
+    @property
+    def row_count(self) -> int: ...
+
+    @property
+    def insert_id(self) -> int: ...
+
+    def first(self, column: str) -> Any: ...
+
+    def values(self, column: str) -> Sequence[Any]: ...
+
+    def keys(self, column: str) -> Keys: ...
+
+
+class Keys(list[int]):
+    """The distinct values of a column, in order, and their text: a list that several statements of a page ask for is written once."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        super().__init__(sorted({int(value) for value in values if value is not None}))
+        self.text = ", ".join(map(str, self))
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Rows as the driver gives them: numbers may be numbers, or text."""
+    """An answer whose rows are all at hand."""
 
     columns: Mapping[str, int] = field(default_factory=dict)
     rows: Sequence[Sequence[Any]] = ()
     insert_id: int = 0
 
+    @property
+    def row_count(self) -> int:
+        return len(self.rows)
+
     def first(self, column: str) -> Any:
         return self.rows[0][self.columns[column]]
+
+    def values(self, column: str) -> list[Any]:
+        place = self.columns[column]
+        return [row[place] for row in self.rows]
+
+    def keys(self, column: str) -> Keys:
+        return Keys(self.values(column) if self.rows else ())
 
 
 class Visit:
@@ -43,7 +80,7 @@ class Visit:
 
     def __init__(self, request: Mapping[str, Any]) -> None:
         self.request = request
-        self.results: dict[str, Result] = {}
+        self.results: dict[str, Any] = {}  # of the kind of Answer that the driver gives
 
 
 Source = Callable[[Visit], Any]
@@ -59,6 +96,9 @@ class Statement:
     condition: Callable[[Visit], bool] | None
     is_read: bool
     is_prepared: bool
+    has_lists: bool
+    marked: str
+    """The SQL as it is written, with `?` and `?*`."""
 
     def text(self, values: Sequence[Any], escape: Callable[[str], str]) -> str:
         """The SQL with the values as literals."""
@@ -67,11 +107,13 @@ class Statement:
             sql += [_literal(value, escape), piece]
         return "".join(sql)
 
-    def spread(self, values: Sequence[Any]) -> tuple[str, list[Any]]:
+    def spread(self, values: list[Any]) -> tuple[str, list[Any]]:
         """The SQL with one `?` for each value, and the values."""
-        sql, flat = [self.pieces[0]], []
+        if not self.has_lists:
+            return self.marked, values
+        sql, flat = [self.pieces[0]], list[Any]()
         for value, piece in zip(values, self.pieces[1:]):
-            given = value if isinstance(value, list) else [value]
+            given = value if isinstance(value, Keys) else [value]
             sql += [", ".join("?" * len(given)), piece]
             flat += given
         return "".join(sql), flat
@@ -81,8 +123,8 @@ def _literal(value: Any, escape: Callable[[str], str]) -> str:
     match value:
         case int() | Decimal():
             return str(value)
-        case list():
-            return ", ".join(map(str, value))
+        case Keys():
+            return value.text
         case str() | datetime():
             return f"'{escape(str(value))}'"
         case None:
@@ -90,10 +132,12 @@ def _literal(value: Any, escape: Callable[[str], str]) -> str:
     raise TypeError(value)
 
 
-Execute = Callable[[Statement, list[Any]], Result]
+Step = tuple[Statement, list[Any]]
+Execute = Callable[[Statement, list[Any]], Answer]
 Pages = Mapping[str, tuple[Statement, ...]]
 
 _NOTHING = Result()
+NO_KEYS = Keys(())
 
 
 def pages(variant: str, mariadb: bool = False) -> Pages:
@@ -104,8 +148,11 @@ def pages(variant: str, mariadb: bool = False) -> Pages:
     }
 
 
-def run_page(statements: Sequence[Statement], request: Mapping[str, Any], execute: Execute) -> Visit:
-    """Every statement of the page that the request calls for; one whose list is empty is left out."""
+def page_steps(statements: Sequence[Statement], request: Mapping[str, Any]) -> Generator[Step, Answer, Visit]:
+    """Every statement of the page that the request calls for, with its values, given the answers of those before.
+
+    A statement whose list is empty is left out.
+    """
     visit = Visit(request)
     results = visit.results
     for statement in statements:
@@ -114,9 +161,21 @@ def run_page(statements: Sequence[Statement], request: Mapping[str, Any], execut
         if statement.condition is not None and not statement.condition(visit):
             continue
         values = [source(visit) for source in statement.sources]
-        if [] not in values:
-            results[name] = execute(statement, values)
+        if NO_KEYS not in values:
+            results[name] = yield statement, values
     return visit
+
+
+def run_page(statements: Sequence[Statement], request: Mapping[str, Any], execute: Execute) -> Visit:
+    """The page's statements, one after the other."""
+    steps = page_steps(statements, request)
+    try:
+        step = next(steps)
+        while True:
+            step = steps.send(execute(*step))
+    except StopIteration as end:
+        visit: Visit = end.value
+        return visit
 
 
 def _statement(page: str, described: dict[str, Any], mariadb: bool) -> Statement:
@@ -129,11 +188,13 @@ def _statement(page: str, described: dict[str, Any], mariadb: bool) -> Statement
         None if when is None else partial(_is_called_for, when[1], when[2] != "no row"),
         described["kind"] == "read",
         described["ref_protocol"] == "prepared",
+        "?*" in sql,
+        sql,
     )
 
 
 def _is_called_for(earlier: str, wants_rows: bool, visit: Visit) -> bool:
-    return bool(visit.results[earlier].rows) == wants_rows
+    return bool(visit.results[earlier].row_count) == wants_rows
 
 
 def _parameter(page: str, described: dict[str, Any]) -> Source:
@@ -163,7 +224,7 @@ def _source(page: str, text: str) -> Source:
             return lambda visit: visit.results[query].first(column)
         case "set":
             query, column = rest.rsplit(".", 1)
-            return partial(_distinct, query, column)
+            return lambda visit: visit.results[query].keys(column)
         case "insert_id":
             return lambda visit: visit.results[rest].insert_id
         case "calc":
@@ -171,19 +232,11 @@ def _source(page: str, text: str) -> Source:
     raise ValueError(text)
 
 
-def _distinct(query: str, column: str, visit: Visit) -> list[int]:
-    result = visit.results[query]
-    if not result.rows:
-        return []
-    place = result.columns[column]
-    return sorted({int(row[place]) for row in result.rows if row[place] is not None})
-
-
 def _computed(page: str, text: str) -> Source:
     counted = _ROWS_OF.match(text)
     if counted is not None:
         query = counted[1]
-        return lambda visit: len(visit.results[query].rows)
+        return lambda visit: visit.results[query].row_count
     if " / " in text:
         return partial(_confidence, f"{page}.comment")
     parts = [_part(page, each) for each in text.split(" + ")]
@@ -214,9 +267,8 @@ def _hotness(page: str, visit: Visit) -> Decimal:
         tags, story = results[f"{page}.hot_tags"], results[f"{page}.story"]
         cast = {"story_upvote": 1, "story_downvote": -1}.get(page, 0)
         total = int(story.first("upvotes")) - int(story.first("downvotes")) + cast
-    total += sum(int(row[tags.columns["hotness_mod"]]) for row in tags.rows)
+    total += sum(map(int, tags.values("hotness_mod"))) if tags.row_count else 0
     comments = results.get(f"{page}.hot_comments", _NOTHING)
-    if comments.rows:
-        ups, downs = comments.columns["upvotes"], comments.columns["downvotes"]
-        total += sum(int(row[ups]) - int(row[downs]) for row in comments.rows)
+    if comments.row_count:
+        total += sum(map(int, comments.values("upvotes"))) - sum(map(int, comments.values("downvotes")))
     return Decimal(-total)
