@@ -150,17 +150,13 @@ class Commands:
     async def prepare(self, payload: bytes) -> None:
         stream, session = self._stream, self.session
         statement = await session.prepare(session.decode(payload[1:]))
-        columns = statement.columns
-        stream.send(packets.prepared(statement.id, len(columns), statement.parameter_count))
-        results_id = session.results_collation_id
-        if statement.parameter_count:
-            for parameter in statement.parameter_columns:
-                stream.send(column_definition(parameter, results_id))
-            answers.send_metadata_end(stream, session.status)
-        if columns:
-            for column in columns:
-                stream.send(column_definition(column, results_id))
-            answers.send_metadata_end(stream, session.status)
+        end = [] if stream.capabilities & packets.DEPRECATE_EOF else [packets.eof(session.status)]
+        described: list[bytes] = []
+        for columns in (statement.parameter_columns, statement.columns):
+            described += [column_definition(each, session.results_collation_id) for each in columns] + (end if columns else [])
+        for each in (packets.prepared(statement.id, len(statement.columns), statement.parameter_count), *described):
+            stream.send(each)
+        session.environment.shortcuts.prepared(session, stream.capabilities, payload[1:], statement, described)
 
     async def execute(self, payload: bytes) -> None:
         stream, session = self._stream, self.session

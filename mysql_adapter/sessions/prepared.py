@@ -13,7 +13,11 @@ from dataflow.values.types import Row, SqlType
 from mysql_adapter.wire.parameters import WireType
 
 if TYPE_CHECKING:
-    from mysql_adapter.shortcuts.shortcut_commands import PreparedShortcut
+    from mysql_adapter.shortcuts.preparations import PreparedForm
+
+
+PREPARED_MAX = 16382
+"""Of one connection."""
 
 
 @dataclass(slots=True)
@@ -52,7 +56,8 @@ class Prepared:
     long_data: dict[int, bytearray] = field(default_factory=dict)
     cursor: Cursor | None = None
     long_data_overflowed: bool = False
-    shortcut: PreparedShortcut | None = None
+    form: PreparedForm | None = None
+    """That of the packet by which it was last executed as it arrived."""
 
     @property
     def parameter_count(self) -> int:

@@ -13,7 +13,7 @@ from dataflow.errors import Condition, InvalidStatement
 from dataflow.values.types import SqlType
 from mysql_adapter.sessions import dispatch
 from mysql_adapter.sessions.planned import plan_prepared, run_prepared
-from mysql_adapter.sessions.prepared import Prepared
+from mysql_adapter.sessions.prepared import PREPARED_MAX, Prepared
 from mysql_adapter.statements.accounts import check_password
 from mysql_adapter.statements.create_select import create_select
 from mysql_adapter.statements.cursor import TokenCursor
@@ -22,8 +22,6 @@ from mysql_adapter.wire.parameters import Typed
 
 if TYPE_CHECKING:
     from mysql_adapter.sessions.session import Session
-
-PREPARED_MAX = 16382
 
 
 async def prepare(session: Session, sql: str) -> Prepared:

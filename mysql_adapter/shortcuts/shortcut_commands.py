@@ -1,4 +1,4 @@
-"""COM_QUERY and COM_STMT_EXECUTE answered where they arrive, without a task's turn.
+"""COM_QUERY and the commands of prepared statements answered where they arrive, without a task's turn.
 
 `answer` is called with what has just arrived on a connection that waits for a command. If
 that is one whole command whose answer is at hand (see `shortcuts`), its packets are returned
@@ -19,9 +19,10 @@ from controller.sql.text.parameter_types import codes_of
 from controller.sql.text.template import reader as template_reader
 from dataflow.commit.statement_stage import ELSEWHERE
 from dataflow.errors import MillraceError
-from mysql_adapter.sessions.prepared import Prepared
+from mysql_adapter.sessions.prepared import PREPARED_MAX, Prepared
 from mysql_adapter.sessions.statement_limits import time_limit_s
 from mysql_adapter.sessions.statement_origin import statement_name
+from mysql_adapter.shortcuts.preparations import PreparedForm
 from mysql_adapter.shortcuts.shortcuts import Context, Parameters, Shortcut, Shortcuts
 from mysql_adapter.shortcuts.standing_answers import Name
 from mysql_adapter.shortcuts.text_shape import Array, ReadText, read_text
@@ -30,14 +31,15 @@ from mysql_adapter.wire import packets
 from mysql_adapter.wire.answers import Answer
 from mysql_adapter.wire.framing import frame
 from mysql_adapter.wire.packets import FOUND_ROWS, PayloadReader
-from mysql_adapter.wire.parameter_decoder import Decode, decoder_of
+from mysql_adapter.wire.parameter_decoder import decoder_of
 from mysql_adapter.wire.parameters import read_parameters, type_code
 from mysql_adapter.wire.stream import LATER, Later, PacketStream
 
 if TYPE_CHECKING:
     from mysql_adapter.sessions.session import Session
 
-QUERY, EXECUTE = 3, 0x17
+QUERY, PREPARE, EXECUTE = 3, 0x16, 0x17
+CLOSE_HEAD, CLOSE_BYTES = b"\5\0\0\0\x19", 9
 COUNT_AVAILABLE = 8
 """A flag of EXECUTE: the number of parameters is sent even if it is 0."""
 FLAGS_AT, PARAMETERS_AT = 9, 14
@@ -51,28 +53,6 @@ TEXT_KEPT_BYTES_MAX = 2 << 10
 """Longer statements are read again each time: they hardly ever come twice."""
 NO_ATTRIBUTES = b"\0\1"
 WRITES = frozenset({b"INSERT", b"UPDATE", b"DELETE"})
-
-
-class PreparedShortcut:
-    """How packets that begin like one seen before are to be read; without a shortcut, they are executed."""
-
-    __slots__ = ("context", "decode", "head", "shortcut", "start", "wire_types")
-
-    def __init__(
-        self,
-        context: Context,
-        shortcut: Shortcut | WriteShortcut | None,
-        head: bytes,
-        start: int,
-        wire_types: object,
-        decode: Decode,
-    ) -> None:
-        self.context = context
-        self.shortcut = shortcut
-        self.head = head
-        self.start = start
-        self.wire_types = wire_types
-        self.decode = decode
 
 
 class ShortcutCommands:
@@ -102,17 +82,19 @@ class ShortcutCommands:
         self._stream.answer_later(answer)
 
     def answer(self, data: bytes) -> bytes | Literal[Later.LATER] | None:
+        if data[:5] == CLOSE_HEAD:
+            return self._close(data)
         # The number of the packet, which has to be 0, is the highest byte of this.
         if len(data) < 6 or int.from_bytes(data[:4], "little") != len(data) - 4:
             return None
         command = data[4]
-        if command != EXECUTE and command != QUERY:
+        if command != EXECUTE and command != QUERY and command != PREPARE:
             return None
-        context = self._context
-        if context is None or context.catalog is not self._database.catalog:
-            context = self._context = self._shortcuts.context(self._session, self._stream.capabilities)
-            if context is None:
-                return None
+        context = self._current_context()
+        if context is None:
+            return None
+        if command == PREPARE:
+            return self._prepare(data, context)
         try:
             found = self._execute(data, context) if command == EXECUTE else self._query(data, context)
         except Exception:
@@ -120,6 +102,12 @@ class ShortcutCommands:
         if found is None or found is LATER:
             return found
         return self._answered(found)
+
+    def _current_context(self) -> Context | None:
+        context = self._context
+        if context is None or context.catalog is not self._database.catalog:
+            context = self._context = self._shortcuts.context(self._session, self._stream.capabilities)
+        return context
 
     def _answered(self, found: Answer) -> bytes:
         self._shortcuts.answered += 1
@@ -267,25 +255,40 @@ class ShortcutCommands:
 
     # Prepared statements
 
+    def _close(self, data: bytes) -> bytes | Literal[Later.LATER] | None:
+        """A statement is closed, which nobody answers; most often the client's next command has come with that. If it is executed, the statement is closed again."""
+        if len(data) < CLOSE_BYTES or self._current_context() is None:
+            return None
+        session = self._session
+        session.prepared.pop(int.from_bytes(data[5:CLOSE_BYTES], "little"), None)
+        found = self.answer(data[CLOSE_BYTES:]) if len(data) > CLOSE_BYTES else b""
+        session.command_count += found is not None
+        return found
+
+    def _prepare(self, data: bytes, context: Context) -> bytes | None:
+        known = context.preparations.known(data[5:])
+        return None if known is None or len(self._session.prepared) >= PREPARED_MAX else known.answer(self._session)
+
     def _execute(self, data: bytes, context: Context) -> Answer | Literal[Later.LATER] | None:
         prepared = self._session.prepared.get(int.from_bytes(data[5:9], "little"))
         if prepared is None or prepared.long_data or prepared.long_data_overflowed:
             return None
-        known = prepared.shortcut
+        known = prepared.form
         if (
             known is None
             or known.context is not context
             or (known.wire_types is not prepared.wire_types and known.wire_types != prepared.wire_types)
             or known.head != data[FLAGS_AT : known.start]
+            or (known.modes is not None and known.modes != self._session.modes)
         ):
-            known = self._learnt(prepared, data, context)
-        if known is None:
-            found = self._execute_unusual(prepared, data, context)
-        elif known.shortcut is None:
+            known = self._known_form(prepared, data, context) or self._learnt(prepared, data, context)
+        if known is not None and known.shortcut is None:
             return None
+        parameters = None if known is None else known.decode(data, known.start)
+        if known is not None and known.shortcut is not None and parameters is not None:
+            found = self._found(known.shortcut, parameters, prepared.sql)
         else:
-            parameters = known.decode(data, known.start)
-            found = None if parameters is None else self._found(known.shortcut, parameters, prepared.sql)
+            found = self._execute_unusual(prepared, data, context)
         if found is not None:
             prepared.cursor = None
         return found
@@ -324,17 +327,31 @@ class ShortcutCommands:
             return None
         return reader
 
-    def _learnt(self, prepared: Prepared, data: bytes, context: Context) -> PreparedShortcut | None:
+    def _known_form(self, prepared: Prepared, data: bytes, context: Context) -> PreparedForm | None:
+        """That of packets like this one, from wherever."""
+        count = prepared.parameter_count
+        if not count or context.query_attributes or prepared.database != self._session.database:
+            return None
+        start = PARAMETERS_AT + (count + 7) // 8 + 1
+        names_types = data[start - 1] == 1
+        if names_types:
+            start += 2 * count
+        found = context.preparations.form(prepared.sql, data[FLAGS_AT:start], () if names_types else prepared.wire_types)
+        if found is None or (found.modes is not None and found.modes != self._session.modes):
+            return None
+        prepared.wire_types, prepared.form = found.wire_types, found
+        return found
+
+    def _learnt(self, prepared: Prepared, data: bytes, context: Context) -> PreparedForm | None:
         """Look at a packet closely, and remember how to read others like it; None if it has unusual parameters."""
         reader = self._parameters(prepared, data, context)
         if reader is None:
             return None
-        count, wire_types = prepared.parameter_count, prepared.wire_types
+        count, wire_types, remembered, nulls = prepared.parameter_count, prepared.wire_types, prepared.wire_types, 0
         if count:
-            if any(reader.fixed((count + 7) // 8)):
-                return None
+            nulls = int.from_bytes(reader.fixed((count + 7) // 8), "little")
             if reader.uint(1):
-                sent = []
+                sent, remembered = [], ()
                 for _ in range(count):
                     sent.append((reader.uint(1), bool(reader.uint(1) & 0x80)))
                     if context.query_attributes:
@@ -344,15 +361,17 @@ class ShortcutCommands:
         if len(wire_types) != count:
             return None
         session = self._session
-        decoder = decoder_of(tuple(wire_types), session.client_codec)
+        decoder = decoder_of(tuple(wire_types), nulls, session.client_codec)
         if decoder is None:
             return None
         decode, codes = decoder
         shortcut = self._shortcut_of(prepared, codes, context)
         head = data[FLAGS_AT : reader.position]
-        learnt = PreparedShortcut(context, shortcut, head, reader.position, wire_types, decode)
+        learnt = PreparedForm(context, shortcut, head, reader.position, wire_types, decode)
         if shortcut is not None:
-            prepared.wire_types, prepared.shortcut = wire_types, learnt
+            prepared.wire_types, prepared.form = wire_types, learnt
+            if count and not context.query_attributes:
+                context.preparations.learn(prepared.sql, remembered, learnt)
         return learnt
 
 

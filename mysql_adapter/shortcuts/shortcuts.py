@@ -14,7 +14,7 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ from dataflow.expressions.notices import is_silent, listen
 from dataflow.values.modes import Modes
 from dataflow.values.types import Value
 from mysql_adapter.shortcuts.bounded_cache import BoundedCache, Seen
+from mysql_adapter.shortcuts.preparations import Preparation, Preparations
 from mysql_adapter.shortcuts.standing_answers import StandingAnswers
 from mysql_adapter.shortcuts.text_shape import ReadText, Shape
 from mysql_adapter.shortcuts.write_shortcuts import WriteShortcut, write_shortcut
@@ -39,6 +40,7 @@ from mysql_adapter.wire.answers import Answer, ResultFormat, RowPackets
 
 if TYPE_CHECKING:
     from mysql_adapter.database import DatabaseFace
+    from mysql_adapter.sessions.prepared import Prepared
     from mysql_adapter.sessions.session import Session
 
 PACKETS_BYTES_MAX = 64 << 20
@@ -177,6 +179,7 @@ class Context:
         self.query_attributes = bool(capabilities & packets.QUERY_ATTRIBUTES)
         self.settings: Settings = session.settings
         self._statements: dict[Statement, Shortcut | None] = {}
+        self.preparations = Preparations()
         self._shapes: dict[Shape, Shortcut | WriteShortcut] = {}
         self._writes: dict[tuple[Statement, Modes], WriteShortcut | None] = {}
 
@@ -225,6 +228,7 @@ class Context:
         self._statements.clear()
         self._writes.clear()
         self._shapes.clear()
+        self.preparations.clear()
 
     def _made(self, statement: Statement, session: Session, sql: str) -> Shortcut | None:
         plan = self._plan(statement, session, sql)
@@ -272,6 +276,12 @@ class Shortcuts:
     def form(self, name: tuple[object, ...]) -> object:
         """What stands for `name`: statements that differ only in how many keys they ask for have the same packets of rows."""
         return self._forms.setdefault(name, object())
+
+    def prepared(self, session: Session, capabilities: int, text: bytes, prepared: Prepared, payloads: Sequence[bytes]) -> None:
+        """This text was prepared; `payloads` are its answer without the first."""
+        context = self.context(session, capabilities) if prepared.planned else None
+        if context is not None:
+            context.preparations.keep(text, Preparation(prepared, payloads))
 
     def context(self, session: Session, capabilities: int) -> Context | None:
         """The session's context as it is now; None if its statements have to be executed."""

@@ -45,7 +45,7 @@ TEXTS = frozenset(
     {ColumnType.VARCHAR, ColumnType.VAR_STRING, ColumnType.STRING, ColumnType.ENUM, ColumnType.SET, ColumnType.JSON}
 )
 _DECIMALS = frozenset({ColumnType.DECIMAL, ColumnType.NEWDECIMAL})
-_DATETIMES = {
+DATETIMES = {
     ColumnType.DATE: Kind.DATE,
     ColumnType.NEWDATE: Kind.DATE,
     ColumnType.DATETIME: Kind.DATETIME,
@@ -53,6 +53,9 @@ _DATETIMES = {
 }
 
 DECIMAL_DIGITS_MAX = 65
+FRACTION = 0xFF_FFFF
+"""Where a packed value has its microseconds."""
+_DATETIME = struct.Struct("<HBBBBBI")
 _CODED = frozenset({Kind.DATE, Kind.DATETIME, Kind.TIME})
 
 
@@ -111,8 +114,8 @@ def read_value(reader: PayloadReader, wire_type: WireType, codec: str) -> Typed:
         return struct.unpack("<d", reader.fixed(8))[0], types.DOUBLE
     if number == ColumnType.NULL:
         return None, types.NULL
-    if number in _DATETIMES:
-        return _datetime(reader, _DATETIMES[ColumnType(number)])
+    if number in DATETIMES:
+        return _datetime(reader, DATETIMES[ColumnType(number)])
     if number == ColumnType.TIME:
         return _time(reader)
     if number in _DECIMALS:
@@ -149,17 +152,22 @@ def _decimal(data: bytes) -> Typed:
 
 def _datetime(reader: PayloadReader, kind: Kind) -> Typed:
     length = reader.uint(1)
-    if length not in (0, 4, 7, 11):
+    packed = packed_datetime(reader.fixed(length), kind)
+    if packed is None:
         raise MalformedPacket("not a datetime")
-    part = PayloadReader(reader.fixed(length) + bytes(11 - length))
-    year, month, day = part.uint(2), part.uint(1), part.uint(1)
-    hour, minute, second, microsecond = part.uint(1), part.uint(1), part.uint(1), part.uint(4)
+    return packed, SqlType(kind, scale=6 if packed & FRACTION else 0)
+
+
+def packed_datetime(data: bytes, kind: Kind) -> int | None:
+    """A value as it was sent, behind its length; None if it is none."""
+    if len(data) not in (0, 4, 7, 11):
+        return None
+    year, month, day, hour, minute, second, microsecond = _DATETIME.unpack(data + bytes(11 - len(data)))
     if month > 12 or day > 31 or hour > 23 or minute > 59 or second > 59 or microsecond > 999_999 or year > 9999:
-        raise MalformedPacket("not a datetime")
+        return None
     if kind is Kind.DATE:
         hour = minute = second = microsecond = 0
-    packed = temporal.pack(year, month, day, hour, minute, second, microsecond)
-    return packed, SqlType(kind, scale=6 if microsecond else 0)
+    return temporal.pack(year, month, day, hour, minute, second, microsecond)
 
 
 def _time(reader: PayloadReader) -> Typed:

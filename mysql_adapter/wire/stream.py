@@ -159,6 +159,8 @@ class PacketStream(asyncio.Protocol):
 
     def _answer(self, answer: bytes) -> None:
         self.deadline = self._loop.time() + self.idle_timeout_s
+        if not answer:
+            return
         if self._compression is None and self.tls is None:
             self._write(answer)
         else:

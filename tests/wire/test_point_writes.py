@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import pymysql
@@ -11,6 +13,8 @@ import pytest
 from pymysql.constants import CLIENT
 
 from tests.mariadb import MariaDB
+from tests.wire.raw import RawClient, framed
+from tests.wire.test_shortcuts import execute
 from tests.wire.worker_server import WorkerServer, worker_server
 
 TABLES = (
@@ -199,6 +203,35 @@ def test_inside_a_transaction_they_are_part_of_it(server: WorkerServer, prepared
     assert raised.value.args[0] == 1792
     prepared.execute("SELECT COUNT(*) FROM votes")
     assert prepared.fetchone() == (4,)
+
+
+@pytest.mark.parametrize("columns", ["at, note", "note"])
+def test_what_was_prepared_follows_the_session(server: WorkerServer, prepared: Any, columns: str) -> None:
+    """Its AUTO_INCREMENT values and its time, with parameters of all types that travel as they are."""
+    prepared.execute("CREATE TABLE moments (id INT AUTO_INCREMENT PRIMARY KEY, at DATETIME, set_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP, note VARCHAR(5))")
+    with RawClient(server.port) as client:
+        client.query("USE quick")
+        client.command(0x16, f"INSERT INTO moments ({columns}) VALUES ({', '.join('?' * len(columns.split()))})".encode())
+        number = struct.unpack("<I", client.read_ok()[1:5])[0]
+        given = [datetime(2024, 2, 29, 12, 31)] * columns.count("at,")
+        for _ in range(len(given) + 2):
+            client.read()
+        before = ran(server)
+        for note in ("a", "b", "c", None, None, None):
+            client.socket.sendall(framed(execute(number, *given, note), 0))
+            client.read_ok()
+        assert ran(server) >= before + 2
+        client.query("SET auto_increment_increment = 10, auto_increment_offset = 1, timestamp = 1000000000")
+        for _ in range(2):
+            client.socket.sendall(framed(execute(number, *given, "d"), 0))
+            client.read_ok()
+    prepared.execute("SELECT id, at, YEAR(set_at), note FROM moments ORDER BY id")
+    rows = prepared.fetchall()
+    numbers = [row[0] for row in rows]
+    assert numbers[6] % 10 == 1 and numbers[7] == numbers[6] + 10 and numbers[6] > numbers[5]
+    assert {row[1] for row in rows} == {*given, *([None] * (1 - len(given)))}
+    assert [row[3] for row in rows] == ["a", "b", "c", None, None, None, "d", "d"]
+    assert [row[2] for row in rows[6:]] == [2001, 2001] and rows[0][2] > 2001
 
 
 def test_a_locked_row_is_waited_for(server: WorkerServer, prepared: Any) -> None:

@@ -67,6 +67,15 @@ class Client(RawClient):
         self.rows = self.read_result()
         return bytes(self._recorded)
 
+    def read_described(self) -> bytes:
+        """The whole answer to a PREPARE of a client that gets EOF packets."""
+        self._recorded = bytearray()
+        columns, parameters = struct.unpack("<HH", self.read_ok()[5:9])
+        for count in (parameters, columns):
+            for _ in range(count + 1 if count else 0):
+                self.read()
+        return bytes(self._recorded)[4:]
+
     def is_answered_at_once(self, payload: bytes) -> bool:
         before = self._shortcuts.answered
         self.run(payload)
@@ -423,6 +432,55 @@ def test_a_closed_statement_is_unknown(client: Client) -> None:
     with pytest.raises(ServerError) as error:
         client.run(execute(statement, 1))
     assert error.value.code == 1243
+
+
+def test_a_statement_that_is_prepared_again_is_described_as_before(server: ServerThread, client: Client) -> None:
+    """Where it is prepared as it arrives: alone, and in one piece with a CLOSE of the one before."""
+    for sql, values in ((POINT.format("?"), (1,)), ("INSERT INTO votes VALUES (?, ?)", (9, 9)), ("SELECT 1", ()), ("DELETE FROM votes WHERE user = 77", ())):
+        prepare, found = framed(b"\x16" + sql.encode(), 0), []
+        for _ in range(4):
+            with Client(server) as other:
+                other.query("USE quick")
+                other.socket.sendall(prepare)
+                described = other.read_described()
+                other.socket.sendall(framed(b"\x19" + described[1:5], 0) + prepare)
+                again = other.read_described()
+                assert described[5:] == again[5:] and int.from_bytes(again[1:5], "little") == 2
+                found.append(described)
+                with pytest.raises(ServerError) as error:
+                    other.run(execute(1, *values))
+                assert error.value.code == 1243
+                if sql.startswith("SELECT"):
+                    assert len(other.run(execute(2, *values))) == len(other.executed(execute(2, *values)))
+        assert len(set(found)) == 1
+    assert any(each.preparations.known(POINT.format("?").encode()) for each in client._shortcuts._contexts.values())
+
+
+def test_preparing_again_knows_the_definitions_of_now(client: Client) -> None:
+    counts = []
+    for column in ("", "", "ALTER TABLE stories ADD extra INT", "", "DROP TABLE stories"):
+        if column:
+            client.query(column)
+        client.command(0x16, b"SELECT * FROM stories WHERE id = ?")
+        try:
+            counts.append(client.read_described()[5])
+        except ServerError as error:
+            counts.append(error.code)
+    assert counts == [3, 3, 4, 4, 1146]
+
+
+def test_parameters_may_come_under_other_types_each_time(client: Client) -> None:
+    statement = client.prepare(POINT.format("?"))
+    head = b"\x17" + struct.pack("<IBI", statement, 0, 1) + b"\0\1"
+    packets = [head + bytes((1, 0, 2)), head + bytes((2, 0, 2, 0)), head + bytes((LONG, 0, 2, 0, 0, 0)), head + bytes((VAR_STRING, 0, 1)) + b"2"]
+    expected = [client.same(each) for each in packets]
+    assert len(set(map(len, expected))) == 1
+    for _ in range(3):
+        for each in packets:
+            assert client.is_answered_at_once(each) and client.rows == expected[0]
+    nothing = b"\x17" + struct.pack("<IBI", statement, 0, 1) + b"\1\1" + bytes((NULL_TYPE, 0))
+    assert client.run(nothing) == client.executed(nothing) and client.rows == []
+    assert client.is_answered_at_once(packets[0]) and client.rows == expected[0]
 
 
 def test_what_is_not_one_statement_is_executed(client: Client) -> None:
