@@ -1,7 +1,7 @@
 """A view as who asked for it has defined it, and the tables that it reads, as it sees them.
 
 A view sees the rows of a table in the *layout* of the version that its definition was made for. When the table changes and all that the view
-uses of it remains, the view of a worker that is alone stays as it is, keys and all: rows of the new version are decoded in its layout, where columns that are gone
+uses of it remains, the view stays as it is, keys and all: rows of the new version are decoded in its layout, where columns that are gone
 have any value, and those that have come are not seen.
 """
 

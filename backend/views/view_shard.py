@@ -37,7 +37,7 @@ from backend.views.view_filling import Runner
 from backend.views.view_limit import ViewLimit
 from backend.views.view_range import Range
 from backend.views.view_restarting import require_few
-from backend.views.view_transitions import ViewTransitions, decoded
+from backend.views.view_transitions import OutliveTables, ViewTransitions, decoded
 from backend.views.view_use import ViewUse
 from backend.views.worker_views import Outside, ShownViews
 from dataflow.commit.epoch_effects import ApplyEpoch, PersistEpoch, PreparedEpoch
@@ -169,18 +169,22 @@ class ViewShard:
         epoch, changes = self._changes
         self._use.source.advance(self._store.view())
         current = effect.generation == self._views.generation
-        transitions = tuple([self._transition(each) for each in effect.transitions]) if current else ()
+        transitions = [self._transition(each) for each in effect.transitions] if current else []
         if current and any(known.is_stale(versions) for known in self._known.values()):
             self._carry_out(self._views.fail(RuntimeError("a table has changed while a view of it was on its way")))
         hung = tuple([name for name in self.hung if name in self._known])
         if hung:
             self._carry_out(self._views.fail(HeldUp(), hung, is_certain=True))
         own = changes if epoch == effect.epoch else {}
-        self._carry_out(self._views.apply(effect.epoch, effect.generation, own, transitions))
+        self._carry_out(self._views.apply(effect.epoch, effect.generation, own, tuple([each for each in transitions if each is not None])))
 
-    def _transition(self, payload: bytes) -> shard_messages.Transition | FillTransition:
+    def _transition(self, payload: bytes) -> shard_messages.Transition | FillTransition | None:
+        """What the dataflow is to do, None if nothing."""
         views, transition = decoded(payload)
         match transition:
+            case OutliveTables():
+                self.transitions.outlive(transition, self._use.source)
+                return None
             case shard_messages.EndView(name):
                 self._leave(bytes(name))
             case BeginFill() | ResumeFill() | EndFill(is_wanted=False):
@@ -191,11 +195,11 @@ class ViewShard:
             case EndFill():
                 self._filling = []
         for known in views:
-            known.learn(self._use.source)
-            if known.name not in self._known:
+            if known.name not in self._known:  # else it may be of later versions of its tables by now
+                known.learn(self._use.source)
                 self._use.begin(known.layouts)
-            self._known[known.name] = known
-            log.info("view %s, %d views", known.name.hex(), len(self._known))
+                self._known[known.name] = known
+                log.info("view %s, %d views", known.name.hex(), len(self._known))
         return transition
 
     def _leave(self, name: bytes) -> None:

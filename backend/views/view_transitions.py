@@ -1,4 +1,4 @@
-"""Transitions: all shards add and remove views in the same epoch.
+"""Transitions: all shards add and remove views in the same epoch, and take views over to later versions of their tables.
 
 Shard 0 takes the requests, decides once for all shards whether a view is kept whole, and whether it is filled beside the epochs, and
 hands transitions to the coordinator. Every shard knows which views it has, and the versions of the tables that they read.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
@@ -20,6 +21,7 @@ from backend.views.set_aside import SetAsideViews
 from backend.views.small_tables import SmallTables, is_too_large
 from backend.views.view_filling import ROWS_AT_ONCE_MAX
 from backend.views.view_restarting import stored_bytes
+from controller.catalog import decode_table, encode_table
 from dataflow.commit.epoch_messages import ViewsFailed
 from dataflow.runtime.engine import Engine
 from dataflow.runtime.fill_lead import FillLead
@@ -27,6 +29,7 @@ from dataflow.runtime.kept_views import resumable
 from dataflow.runtime.loading import has_new_full_state
 from dataflow.runtime.shard_fill import BeginFill, EndFill, FillTransition, FollowFill, ResumeFill
 from dataflow.runtime.shard_messages import EndView, StartView, Transition, ViewName
+from dataflow.schema import Table
 from persistence.shard_store import ShardStore
 from persistence.table_source import TableSource
 
@@ -40,11 +43,24 @@ _decode_transition = msgspec.msgpack.Decoder(tuple[str, bytes, str]).decode
 _decode_view = msgspec.msgpack.Decoder(AddView).decode
 _decode_views = msgspec.msgpack.Decoder(list[tuple[AddView, str]]).decode
 _decode_resumed = msgspec.msgpack.Decoder(tuple[int, frozenset[int], bytes]).decode
+_decode_outliving = msgspec.msgpack.Decoder(tuple[list[bytes], dict[int, int], list[bytes]]).decode
 
 
-def decoded(transition: bytes) -> tuple[list[KnownView], Transition | FillTransition]:
+@dataclass(frozen=True, slots=True)
+class OutliveTables:
+    """Tables have changed, and these views use nothing of what has: from this epoch on they are views of the tables as they are now."""
+
+    views: list[bytes]
+    versions: Mapping[int, int]
+    tables: Mapping[int, Table]
+
+
+def decoded(transition: bytes) -> tuple[list[KnownView], Transition | FillTransition | OutliveTables]:
     """The views that come by it, and what is to be done."""
     kind, body, full = _decode_transition(transition)
+    if kind == OutliveTables.__name__:
+        names, versions, tables = _decode_outliving(body)
+        return [], OutliveTables(names, versions, {table.id: table for table in map(decode_table, tables)})
     if kind == RemoveView.__name__:
         return [], EndView(body)
     if kind == FollowFill.__name__:
@@ -85,6 +101,10 @@ class ViewTransitions:
         self._adding: dict[bytes, tuple[KnownView, list[tuple[Peer, int]]]] = {}
         self._filling: dict[bytes, tuple[KnownView, str]] = {}
         """Those that are filled beside the epochs, or will be, and why they are kept whole."""
+        self._tables: dict[int, Table] = {}
+        """Those that have changed since this worker began, as they are now."""
+        self._is_behind = False
+        """Whether there may be views over earlier versions of tables."""
         self._kept: dict[int, ViewsKept] = {}
         """What each shard has kept of views that have ended."""
         self._lead = FillLead(shard_count, self._begin_fill, lambda: self._do(FollowFill), lambda wanted: self._do(EndFill, b"1" * wanted))
@@ -166,7 +186,7 @@ class ViewTransitions:
             if name in self.hosted:
                 self._lead.want(name, is_more=True)
 
-    def _do(self, transition: type[FillTransition], body: bytes = b"") -> bool:
+    def _do(self, transition: type[FillTransition | OutliveTables], body: bytes = b"") -> bool:
         return self._change(_encode((transition.__name__, body, "")))
 
     def fill_reported(self, report: FillReported, last_fill: int) -> None:
@@ -201,8 +221,8 @@ class ViewTransitions:
         for name in filled:
             del self._filling[name]
         self._lead.landed(not is_filling)
-        if added or filled:
-            self.remove_stale(versions)
+        if added or filled or self._is_behind:
+            self._follow_tables(versions)
 
     def retire(self, idle: Iterable[bytes]) -> None:
         """Those that nobody uses go, and those that were kept whole and have grown."""
@@ -210,14 +230,36 @@ class ViewTransitions:
             log.info("view %s retires", name.hex())
             self._remove(name)
 
-    def remove_stale(self, versions: Mapping[int, int]) -> None:
-        """Have the views over changed tables go."""
+    def tables_changed(self, versions: Mapping[int, int], tables: Mapping[int, Table]) -> None:
+        """Have the views over changed tables go, or go on if they use nothing of what has changed."""
+        self._tables.update(tables)
+        self._follow_tables(versions)
+
+    def _follow_tables(self, versions: Mapping[int, int]) -> None:
+        """Views that cannot go on go first: others may know their tables by an index that is gone."""
         for name in [name for name, (known, _) in self._filling.items() if known.is_stale(versions)]:
             del self._filling[name]
             self._lead.remove(name)
-        for name, known in self.known.items():
-            if known.is_stale(versions):
-                self._remove(name)
+        stale = {name: known for name, known in self.known.items() if known.is_stale(versions)}
+        self._is_behind = bool(stale)
+        ending = [name for name, known in stale.items() if name not in self.hosted or known.current(versions, self._tables) is None]
+        for name in ending:
+            self._remove(name)
+        if stale and not ending:
+            read = frozenset().union(*[known.tables for known in stale.values()])
+            named = [each for known in stale.values() for each in known.message.named]
+            tables = [encode_table(self._tables[each]) for each in read if each in self._tables]
+            self._lead.begin_again(stale)
+            self._do(OutliveTables, _encode((list(stale), {each: versions[each] for each in (*read, *named)}, tables)))
+
+    def outlive(self, change: OutliveTables, source: TableSource) -> None:
+        """On every shard: these views are of the changed tables now."""
+        for name in change.views:
+            if name in self.hosted:
+                known = self.known[name].current(change.versions, change.tables)
+                assert known is not None, "shard 0 has seen that it can go on"
+                known.learn(source)
+                self.known[name] = self.hosted[name].known = known
 
     def _remove(self, name: bytes) -> None:
         self._lead.remove(name)

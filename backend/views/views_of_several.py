@@ -136,14 +136,14 @@ class ViewsOfSeveral:
             self._views.retire(self._idle_s)
 
     def tables_changed(self, versions: Mapping[int, int], tables: Mapping[int, Table]) -> None:
-        """Views over another version of a table go first: no row that they cannot read may be committed before.
+        """Views over another version of a table go, or get to know it, first: no row that they cannot read may be committed before.
 
-        They go in the same epoch on all shards, so whichever takes the versions over first, all are gone by then.
+        They do in the same epoch on all shards, so whichever takes the versions over first, all have done so by then.
         """
         self._versions = versions
         self._transitions.aside.tables_changed(versions)
         if self._hosting.coordinator is not None:
-            self._transitions.remove_stale(versions)
+            self._transitions.tables_changed(versions, tables)
         self._tell_kept()
 
     def allow(self, versions: Mapping[int, int]) -> bool:

@@ -7,7 +7,7 @@ a fill of an earlier generation: they are right for whichever is under way.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from dataflow.runtime.shard_messages import ViewName
 
@@ -85,6 +85,12 @@ class FillLead:
         self._waiting.pop(view, None)
         if view in self.under_way and not self._is_ending:
             self._waiting = dict.fromkeys([each for each in self.under_way if each != view]) | self._waiting
+            self.failed()
+
+    def begin_again(self, views: Collection[ViewName]) -> None:
+        """What is read for these views has changed: a fill of some of them is begun again."""
+        if not self._is_ending and any(each in views for each in self.under_way):
+            self._waiting = dict.fromkeys(self.under_way) | self._waiting
             self.failed()
 
     def landed(self, is_free: bool) -> None:

@@ -24,7 +24,7 @@ ROWS = "SELECT * FROM votes WHERE story = {}"
 QUERIES = (COUNT, TITLES, VOTES, ROWS)
 
 
-@pytest.fixture(params=[1, 2], ids=["one worker", "two workers"])
+@pytest.fixture(params=[1, 2, 3, 5], ids="{} workers".format)
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerServer]:
     with worker_server(tmp_path_factory.mktemp("changed"), workers=request.param) as found:
         with Session(found) as session:
@@ -79,7 +79,6 @@ class Session:
         assert self.filled() == filled, "none was filled anew"
 
 
-@pytest.mark.parametrize("server", [1], ids=["one worker"], indirect=True)
 def test_keys_stay_filled_where_a_view_does_not_use_what_changes(server: WorkerServer) -> None:
     with Session(server, "d") as session:
         session.read(*QUERIES * 3)
