@@ -1,4 +1,4 @@
-"""Views that cannot be maintained: which are to blame when an epoch cannot be followed, and what is told of them.
+"""Views that cannot be maintained, and what is told of them.
 
 A view that fails takes nobody else with it: it is set aside, its query is evaluated from then on, and `millrace.views` says why.
 It stays aside until a definition of what it reads changes, or the worker starts again; of several workers it is shard 0 that
@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
-from types import TracebackType
 
 from backend.network.view_messages import ViewStatus
 from backend.views.hosted_view import HostedView
@@ -20,14 +18,9 @@ from backend.views.known_view import KnownView
 from backend.views.view_filling import Stuck
 from backend.views.view_restarting import TooManyRows
 from dataflow.errors import MillraceError
-from dataflow.runtime.engine import Engine
-from dataflow.runtime.loading import Budget, OutOfMemory, OverBudget
+from dataflow.runtime.loading import OutOfMemory
 from dataflow.runtime.operator import below
-from persistence.table_source import TableSource
 
-TRIED_KEYS_MAX = 1_000
-TRIED_ROWS_MAX = 20_000
-"""What is computed of a view to see whether it is to blame."""
 REASON_LENGTH_MAX = 500
 FAILURES_MAX = 3
 """Of several workers: how often a view is tried that may be to blame, but perhaps is not."""
@@ -91,52 +84,9 @@ def reason_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:REASON_LENGTH_MAX]
 
 
-def to_blame(
-    error: BaseException, views: Mapping[bytes, HostedView], source: TableSource, changed: Collection[int]
-) -> dict[bytes, BaseException]:
-    """Which views are the reason that `changed` tables could not be followed, each with what is wrong with it.
-
-    State equals the query evaluated from scratch: who cannot be computed now is to blame. If all can be, it is the views
-    that the code which raised belongs to; if that is not known, nobody is.
-    """
-    suspects = {name: hosted for name, hosted in views.items() if not hosted.known.layouts.isdisjoint(changed)} or dict(views)
-    found: dict[bytes, BaseException] = {}
-    for name, hosted in suspects.items():
-        wrong = _tried(hosted, source)
-        if wrong is not None:
-            found[name] = wrong
-    return found or dict.fromkeys(_raised(error.__traceback__, suspects), error)
-
-
 def severity(error: BaseException) -> int:
     """Values that do not fit are no fault of this program."""
     return logging.WARNING if isinstance(error, MillraceError | OutOfMemory | HeldUp | Stuck | TooManyRows) else logging.ERROR
-
-
-def _tried(hosted: HostedView, source: TableSource) -> Exception | None:
-    view = hosted.view
-    engine = Engine(source.copy(hosted.known.layouts))
-    try:
-        with engine.spending(Budget(TRIED_ROWS_MAX)):
-            made = engine.add_view(view.node, view.key, view.order)
-            engine.fill(made, list(islice(view.arrangement.index, TRIED_KEYS_MAX)))
-    except OverBudget:
-        return None
-    except Exception as error:
-        return error
-    finally:
-        engine.close()
-    return None
-
-
-def _raised(trace: TracebackType | None, views: Mapping[bytes, HostedView]) -> set[bytes]:
-    """The views that the innermost generated function in the trace belongs to."""
-    spaces: list[int] = []
-    while trace is not None:
-        spaces.append(id(trace.tb_frame.f_globals))
-        trace = trace.tb_next
-    users = code_users(views)
-    return next((users[space] for space in reversed(spaces) if space in users), set())
 
 
 def code_users(views: Mapping[bytes, HostedView]) -> dict[int, set[bytes]]:

@@ -24,7 +24,7 @@ from typing import Protocol
 from backend.network.view_messages import FillStatus
 from backend.views.known_view import KnownView
 from dataflow.expressions.source import Key
-from dataflow.runtime.engine import Engine, View
+from dataflow.runtime.engine import CannotFollow, Engine, View
 from dataflow.runtime.fill_lead import ROUNDS_MAX, ROWS_AT_ONCE
 from dataflow.runtime.loading import FillBudget, OutOfMemory
 from dataflow.state.delta import Delta
@@ -189,7 +189,10 @@ class Fill:
         self._is_running = True
         self.source.advance(state)
         if changes:
-            self.engine.apply(epoch, changes)
+            try:
+                self.engine.apply(epoch, changes)
+            except CannotFollow as failed:
+                raise next(iter(failed.views.values())) from None
         self._is_running = False
 
 

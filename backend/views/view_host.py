@@ -14,7 +14,7 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -24,7 +24,7 @@ from backend.shared_memory.publication import Edited, Publisher
 from backend.shared_memory.segment import SegmentNames
 from backend.views.hosted_view import HostedView, definition_of, hosted_view, status_of
 from backend.views.known_view import KnownView, known_view
-from backend.views.set_aside import HeldUp, SetAsideViews, reason_of, severity, to_blame
+from backend.views.set_aside import HeldUp, SetAsideViews, reason_of, severity
 from backend.views.small_tables import SmallTables, is_too_large
 from backend.views.table_use import TableChanges, TableUse
 from backend.views.view_filling import PARTIAL, ROWS_AT_ONCE_MAX, Fill, Fills, Runner, StillFilling, Stuck
@@ -37,7 +37,7 @@ from backend.views.worker_views import ShownViews
 from dataflow.commit.epoch_effects import PersistEpoch
 from dataflow.commit.large_writes import LargeWrites
 from dataflow.expressions.source import Key
-from dataflow.runtime.engine import Engine, View
+from dataflow.runtime.engine import CannotFollow, Engine, View
 from dataflow.runtime.loading import Budget, OutOfMemory, OverBudget
 from dataflow.schema import Table
 from dataflow.state.clock import MemoryReport
@@ -90,6 +90,8 @@ class ViewHost:
         """Views that start anew after the epoch that is followed."""
         self._deltas: dict[int, Delta] = {}
         self._edited: list[Edited] = []
+        self._failed: Mapping[View, Exception] = {}
+        """Views that have missed changes of the epoch that is followed."""
 
     # --- views come and go
 
@@ -262,7 +264,7 @@ class ViewHost:
         """The epoch is stored, or is after `wait`: bring the views up to it. Returns how many rows have gone through them.
 
         A change that some view cannot compute (a value out of range, say) must not hold up the
-        epoch: that view is set aside, and the others begin anew.
+        epoch: that view is set aside.
         """
         if not self.begin(changes, wait):
             return 0
@@ -292,7 +294,10 @@ class ViewHost:
         seen = self.engine.graph.seen_columns
         # What is being filled may look at more.
         self._deltas = self._use.deltas(changes, (lambda table: None) if self._under_way() else seen, tables)
-        self.engine.apply(changes.epoch, self._deltas)
+        try:
+            self.engine.apply(changes.epoch, self._deltas)
+        except CannotFollow as failed:
+            self._failed = failed.views
         self._edited = self._publisher.edit(self.engine, self._deltas)
 
     def end(self, changes: TableChanges, wait: Callable[[], None], error: Exception | None) -> int:
@@ -306,7 +311,10 @@ class ViewHost:
             self._fills.collect(deltas)  # type: ignore[union-attr]
         if error is not None:
             wait()
-            self._recover(error, deltas.keys())
+            self._recover(error)
+        failed, self._failed = self._failed, {}
+        for name in [name for name, hosted in self.views.items() if hosted.view in failed]:
+            self._set_aside(name, failed[self.views[name].view])
         assert self._source.state.epoch == changes.epoch, "views are shown before their epoch is stored"
         self._publisher.show(edited)
         leaving, self._leaving = self._leaving, {}
@@ -315,19 +323,21 @@ class ViewHost:
                 self._use.end(left.known.layouts)
         return sum(map(len, deltas.values()))
 
-    def _recover(self, error: Exception, changed: Collection[int]) -> None:
-        """An epoch could not be followed, and the state is that of no epoch: the views begin anew, except who is to blame."""
+    def _set_aside(self, name: bytes, error: Exception) -> None:
+        hosted = self.views[name]
+        log.log(severity(error), "view %s cannot follow an epoch", name.hex(), exc_info=error)
+        self._aside.add(hosted.known, reason_of(error), definition_of(hosted.view), severity(error))
+        self.remove(name)
+
+    def _recover(self, error: Exception) -> None:
+        """What has changed cannot be told, so the state is that of no epoch: all views begin anew."""
         views = self.views | {name: left for name, left in self._leaving.items() if isinstance(left, HostedView)}
-        blamed = to_blame(error, views, self._source, changed)
-        log.log(severity(error), "the views begin anew: %d of %d could not follow", len(blamed), len(views), exc_info=error)
+        log.log(severity(error), "%d views begin anew", len(views), exc_info=error)
         broken = self.engine
-        definitions = {name: definition_of(views[name].view) for name in blamed}
         self._start_anew()
-        for name, hosted in views.items():
+        for hosted in views.values():
             hosted.known.learn(self._source)
-            if name in blamed:
-                self._aside.add(hosted.known, reason_of(blamed[name]), definitions[name], severity(blamed[name]))
-            elif self._make(hosted.known, self._budget()):
+            if self._make(hosted.known, self._budget()):
                 self._use.begin(hosted.known.layouts)
         broken.close()
 

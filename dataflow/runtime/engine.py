@@ -30,7 +30,7 @@ from dataflow.plan.node import Base, Columns, Node, Order
 from dataflow.plan.placement import COMPUTED_KEY, NO_KEY, NOT_PARTIAL, place
 from dataflow.runtime.graph import Graph
 from dataflow.runtime.loading import load, take_over
-from dataflow.runtime.operator import Operator
+from dataflow.runtime.operator import Operator, below
 from dataflow.runtime.prefetch import prefetch
 from dataflow.runtime.upquery import BaseSource
 from dataflow.runtime.validation import validate
@@ -44,6 +44,14 @@ from dataflow.values.ordering import Bound, range_bound
 from dataflow.values.types import Row, Value
 
 KEYS_AT_ONCE = 256
+
+
+class CannotFollow(Exception):
+    """These views have missed changes of an epoch, each because of an error: they are to be removed. All others are at the epoch."""
+
+    def __init__(self, views: Mapping[View, Exception]) -> None:
+        super().__init__(views)
+        self.views = views
 
 
 class View:
@@ -173,7 +181,7 @@ class Engine:
     # -- epochs
 
     def apply(self, epoch: int, changes: Mapping[int, Delta]) -> None:
-        """Bring all state to `epoch`, whose changes of each table the source already contains."""
+        """Bring all state to `epoch`, whose changes of each table the source already contains; if some views cannot be, raise CannotFollow."""
         graph = self.graph
         if len(changes) > 1:
             graph.pending = dict(changes)
@@ -189,6 +197,19 @@ class Engine:
                 if view.arrangement.touched or view.arrangement.amended:
                     self._unpublished.add(view.number)
         self.epoch = epoch
+        if graph.failed:
+            raise self._take_failed()
+
+    def _take_failed(self) -> CannotFollow:
+        failed, found = dict(self.graph.failed), dict[View, Exception]()
+        self.graph.failed.clear()
+        for view in self.views.values():
+            made_from = below(view.operator).values()
+            errors = [error for operator, error in failed.items() if operator in made_from]
+            if errors:
+                found[view] = errors[0]
+        self._unpublished -= {view.number for view in found}
+        return CannotFollow(found)
 
     def lookup(self, view: View, keys: Sequence[Sequence[Value]]) -> list[Hit | Hole]:
         """What the view has for each key, without computing anything."""

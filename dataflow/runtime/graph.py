@@ -51,6 +51,8 @@ class Graph:
         self.prefetched: dict[tuple[int, Columns], dict[Key, Iterable[Row]]] = {}
         """Rows of base tables that were read for fills to come, see `dataflow.runtime.prefetch`."""
         self.recorded: dict[int, tuple[Operator, Arrangement]] = {}
+        self.failed: dict[Operator, Exception] = {}
+        """Operators whose code has raised something: they and all that is made from them have missed changes."""
         self._steps: dict[int, Function] = {}
         self._upqueries = Upqueries(self)
         self._count = 0
@@ -310,7 +312,8 @@ class Graph:
         if len(reached) == 3 and fused and not base.stores and not self.recorded:
             [group] = [each for each in reached.values() if each.number in fused]
             [consumer] = [each for each in reached.values() if each is not group and each is not base]
-            return _step(base, None, [(consumer, [(self.update(group, FUSED), base.number, (group, consumer))])], frozenset(), self.clock)
+            call: Call = consumer, [(self.update(group, FUSED), base.number, (group, consumer))]
+            return _step(base, None, [call], frozenset(), self.failed, self.clock)
         calls: list[Call] = []
         for operator in sorted(reached.values(), key=lambda each: (each.level, each.number)):
             if operator.number in fused or operator is base:
@@ -323,7 +326,7 @@ class Graph:
                     inputs.append((self.update(operator, number), each.number, (operator,)))
             calls.append((operator, inputs))
         recorded = frozenset(owner.number for owner, _ in self.recorded.values())
-        return _step(base, self.update(base, 0) if base.stores else None, calls, recorded, self.clock)
+        return _step(base, self.update(base, 0) if base.stores else None, calls, recorded, self.failed, self.clock)
 
     def end_step(self, epoch: int) -> None:
         for owner, arrangement in self.recorded.values():
@@ -337,11 +340,13 @@ def _unlimited(rows: int) -> None:
 
 
 def _step(
-    base: Operator, store: Function | None, calls: list[Call], recorded: frozenset[int], clock: Callable[[], float] | None
-) -> Function:
+    base: Operator, store: Function | None, calls: list[Call], recorded: frozenset[int], failed: dict[Operator, Exception],
+    clock: Callable[[], float] | None,
+) -> Function:  # fmt: skip
     """Run every update function on what its input gave out, in order.
 
-    Operators in `recorded` keep their delta until the step ends, to tell what was before it.
+    Operators in `recorded` keep their delta until the step ends, to tell what was before it. One that raises is noted in `failed`; the others
+    go on, as nothing but what is made from it has seen it in the middle of a change.
     """
     turn = 0
 
@@ -363,7 +368,12 @@ def _step(
                 if given:
                     for each in covered:
                         each.rows_in += len(given)
-                    made = update(given)
+                    try:
+                        made = update(given)
+                    except Exception as error:
+                        failed.update(dict.fromkeys(covered, error))
+                        out = []
+                        break
                     out = [*out, *made] if out else made
             if out:
                 deltas[operator.number] = out
