@@ -23,8 +23,9 @@ from dataflow.code.topk_code import topk_update
 from dataflow.expressions.source import Function, FunctionSource
 from dataflow.plan.exchange import Boxes, Leg, Place, Prefix, Shards, changes_of, is_plain, ordered_prefixes
 from dataflow.plan.node import Aggregate, Columns, Join, LeftJoin, SemiJoin, TopK, Union
-from dataflow.runtime.graph import TIMED_EVERY, Graph
+from dataflow.runtime.graph import Graph
 from dataflow.runtime.operator import Operator
+from dataflow.runtime.table_step import TIMED_EVERY
 from dataflow.state.arrangement import Arrangement
 from dataflow.state.delta import Delta
 

@@ -22,16 +22,11 @@ from dataflow.plan.node import Aggregate, Base, Columns, Join, LeftJoin, SemiJoi
 from dataflow.plan.pipeline import lookups_of
 from dataflow.plan.placement import NO_KEY, Placement
 from dataflow.runtime.operator import FUSED, BagReader, Operator, group_width
+from dataflow.runtime.table_step import Call, table_step
 from dataflow.runtime.upquery import BaseSource, Upqueries, needed_stores
 from dataflow.state.arrangement import Arrangement, ArrangementKind
 from dataflow.state.delta import Change, Delta
 from dataflow.values.types import Row
-
-TIMED_EVERY = 16
-"""One step in 16 is timed; with several shards, all steps of one epoch in 16."""
-
-Call = tuple[Operator, list[tuple[Function, int, tuple[Operator, ...]]]]
-"""An operator and, for each of its inputs: the update function, the input's number, and the operators that the function covers."""
 
 
 class Graph:
@@ -313,7 +308,7 @@ class Graph:
             [group] = [each for each in reached.values() if each.number in fused]
             [consumer] = [each for each in reached.values() if each is not group and each is not base]
             call: Call = consumer, [(self.update(group, FUSED), base.number, (group, consumer))]
-            return _step(base, None, [call], frozenset(), self.failed, self.clock)
+            return table_step(base, None, [call], frozenset(), self.failed, self.clock)
         calls: list[Call] = []
         for operator in sorted(reached.values(), key=lambda each: (each.level, each.number)):
             if operator.number in fused or operator is base:
@@ -326,7 +321,7 @@ class Graph:
                     inputs.append((self.update(operator, number), each.number, (operator,)))
             calls.append((operator, inputs))
         recorded = frozenset(owner.number for owner, _ in self.recorded.values())
-        return _step(base, self.update(base, 0) if base.stores else None, calls, recorded, self.failed, self.clock)
+        return table_step(base, self.update(base, 0) if base.stores else None, calls, recorded, self.failed, self.clock)
 
     def end_step(self, epoch: int) -> None:
         for owner, arrangement in self.recorded.values():
@@ -337,54 +332,6 @@ class Graph:
 
 def _unlimited(rows: int) -> None:
     """Any number of rows may be read."""
-
-
-def _step(
-    base: Operator, store: Function | None, calls: list[Call], recorded: frozenset[int], failed: dict[Operator, Exception],
-    clock: Callable[[], float] | None,
-) -> Function:  # fmt: skip
-    """Run every update function on what its input gave out, in order.
-
-    Operators in `recorded` keep their delta until the step ends, to tell what was before it. One that raises is noted in `failed`; the others
-    go on, as nothing but what is made from it has seen it in the middle of a change.
-    """
-    turn = 0
-
-    def step(delta: Delta) -> None:
-        nonlocal turn
-        turn += 1
-        timed = None if turn % TIMED_EVERY else clock
-        before = 0.0 if timed is None else timed()
-        if store is not None:
-            store(delta)
-        base.rows_in += len(delta)
-        if base.number in recorded:
-            base.delta = delta
-        deltas = {base.number: delta}
-        for operator, inputs in calls:
-            out: Delta = []
-            for update, number, covered in inputs:
-                given = deltas.get(number)
-                if given:
-                    for each in covered:
-                        each.rows_in += len(given)
-                    try:
-                        made = update(given)
-                    except Exception as error:
-                        failed.update(dict.fromkeys(covered, error))
-                        out = []
-                        break
-                    out = [*out, *made] if out else made
-            if out:
-                deltas[operator.number] = out
-                if operator.number in recorded:
-                    operator.delta = out
-            if timed is not None:
-                now = timed()
-                operator.seconds += (now - before) * TIMED_EVERY
-                before = now
-
-    return step
 
 
 def _is_fused(operator: Operator, reached: dict[int, Operator]) -> bool:

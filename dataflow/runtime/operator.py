@@ -56,7 +56,7 @@ class Operator:
         self.rows_in = 0
         """So many changed rows have come to it."""
         self.seconds = 0.0
-        """So long it has taken with them, by one step in `graph.TIMED_EVERY`; that of an aggregate may be part of its consumer's."""
+        """So long it has taken with them, by one step in `table_step.TIMED_EVERY`; that of an aggregate may be part of its consumer's."""
         self.is_indexed: Callable[[Columns], bool] = lambda columns: True
 
     @property

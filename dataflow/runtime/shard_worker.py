@@ -20,7 +20,6 @@ from collections.abc import Callable, Generator
 from dataflow.plan.step_plan import StepPlan
 from dataflow.runtime.asked_keys import ROWS_ASKED_MAX, AskedKeys
 from dataflow.runtime.engine import Engine, View
-from dataflow.runtime.graph import TIMED_EVERY
 from dataflow.runtime.kept_views import IntactKeys
 from dataflow.runtime.loading import Budget, OverBudget, take_full
 from dataflow.runtime.operator import Operator, below
@@ -46,6 +45,7 @@ from dataflow.runtime.shard_messages import (
     coming,
 )
 from dataflow.runtime.shard_programs import Programs
+from dataflow.runtime.table_step import TIMED_EVERY
 from dataflow.runtime.upquery import BaseSource
 from dataflow.state.delta import ordered
 from dataflow.state.eviction import Evictor, Pattern

@@ -8,7 +8,8 @@ import pytest
 
 from backend.bench.dataflow import Vote, votes
 from backend.bench.dataflow_workers import VoteOfShards
-from dataflow.runtime.graph import TIMED_EVERY, Graph
+from dataflow.runtime.graph import Graph
+from dataflow.runtime.table_step import TIMED_EVERY
 
 
 def counted(*graphs: Graph) -> Counter[str]:
