@@ -9,6 +9,7 @@ import logging
 import os
 import shutil
 import signal
+import socket
 import sys
 import tomllib
 from collections.abc import Callable
@@ -153,7 +154,10 @@ def serve(memory: str, statement_memory: str, **options: Any) -> None:
         statement_memory_bytes=_size("--statement-memory", statement_memory),
         **options,
     )
-    sys.exit(asyncio.run(_serve(settings)))
+    import backend.processes.supervisor  # noqa: F401  # which is most of what the other processes need, too
+    from backend.processes.fork_server import fork_early
+
+    sys.exit(asyncio.run(_serve(settings, fork_early())))
 
 
 def _size(option: str, value: str) -> int:
@@ -179,7 +183,7 @@ def _first_signal() -> asyncio.Future[str]:
     return first
 
 
-async def _serve(settings: ClusterSettings) -> int:
+async def _serve(settings: ClusterSettings, forked: tuple[int, socket.socket]) -> int:
     signalled = _first_signal()  # before anything that would be left behind
 
     from backend.processes.data_directory import close_umask
@@ -187,7 +191,7 @@ async def _serve(settings: ClusterSettings) -> int:
 
     close_umask()
     logging.getLogger("kazoo").setLevel(logging.ERROR)  # it complains until ZooKeeper is up
-    supervisor = Supervisor(settings, lambda line: console.print(f"  {line}", style="dim", soft_wrap=True))
+    supervisor = Supervisor(settings, lambda line: console.print(f"  {line}", style="dim", soft_wrap=True), forked)
     code = 0
     console.print(f"millrace {package_version('millrace')}, data in {settings.data}")
     try:

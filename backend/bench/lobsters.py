@@ -21,6 +21,8 @@ from pathlib import Path
 from backend.bench import Advance, Measurement
 from backend.bench.cluster import scratch
 from backend.bench.load_search import best, climb
+from backend.bench.lobsters_memory import MemoryPoint, memory_experiments, plot, written
+from backend.bench.lobsters_soak import CHECKED_PAGES, compared_at_the_end, soak
 from backend.bench.lobsters_users import LobstersUsers, PageLoad
 from backend.bench.mariadb import mariadb
 from backend.bench.options import option
@@ -51,6 +53,9 @@ class Options:
     memory: str = option("", "millrace's --memory")
     durable: bool = option(False, "acknowledged writes are on disk")
     check: int = option(0, "compare the answers of so many requests, natural and baseline, instead of measuring")
+    cold_s: float = option(0.0, "seconds at --rate from the first page on, by second: no warm-up before")
+    soak_s: float = option(0.0, "seconds at --rate while a view comes and goes and a worker is killed; millrace natural only")
+    memory_experiments: bool = option(False, "the paper's: partial and full state, limits; --rate pages/s, millrace natural only")
     quick: bool = option(False, "a smoke test: a small site, short loads")
     output: str = option("bench-results", "the folder for lobsters.json and the plots")
 
@@ -70,6 +75,14 @@ def run(advance: Advance, options: Options) -> Iterator[Measurement]:
     if options.check:
         yield from _check(advance, options)
         return
+    if (options.cold_s or options.soak_s or options.memory_experiments) and not options.rate:
+        raise SystemExit("millrace bench lobsters: --rate is needed, the pages/s to offer")
+    if options.memory_experiments:
+        yield from _memory_experiments(advance, options)
+        return
+    if options.soak_s:
+        yield from _soak(advance, options)
+        return
     cases: list[Case] = []
     names = options.cases.split(",")
     for number, name in enumerate(names):
@@ -80,7 +93,49 @@ def run(advance: Advance, options: Options) -> Iterator[Measurement]:
             if server is not None:
                 cases.append(Case(name, _points(name, server, options, say)))
                 _write(cases, options)
+    if options.cold_s:
+        for case in cases:
+            calm_s, point = case.points[0].calm_from_s(options.bound_ms), case.points[0]
+            peers = {"errors": point.errors, "p95 of all pages, ms": point.p95_ms, "ms of CPU a page": point.server_cpu_us / 1000}
+            yield Measurement("lobsters", f"p95 within the bound from cold, {case.name}", calm_s, "s", peers)
+        return
     yield from measurements(cases, options.bound_ms)
+
+
+def _soak(advance: Advance, options: Options) -> Iterator[Measurement]:
+    name = CASES[0]
+    say = partial(_say, advance, 0.0, name)
+    with scratch() as folder, site(name, options, say) as server:
+        assert server is not None
+        with closing(LobstersUsers(name, server, DATABASE, options)) as users:
+            say("warming")
+            users.measure(options.rate, 0.0, options.first_warm_s)
+            say("soaking")
+            point, found = soak(users, server, DATABASE, options.rate, options.soak_s, options.bound_ms)
+        _write([Case(name, (point,))], options)
+        yield from found
+        differing = 0
+        for line in compared_at_the_end(server, DATABASE, options.scale, folder, _lines):
+            print(line, file=sys.stderr)
+            differing += 1
+        yield Measurement("lobsters", "soak: differing answers at the end", differing, f"in {CHECKED_PAGES} pages")
+
+
+def _memory_experiments(advance: Advance, options: Options) -> Iterator[Measurement]:
+    say = partial(_say, advance, 0.0, CASES[0])
+
+    def prime(server: MeasuredServer) -> None:
+        for line in _lines("site", server.port, DATABASE, "natural", options.scale, options.ribbons, "millrace"):
+            say(line)
+
+    points: list[MemoryPoint] = []
+    with scratch() as folder:
+        for point in memory_experiments(options, folder, _flags(options), prime, say):
+            print(point, file=sys.stderr)
+            points.append(point)
+    yield from written(points, options)
+    if importlib.util.find_spec("matplotlib") is not None:
+        plot(points, options.bound_ms, Path(options.output))
 
 
 def _say(advance: Advance, done: float, name: str, what: str) -> None:
@@ -104,6 +159,9 @@ def measurements(cases: list[Case], bound_ms: float) -> Iterator[Measurement]:
 
 def _points(name: str, server: MeasuredServer, options: Options, advance: Callable[[str], None]) -> tuple[PageLoad, ...]:
     with closing(LobstersUsers(name, server, DATABASE, options)) as users:
+        if options.cold_s:
+            advance("cold")
+            return (users.measure(options.rate, 0.0, options.cold_s),)
         advance("warming")
         first = options.rate or options.start_rate
         users.measure(first, 0.0, options.first_warm_s)
@@ -137,14 +195,18 @@ def site(name: str, options: Options, advance: Callable[[str], None]) -> Iterato
 @contextmanager
 def _started(system: str, folder: Path, options: Options) -> Iterator[MeasuredServer | None]:
     if system == "millrace":
-        flags = [f"--workers={options.workers}", f"--adapters={options.adapters}", "--controllers=1"]
-        flags += [f"--durability={'fsync' if options.durable else 'os'}"] + ([f"--memory={options.memory}"] if options.memory else [])
-        with millrace(folder / "millrace", *flags) as server:
+        more = [f"--memory={options.memory}"] if options.memory else []
+        with millrace(folder / "millrace", *_flags(options), *more) as server:
             yield server
         return
     flags = [] if options.durable else ["--innodb-flush-log-at-trx-commit=0"]
     with mariadb(folder, *flags, "--sql-mode=STRICT_TRANS_TABLES") as port:
         yield None if port is None else MeasuredServer(port, int((folder / "m.pid").read_text()))
+
+
+def _flags(options: Options) -> list[str]:
+    flags = [f"--workers={options.workers}", f"--adapters={options.adapters}", "--controllers=1"]
+    return [*flags, f"--durability={'fsync' if options.durable else 'os'}"]
 
 
 def _check(advance: Advance, options: Options) -> Iterator[Measurement]:

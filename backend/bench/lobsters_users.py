@@ -13,7 +13,7 @@ import sys
 import time
 import urllib.request
 from base64 import b64encode
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,12 @@ class PageLoad(LoadPoint):
     answered_by: dict[str, float] = field(default_factory=dict)
     answers: dict[str, list[int]] = field(default_factory=dict)
     """Of each SELECT, as millrace counts them: hits in shared memory, misses (asked of the worker), evaluated."""
+    seconds: tuple[tuple[int, int, float, float, int], ...] = ()
+    """By second of arrival, the warm-up's among them: second, pages, p50 and p95 in ms, pages that failed."""
+
+    def calm_from_s(self, bound_ms: float) -> float:
+        """The second from which on no second's p95 is beyond the bound, and no page fails."""
+        return max((second + 1.0 for second, _, _, p95_ms, failed in self.seconds if failed or not p95_ms < bound_ms), default=0.0)
 
 
 class LobstersUsers:
@@ -95,6 +101,7 @@ class LobstersUsers:
                 text: [now - before for now, before in zip(found, answers_before.get(text, [0, 0, 0]))]
                 for text, found in self._answers().items()
             },
+            seconds=_seconds(answers),
         )
 
     def _counts(self) -> dict[str, float]:
@@ -148,6 +155,15 @@ def _added(answers: list[dict[str, Any]], what: str) -> dict[str, Any]:
         for name, histogram in answer[what].items():
             found[name].append(histogram)
     return {name: np.sum(histograms, axis=0) for name, histograms in found.items()}
+
+
+def _seconds(answers: list[dict[str, Any]]) -> tuple[tuple[int, int, float, float, int], ...]:
+    failed = Counter(second for each in answers for second in each["failed_in_seconds"])
+    found = []
+    for second, histogram in sorted((int(second), histogram) for second, histogram in _added(answers, "seconds").items()):
+        count, p50_ms, p95_ms, _ = _summary(histogram)
+        found.append((second, int(count), p50_ms, p95_ms, failed[second]))
+    return tuple(found)
 
 
 def _summary(histogram: Any) -> list[float]:

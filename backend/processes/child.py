@@ -32,22 +32,27 @@ log = logging.getLogger(__name__)
 class ForkServer:
     """The supervisor's side of `backend.processes.fork_server`. What that starts has this process as its parent."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self._environment = environment
-        self._process: subprocess.Popen[bytes] | None = None
+    def __init__(self, environment: Mapping[str, str], forked: tuple[int, socket.socket] | None = None) -> None:
+        """`forked` is one that there is already (`fork_early`)."""
+        self._environment = dict(environment)
+        self._process: psutil.Process | psutil.Popen | None = None
         self._channel: socket.socket | None = None
         self._busy = asyncio.Lock()
+        if forked is not None:
+            adopt_orphans()
+            self._process, self._channel = psutil.Process(forked[0]), forked[1]
 
     async def start(self, start: Start) -> int:
         """The number of the new process. Raises OSError."""
         async with self._busy:
-            if self._process is None or self._process.poll() is not None:
+            request = msgspec.json.encode(msgspec.structs.replace(start, environment=self._environment))
+            if self._process is None:
                 self._begin()
             try:
-                return await asyncio.to_thread(self._ask, msgspec.json.encode(start))
-            except ConnectionError:  # it has just been killed
+                return await asyncio.to_thread(self._ask, request)
+            except ConnectionError:  # it has been killed
                 self._begin()
-                return await asyncio.to_thread(self._ask, msgspec.json.encode(start))
+                return await asyncio.to_thread(self._ask, request)
 
     def _begin(self) -> None:
         """In the thread that lives as long as this process: a child dies with the thread that made it."""
@@ -55,7 +60,7 @@ class ForkServer:
         adopt_orphans()
         self._channel, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with other:
-            self._process = subprocess.Popen(
+            self._process = psutil.Popen(
                 [sys.executable, "-m", "backend.processes.fork_server", str(other.fileno())],
                 stdin=subprocess.DEVNULL,
                 env=dict(self._environment),
@@ -76,8 +81,9 @@ class ForkServer:
         if self._channel is not None:
             self._channel.close()
         if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+            with contextlib.suppress(psutil.NoSuchProcess):
+                self._process.kill()
+                self._process.wait()
 
 
 class Child:

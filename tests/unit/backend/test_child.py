@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -12,7 +13,7 @@ import psutil
 import pytest
 
 from backend.processes.child import Child, ForkServer, reap_orphans
-from backend.processes.fork_server import Start
+from backend.processes.fork_server import Start, fork_early
 
 Scenario = Callable[[ForkServer, str], Awaitable[None]]
 
@@ -39,7 +40,7 @@ async def forked_again(fork_server: ForkServer, output: str) -> None:
     """Children live on without the fork server, and another one starts the next."""
     one = Child(Start("one", "", ["sleep", "1000"], output), fork_server)
     await one.start()
-    [process] = [each for each in psutil.Process().children() if "backend.processes.fork_server" in each.cmdline()]
+    [process] = [each for each in psutil.Process().children() if "fork" in " ".join(each.cmdline())]
     process.kill()
     other = Child(Start("other", "", ["sleep", "1000"], output), fork_server)
     await other.start()
@@ -65,30 +66,32 @@ async def abandoned(fork_server: ForkServer, output: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-async def _supervise(scenario: Scenario, output: str) -> None:
-    fork_server = ForkServer(os.environ)
+async def _supervise(scenario: Scenario, output: str, forked: tuple[int, socket.socket] | None) -> None:
+    fork_server = ForkServer(os.environ, forked)
     await scenario(fork_server, output)
     fork_server.close()
 
 
+@pytest.mark.parametrize("is_early", [False, True], ids=["", "early"])
 @pytest.mark.parametrize("scenario", [restarted, forked_again, module])
-def test_children_of_a_supervisor(scenario: Scenario, tmp_path: Path) -> None:
-    done = _run(scenario, tmp_path)
+def test_children_of_a_supervisor(scenario: Scenario, is_early: bool, tmp_path: Path) -> None:
+    done = _run(scenario, tmp_path, is_early)
     assert done.returncode == 0, done.stderr
 
 
-def test_children_die_with_their_supervisor(tmp_path: Path) -> None:
-    done = _run(abandoned, tmp_path)
+@pytest.mark.parametrize("is_early", [False, True], ids=["", "early"])
+def test_children_die_with_their_supervisor(is_early: bool, tmp_path: Path) -> None:
+    done = _run(abandoned, tmp_path, is_early)
     assert done.returncode == -signal.SIGKILL
     process = int(done.stdout)
     if psutil.pid_exists(process):
         psutil.Process(process).wait(10)
 
 
-def _run(scenario: Scenario, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", __name__, scenario.__name__, str(folder / "output")]
+def _run(scenario: Scenario, folder: Path, is_early: bool) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", __name__, scenario.__name__, str(folder / "output"), *(["early"] if is_early else [])]
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
 if __name__ == "__main__":
-    asyncio.run(_supervise(globals()[sys.argv[1]], sys.argv[2]))
+    asyncio.run(_supervise(globals()[sys.argv[1]], sys.argv[2], fork_early() if "early" in sys.argv else None))
