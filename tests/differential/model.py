@@ -7,6 +7,7 @@ drawn from one `random.Random`, so a seed names a run.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from random import Random
 
 INTEGER_BITS = {"TINYINT": 8, "SMALLINT": 16, "MEDIUMINT": 24, "INT": 32, "BIGINT": 64}
@@ -63,8 +64,9 @@ class TableModel:
         return next(column for column in self.columns if column.name == name)
 
     @property
-    def key_columns(self) -> frozenset[str]:
-        return frozenset(self.primary_key).union(*self.unique_keys)
+    def key_columns(self) -> tuple[str, ...]:
+        """Each once, in an order that does not depend on the process."""
+        return tuple(dict.fromkeys((*self.primary_key, *chain.from_iterable(self.unique_keys))))
 
 
 def random_column(random: Random, name: str) -> ColumnModel:
