@@ -223,7 +223,7 @@ class Arrangement:
         if not self.before:
             return
         if self.handles:
-            if self.history and self.history[-1][0] == self.epoch:
+            if self.history and self.history[-1][0] >= self.epoch:  # a key that was evicted since the epoch is of the next one
                 for key, value in self.before.items():
                     self.history[-1][1].setdefault(key, value)
             else:

@@ -11,6 +11,7 @@ from dataflow.expressions.expression import Column
 from dataflow.plan.node import Aggregate, AggregateFunction, Base, Join
 from dataflow.runtime.engine import Engine
 from dataflow.state.arrangement import HOLE, Hit
+from dataflow.state.eviction import Evictor
 from dataflow.values.types import BIGINT, INT
 from tests.unit.dataflow.test_joins import Tables
 
@@ -41,6 +42,18 @@ def test_a_handle_reads_its_epoch_whatever_later_epochs_do() -> None:
     assert later.lookup(7) == Hit(((7, 3),))
     engine.close_handle(view, later)
     assert not view.arrangement.history, "what no handle can see is gone"
+
+
+def test_a_handle_reads_a_key_that_was_evicted_before_others_were_filled() -> None:
+    """The fill is of the handle's own epoch, the eviction is recorded as of the next one."""
+    _, engine = engine_with((1, 7), (2, 8))
+    view = engine.add_view(COUNT, (0,))
+    engine.upquery(view, [(7,)])
+    handle = engine.open_handle(view)
+    Evictor(engine.graph).evict(view.operator, view.arrangement, 7)
+    engine.upquery(view, [(8,)])
+    assert handle.lookup(7) == Hit(((7, 1),))
+    engine.close_handle(view, handle)
 
 
 def test_handles_read_their_epochs_between_and_after_many_others() -> None:
