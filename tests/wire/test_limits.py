@@ -83,6 +83,27 @@ def test_a_statement_ends_at_its_memory(run: Any, digits: None) -> None:
     run("SET statement_memory = DEFAULT")
 
 
+@pytest.mark.parametrize(("sql", "expected"), [
+    ("SELECT COUNT(*), SUM(a.n * b.n), MAX(b.n) FROM numbers a, numbers b WHERE a.n < 400 AND b.n < 500", [(200_000, 9_955_050_000, 499)]),
+    ("SELECT a.n % 3, COUNT(*) FROM numbers a JOIN numbers b ON a.n % 2 = b.n % 2 WHERE a.n < 600 AND b.n < 600 GROUP BY 1 ORDER BY 1", [(n, 60_000) for n in range(3)]),
+    ("SELECT COUNT(*), COUNT(b.n) FROM numbers a LEFT JOIN numbers b ON b.n < a.n AND a.n < 500 WHERE a.n < 600", [(124_851, 124_750)]),
+    ("SELECT COUNT(*) FROM (SELECT a.n x, CONCAT(b.n) y FROM numbers a, numbers b WHERE a.n < 400 AND b.n < 400) q WHERE q.y > '1'", [(159_200,)]),
+])  # fmt: skip
+def test_groups_over_a_join_hold_none_of_its_rows(run: Any, digits: None, sql: str, expected: list[tuple[int, ...]]) -> None:
+    run("SET statement_memory = 4000000")
+    found = run(sql)
+    run("SET statement_memory = DEFAULT")
+    assert found == expected
+
+
+@pytest.mark.parametrize("value", ["GROUP_CONCAT(REPEAT('x', 500))", "COUNT(DISTINCT a.n, b.n)", "MAX(CONCAT(REPEAT('x', 9000), a.n, b.n))"])
+def test_what_groups_keep_of_each_row_counts(run: Any, digits: None, value: str) -> None:
+    run("SET statement_memory = 4000000, group_concat_max_len = 1000000000")
+    code, _ = code_of(lambda: run(f"SELECT {value} FROM numbers a, numbers b WHERE a.n < 300 AND b.n < 400 GROUP BY a.n"))
+    run("SET statement_memory = DEFAULT, group_concat_max_len = DEFAULT")
+    assert code == 3170
+
+
 def test_a_union_holds_its_rows_once(run: Any, digits: None) -> None:
     run("SET statement_memory = 6000000")
     found = run("SELECT n, CONCAT('note ', n % 50) FROM numbers UNION SELECT n + 5000, CONCAT('note ', n % 50) FROM numbers")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from backend.execution.answering.sorting import sort_rows
-from backend.execution.evaluation.reader import Conditions, Keys, Run, taken
+from backend.execution.evaluation.reader import Conditions, Keys, Reader, Run, streamed, taken
 from backend.execution.pace import batches, parts
 from backend.execution.rows import Keyed, Rows, Weight, held
 from dataflow.code.group_code import GroupWriter
@@ -16,7 +16,7 @@ from dataflow.expressions.source import FunctionSource, key_function
 from dataflow.functions import is_volatile
 from dataflow.plan.node import Aggregate, Columns, TopK
 from dataflow.values.ordering import sort_function
-from dataflow.values.types import Row, Value
+from dataflow.values.types import BLOBS, TEXTS, Kind, Row, SqlType, Value
 
 if TYPE_CHECKING:
     from backend.execution.evaluation.readers import Readers
@@ -25,6 +25,10 @@ GROUP_BYTES = 400
 """What a group takes besides its values."""
 DISTINCT_BYTES = 200
 """The same where nothing is computed of it: its key, in a dict."""
+SMALL_LENGTH = 255
+"""Texts of so many characters at most are part of `GROUP_BYTES`."""
+CONSTANT = frozenset({"count_star", "count", "sum", "avg", "min", "max", "any_value", "bit_and", "bit_or", "bit_xor"})
+"""Functions that keep as much of a thousand rows as of one."""
 
 
 class AggregateReader:
@@ -42,18 +46,35 @@ class AggregateReader:
         )
         self._load = _loader(node)
         self._distinct = _distinct_loader(node) if node.group and not node.functions else None
+        self._take = streamed if _is_small(node) else _held
 
     async def rows(self, run: Run, keys: Keys | None) -> list[Row]:
         if keys is not None and not self._same:
             order, wanted = self._order, list(keys.values())
             ordered = [tuple([values[place] for place in order]) for part in parts(wanted) for values in part]
             keys = {self._key(values): values for part in parts(ordered) for values in part}
-        rows = await taken(self._input, run, keys)
+        rows = await self._take(self._input, run, keys)
         if self._distinct is None:
-            return self._load(parts(rows), run.parameters)
-        states, _weight = self._distinct(parts(rows))
+            return self._load(rows, run.parameters)
+        states, _weight = self._distinct(rows)
         del rows  # those that were the first of their groups count from here on
         return held(batches(states.values()))
+
+
+async def _held(reader: Reader, run: Run, keys: Keys | None) -> Iterator[Sequence[Row]]:
+    return parts(await taken(reader, run, keys))
+
+
+def _is_small(node: Aggregate) -> bool:
+    """Whether `GROUP_BYTES` are all that a group takes: then nobody needs to hold the rows, whose memory counts."""
+    functions = all(each.function in CONSTANT and not each.distinct for each in node.functions)
+    return bool(node.functions) and functions and all(map(_is_short, node.types))
+
+
+def _is_short(type_: SqlType) -> bool:
+    if type_.kind in TEXTS | BLOBS:
+        return type_.length is not None and type_.length <= SMALL_LENGTH
+    return type_.kind is not Kind.JSON
 
 
 def _loader(node: Aggregate) -> Callable[[Iterable[Sequence[Row]], Sequence[Value]], list[Row]]:

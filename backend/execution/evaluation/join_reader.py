@@ -6,8 +6,9 @@ statistics. Conditions are applied as soon as all that they read is there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from backend.execution.evaluation.matching import RowMatch, pair_of
@@ -18,14 +19,16 @@ from backend.execution.evaluation.reader import (
     Reader,
     Run,
     conditions_of,
+    finished,
     fulfilling,
     having_keys,
     predicate_of,
     projected,
     reads_only,
+    streamed,
 )
 from backend.execution.pace import breathe, parts
-from backend.execution.rows import Rows
+from backend.execution.rows import held, held_shared
 from dataflow.expressions.compile import compile_row
 from dataflow.expressions.expression import Call, Column, Expression, columns_of
 from dataflow.expressions.rewriting import composed, moved
@@ -174,21 +177,36 @@ class JoinReader:
         remaining.discard(number)
 
     async def rows(self, run: Run, keys: Keys | None) -> list[Row]:
+        if self._steps:
+            return (held_shared if self._project is None else held)(await self.stream(run, keys))
         parameters = run.parameters
         if self._constant is not None and not self._constant((), parameters):
             return []
         rows: list[Row] = [()]
         if self._has_inputs:
-            rows = await self._reader.rows(run, self._start_keys(keys))
-            rows = fulfilling(rows, self._predicate, parameters)
-        for step in self._steps:
-            if not rows:
-                return []
-            rows = await self._joined(run, step, rows)
+            rows = fulfilling(await self._reader.rows(run, self._start_keys(keys)), self._predicate, parameters)
         rows = projected(rows, self._project, parameters)
         if self._key_of is not None and keys is not None:
             rows = having_keys(rows, self._key_of, keys)
         return rows
+
+    async def stream(self, run: Run, keys: Keys | None) -> Iterator[Sequence[Row]]:
+        """Only rows whose keys are looked up in another input are held."""
+        parameters = run.parameters
+        if self._constant is not None and not self._constant((), parameters):
+            return iter(())
+        given: Iterator[Sequence[Row]] = iter(([()],))
+        if self._has_inputs:
+            first = self._reader, run, self._start_keys(keys)
+            looks_up = self._steps and self._steps[0].match.columns  # and reads all of them at once
+            given = parts(await self._reader.rows(*first[1:])) if looks_up else await streamed(*first)
+            if self._predicate is not None:
+                given = finished(given, parameters, self._predicate)
+        for step in self._steps:
+            given = await self._joined(run, step, given)
+        if self._project is None and (self._key_of is None or keys is None):
+            return given
+        return finished(given, parameters, None, self._project, self._key_of, keys)
 
     def _start_keys(self, keys: Keys | None) -> Keys | None:
         if not self._given:
@@ -198,24 +216,28 @@ class JoinReader:
         shorter = [tuple([values[place] for place in places]) for part in parts(wanted) for values in part]
         return {self._start_key(values): values for part in parts(shorter) for values in part}
 
-    async def _joined(self, run: Run, step: Step, rows: list[Row]) -> list[Row]:
+    async def _joined(self, run: Run, step: Step, given: Iterator[Sequence[Row]]) -> Iterator[Sequence[Row]]:
         parameters: tuple[Value, ...] = run.parameters
-        match, predicate = step.match, step.predicate
-        wanted = match.wanted(rows, parameters) if match.columns else None
+        match = step.match
+        wanted = None
+        if match.columns:
+            rows = held_shared(given)
+            if not rows:
+                return iter(())
+            wanted, given = match.wanted(rows, parameters), parts(rows)
+        else:
+            some = next(filter(None, given), None)
+            if some is None:
+                return iter(())
+            given = chain((some,), given)
         found = await step.reader.rows(run, wanted)
         index = match.index(found, parameters) if match.pairs else None
-        out: Rows[Row] = Rows()
-        for joined in _joined_parts(rows, found, match, index, parameters):
-            if predicate is not None:
-                for part in parts(joined):
-                    out.add_shared([row for row in part if predicate(row, parameters)])
-            else:
-                out.add_shared(joined)
-        return out
+        joined = _joined_parts(given, found, match, index, parameters)
+        return joined if step.predicate is None else finished(joined, parameters, step.predicate)
 
 
 def _joined_parts(
-    rows: Sequence[Row],
+    given: Iterable[Sequence[Row]],
     found: Sequence[Row],
     match: RowMatch,
     index: dict[Any, list[Row]] | None,
@@ -223,7 +245,7 @@ def _joined_parts(
 ) -> Iterator[list[Row]]:
     """Each row with each that is its match, a few thousand at a time."""
     joined: list[Row] = []
-    for part in parts(rows):
+    for part in chain.from_iterable(map(parts, given)):
         if index is None:
             matches: list[Sequence[Row]] = [found] * len(part)
         else:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from backend.execution.evaluation.join_reader import CHUNK_ROWS
 from backend.execution.evaluation.matching import RowMatch, pair_of
 from backend.execution.evaluation.reader import (
     Conditions,
@@ -12,21 +13,20 @@ from backend.execution.evaluation.reader import (
     Predicate,
     Run,
     conditions_of,
+    finished,
     fulfilling,
-    having_keys,
     predicate_of,
-    projected,
     reads_only,
 )
 from backend.execution.pace import breathe, parts
-from backend.execution.rows import Rows, drop, held_shared
+from backend.execution.rows import Rows, drop, held, held_shared
 from dataflow.expressions.compile import compile_row
 from dataflow.expressions.expression import Call, Column, Expression, columns_of
 from dataflow.expressions.rewriting import composed, moved
 from dataflow.expressions.source import key_function
 from dataflow.functions import is_volatile
 from dataflow.plan.node import Columns, LeftJoin, SemiJoin, source_column
-from dataflow.values.types import BOOLEAN, Row
+from dataflow.values.types import BOOLEAN, Row, Value
 
 if TYPE_CHECKING:
     from backend.execution.evaluation.readers import Readers
@@ -101,32 +101,42 @@ class LeftJoinReader:
         self._project = None if node.outputs is None else compile_row(node.outputs)
 
     async def rows(self, run: Run, keys: Keys | None) -> list[Row]:
+        return (held_shared if self._project is None else held)(await self.stream(run, keys))
+
+    async def stream(self, run: Run, keys: Keys | None) -> Iterator[Sequence[Row]]:
         below: Keys | None = None
         if self._has_keys:
             assert keys is not None
             places, wanted = self._key_places, list(keys.values())
             shorter = [tuple([values[place] for place in places]) for part in parts(wanted) for values in part]
             below = {self._left_key(values): values for part in parts(shorter) for values in part}
-        parameters, both, after = run.parameters, self._matching.both, self._after
         left = await self._matching.left.rows(run, below)
-        nothing = (None,) * self._matching.right_width
-        joined: Rows[Row] = Rows()
-        matches = await self._matching.matches(run, left)
+        joined = self._joined(left, await self._matching.matches(run, left), run.parameters)
+        if self._after is None and self._project is None and (self._key_of is None or keys is None):
+            return joined
+        return finished(joined, run.parameters, self._after, self._project, self._key_of, keys)
+
+    def _joined(self, left: Sequence[Row], matches: list[Sequence[Row]], parameters: Sequence[Value]) -> Iterator[Sequence[Row]]:
+        """Each left row with its matches, or with NULLs, a few thousand at a time."""
+        both, nothing = self._matching.both, (None,) * self._matching.right_width
+        joined: list[Row] = []
         for row, found in zip(left, matches):
-            before = len(joined)
+            is_alone = True
             for part in parts(found):
                 if both is None:
-                    joined.add_shared([row + other for other in part])
+                    some = [row + other for other in part]
                 else:
-                    joined.add_shared([each for other in part if both(each := row + other, parameters)])
-            if len(joined) == before:
-                joined.add_shared([row + nothing])
+                    some = [each for other in part if both(each := row + other, parameters)]
+                is_alone = is_alone and not some
+                joined += some
+                if len(joined) >= CHUNK_ROWS:
+                    yield joined
+                    joined = []
+            if is_alone:
+                joined.append(row + nothing)
             breathe()
         drop(matches)
-        out = projected(fulfilling(joined, after, parameters), self._project, parameters)
-        if self._key_of is not None and keys is not None:
-            out = having_keys(out, self._key_of, keys)
-        return out
+        yield joined
 
 
 class SemiJoinReader:

@@ -9,9 +9,9 @@ by which they compare, and each is kept with the values that made it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from backend.execution.execution import Execution
 from backend.execution.pace import PART_ROWS_MIN, parts
@@ -71,6 +71,13 @@ class Reader(Protocol):
     async def rows(self, run: Run, keys: Keys | None) -> list[Row]: ...
 
 
+@runtime_checkable
+class Streaming(Reader, Protocol):
+    """A reader that can make its rows while they are taken, so that nobody holds them all."""
+
+    async def stream(self, run: Run, keys: Keys | None) -> Iterator[Sequence[Row]]: ...
+
+
 class Kept:
     """A reader without key columns that several consumers read: evaluated once in a run."""
 
@@ -90,6 +97,13 @@ async def taken(reader: Reader, run: Run, keys: Keys | None) -> list[Row]:
     if isinstance(reader, Kept) and reader.consumers == 1:
         return await reader.inner.rows(run, None)
     return await reader.rows(run, keys)
+
+
+async def streamed(reader: Reader, run: Run, keys: Keys | None) -> Iterator[Sequence[Row]]:
+    """As `taken`, part by part, for a consumer that does not keep the rows."""
+    if isinstance(reader, Kept) and reader.consumers == 1:
+        reader = reader.inner
+    return await reader.stream(run, keys) if isinstance(reader, Streaming) else parts(await reader.rows(run, keys))
 
 
 def unwrapped(reader: Reader) -> Reader:
@@ -142,6 +156,26 @@ def fulfilling(rows: list[Row], predicate: Predicate | None, parameters: Sequenc
     if len(rows) <= PART_ROWS_MIN:
         return [row for row in rows if predicate(row, parameters)]
     return held_shared([row for row in part if predicate(row, parameters)] for part in parts(rows))
+
+
+def finished(
+    given: Iterable[Sequence[Row]],
+    parameters: Sequence[Value],
+    predicate: Predicate | None,
+    project: Callable[[Row, Sequence[Value]], Row] | None = None,
+    key_of: Callable[[Row], Key] | None = None,
+    keys: Keys | None = None,
+) -> Iterator[Sequence[Row]]:
+    """The rows that fulfil the predicate, projected, of those the ones that have the keys: as they come."""
+    for whole in given:
+        for part in parts(whole):
+            if predicate is not None:
+                part = [row for row in part if predicate(row, parameters)]
+            if project is not None:
+                part = [project(row, parameters) for row in part]
+            if key_of is not None and keys is not None:
+                part = [row for row in part if key_of(row) in keys]
+            yield part
 
 
 def projected(rows: list[Row], project: Callable[[Row, Sequence[Value]], Row] | None, parameters: Sequence[Value]) -> list[Row]:
