@@ -24,6 +24,7 @@ from controller.accounts import INITIAL_ACCOUNTS, Account, AccountName, Grant
 from dataflow import schema
 from dataflow.errors import Condition, CorruptState, InvalidStatement
 from dataflow.expressions import expression
+from dataflow.expressions.expression import Expression
 from dataflow.plan import node
 from dataflow.schema import Table
 from dataflow.values.types import DEFAULT_COLLATION, Kind, SqlType
@@ -88,13 +89,15 @@ HIDDEN_NAME_PREFIXES = ("#sql-temp-", "#sql-alter-")
 class Copy:
     """The rows of a table are to be stored anew, as `table`, which then takes its place.
 
-    `sql_mode` and `time_zone` are those of the session, for values that change their type.
+    `sql_mode` and `time_zone` are those of the session, for values that change their type. Rows that fulfil `left_out` are not stored
+    anew: those of partitions that are dropped or truncated.
     """
 
     table_id: int
     table: Table
     sql_mode: frozenset[str]
     time_zone: str = "UTC"
+    left_out: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +259,8 @@ _CLASSES: dict[str, Any] = {
     "grant": Grant,
     "table": schema.Table,
     "column": schema.TableColumn,
+    "partition": schema.Partition,
+    "partitioning": schema.Partitioning,
     "index": schema.Index,
     "part": schema.KeyPart,
     "foreign_key": schema.ForeignKey,

@@ -81,6 +81,37 @@ class ForeignKey:
     unchecked: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """`values` are constants as SQL: of RANGE one for each column (or MAXVALUE), of LIST those of one member after the other."""
+
+    name: str
+    values: tuple[tuple[str, ...], ...] = ()
+    comment: str = ""
+    subpartitions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioning:
+    """How PARTITION BY divides a table. Rows are stored as in any table; what shows is which rows have a partition at all.
+
+    `method` is RANGE, LIST, HASH, KEY, LINEAR HASH or LINEAR KEY; of `columns` (COLUMNS (…) and KEY (…)), else of the expression `sql`.
+    `condition` holds for the rows that have a partition; None if all have. `value` is what error 1526 names.
+    """
+
+    method: str
+    sql: str
+    columns: tuple[str, ...] = ()
+    partitions: tuple[Partition, ...] = ()
+    count: int = 1
+    sub_method: str = ""
+    sub_sql: str = ""
+    sub_columns: tuple[str, ...] = ()
+    sub_count: int = 1
+    condition: Expression | None = None
+    value: Expression | None = None
+
+
 VIEW_CHECK = "\0view "
 
 
@@ -123,6 +154,7 @@ class Table:
     comment: str = ""
     options: tuple[tuple[str, str], ...] = field(default=())
     altering: bool = False
+    partitioning: Partitioning | None = None
 
 
 def layout_number(table: Table) -> int:

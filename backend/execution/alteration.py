@@ -30,6 +30,7 @@ from backend.execution.writes.numbers import Numbers, whole
 from backend.execution.writes.writing import RowWriter
 from controller.catalog import Catalog, CatalogChange, Copy
 from dataflow.errors import Condition, InvalidStatement, MillraceError
+from dataflow.expressions.compile import compile_predicate
 from dataflow.schema import Table
 from dataflow.values.modes import Modes
 from dataflow.values.temporal import from_datetime, from_utc, to_utc
@@ -86,6 +87,7 @@ class _Copier:
         self._numbers = Numbers(store)
         self._columns = WrittenColumns(new)
         self._zone = copy.time_zone
+        self._left_out = None if copy.left_out is None else compile_predicate(copy.left_out)
         modes = Modes.parse(",".join(copy.sql_mode))
         self._execution = Execution(Transaction(store), (), modes, from_datetime(datetime.now(UTC)), self._numbers)
         self._sources = {column.id: position for position, column in enumerate(old.columns)}
@@ -121,6 +123,8 @@ class _Copier:
                 if self._columns.row_id is not None:
                     row_ids = await self._numbers.row_ids(self._new.id, len(batch))
                 rows = []
+                if self._left_out is not None:
+                    batch = [row for row in batch if not self._left_out(row, ())]
                 for position, row in enumerate(batch):
                     self._execution.report.row_number = next(numbers)
                     rows.append(self._converted(row, row_ids[position] if row_ids else 0))

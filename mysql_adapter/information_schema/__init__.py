@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, TypeVar
 from controller.catalog import Catalog, CatalogDatabase
 from dataflow.schema import Table
 from dataflow.values.types import Row
-from mysql_adapter.information_schema import accounts, millrace, server, tables, views
+from mysql_adapter.information_schema import accounts, millrace, partitions, server, tables, views
 from mysql_adapter.information_schema.virtual import COLLATION, DATABASE, TABLES
 
 if TYPE_CHECKING:
     from mysql_adapter.sessions.session import Session
 
-__all__ = ["DATABASE", "TABLES", "accounts", "extended", "millrace", "rows_of", "server", "tables", "views"]
+__all__ = ["DATABASE", "TABLES", "accounts", "extended", "millrace", "partitions", "rows_of", "server", "tables", "views"]
 
 V = TypeVar("V")
 _DATABASES = {name: CatalogDatabase(name, COLLATION) for name, _ in TABLES}

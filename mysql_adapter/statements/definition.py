@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from backend.execution.outcome import Done
+from backend.execution.outcome import Answer
 from controller.definition_privileges import check_definition
 from controller.privileges import check_global
 from controller.sql.definitions.view_definition import at_view, with_definer
@@ -13,6 +13,7 @@ from dataflow.errors import Condition, InvalidStatement, Unsupported
 from mysql_adapter.sessions import table_locks
 from mysql_adapter.statements.create_select import create_select, run_create_select
 from mysql_adapter.statements.cursor import TokenCursor
+from mysql_adapter.statements.maintenance import maintain_partitions, maintained_partitions
 from mysql_adapter.wire.parameters import Typed
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def check_characters(sql: str) -> None:
         raise InvalidStatement(Condition.INVALID_STRING, "utf8mb4", shown) from None
 
 
-async def define(session: Session, cursor: TokenCursor, values: Sequence[Typed] = ()) -> Done:
+async def define(session: Session, cursor: TokenCursor, values: Sequence[Typed] = ()) -> Answer:
     """`values` are those of the parameters that the SELECT of CREATE TABLE … SELECT has."""
     await session.environment.with_catalog(lambda _: check_definition(session, cursor))
     table_locks.check_definition(session, cursor)
@@ -43,6 +44,8 @@ async def define(session: Session, cursor: TokenCursor, values: Sequence[Typed] 
     parts = create_select(cursor) if verb == "CREATE" else None
     if parts is not None:
         return await run_create_select(session, parts, values)
+    if verb == "ALTER" and (name := maintained_partitions(cursor)) is not None:
+        return await maintain_partitions(session, cursor, name)
     sql = cursor.sql
     if verb in ("CREATE", "ALTER") and at_view(cursor):
         sql, definer = with_definer(cursor, session.account.name)

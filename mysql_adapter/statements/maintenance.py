@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from backend.execution.outcome import Done, ResultSet, RowStream, Warning
 from controller.privileges import check_global, check_sees_table
+from controller.sql.definitions.partition_changes import check_partition_names
 from controller.sql.plan import OutputColumn
 from dataflow.errors import Condition, CorruptState, InvalidStatement, MillraceError
 from dataflow.values.types import BIGINT, Row, text
@@ -22,6 +23,39 @@ _MAINTENANCE = tuple(
     OutputColumn(name, text(length)) for name, length in (("Table", 128), ("Op", 10), ("Msg_type", 10), ("Msg_text", 393216))
 )
 _CHECKSUM = (OutputColumn("Table", text(128)), OutputColumn("Checksum", BIGINT))
+
+
+def maintained_partitions(cursor: TokenCursor) -> tuple[str | None, str] | None:
+    """The table of `TABLE t ANALYZE PARTITION …` and the like, with the cursor before the verb; else None, with the cursor unmoved."""
+    start = cursor.mark()
+    if cursor.accept("TABLE"):
+        name = cursor.qualified_name()
+        if cursor.ahead(1).upper == "PARTITION" and cursor.at_any("ANALYZE", "CHECK", "OPTIMIZE", "REPAIR"):
+            return name
+    cursor.back_to(start)
+    return None
+
+
+async def maintain_partitions(session: Session, cursor: TokenCursor, name: tuple[str | None, str]) -> ResultSet:
+    """Partitions are stored together, so it is the whole table that is looked at."""
+    operation = cursor.next().text.lower()
+    database = name[0] or session.database
+    catalog = await session.environment.with_catalog(lambda catalog: catalog)
+    table = catalog.table(database, name[1])
+    cursor.expect("PARTITION")
+    check_partition_names(cursor, table)
+    while operation in ("check", "repair") and cursor.accept_any("QUICK", "FAST", "MEDIUM", "EXTENDED", "CHANGED", "USE_FRM"):
+        pass
+    cursor.expect_end()
+    rows: list[Row] = []
+    shown = f"{database}.{name[1]}"
+    if operation == "optimize":
+        note = "Table does not support optimize on partitions. All partitions will be rebuilt and analyzed."
+        rows.append((shown, operation, "note", note))
+    wrong = await _check(session, database, name[1]) if operation == "check" else []
+    rows += [(shown, operation, "Warning", each) for each in wrong]
+    rows.append((shown, operation, "error", "Corrupt") if wrong else (shown, operation, "status", "OK"))
+    return ResultSet(_MAINTENANCE, rows)
 
 
 async def maintain(session: Session, cursor: TokenCursor) -> ResultSet:

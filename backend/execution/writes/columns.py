@@ -15,7 +15,7 @@ from controller.sql.plan import Assignment
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.expressions import expression as expressions
 from dataflow.expressions.compile import compile_predicate, compile_scalar
-from dataflow.expressions.expression import Expression, Literal, Parameter
+from dataflow.expressions.expression import Expression, Literal, Parameter, columns_of
 from dataflow.functions import call
 from dataflow.schema import ROW_ID_NAME, VIEW_CHECK, Table, TableColumn
 from dataflow.values.modes import Modes
@@ -157,10 +157,18 @@ class WrittenColumns:
         )
         self.generated = frozenset(each.position for each in self._generated)
         self._checks = tuple((check.name, compile_predicate(call("not", check.expression))) for check in table.checks if check.enforced)
+        divided = table.partitioning
+        self._partition: tuple[Scalar, Scalar] | None = None
+        if divided is not None and divided.condition is not None and divided.value is not None:
+            self._partition = compile_scalar(divided.condition), compile_scalar(divided.value)
+        self.divides_by_number = (
+            divided is not None and divided.condition is not None and self.auto_increment in columns_of(divided.condition)
+        )
+        """Whether only a row with its AUTO_INCREMENT number tells whether there is a partition for it."""
 
     @property
     def has_checks(self) -> bool:
-        return bool(self._checks)
+        return bool(self._checks) or self._partition is not None
 
     def complete(self, row: list[Value], execution: Execution) -> Row:
         """Fill in the generated columns."""
@@ -169,11 +177,18 @@ class WrittenColumns:
             row[each.position] = self.targets[each.position].store(value, each.source, execution)
         return tuple(row)
 
-    def violated(self, row: Row) -> tuple[Condition, *tuple[str, ...]] | None:
-        """What to say of a CHECK constraint, or a view's CHECK OPTION, that the row does not fulfil."""
+    def without_partition(self, row: Row) -> tuple[Condition, str] | None:
+        """What to say of a row that has no partition."""
+        if self._partition is None or self._partition[0](row, ()):
+            return None
+        value = self._partition[1](row, ())
+        return Condition.NO_PARTITION_FOR_VALUE, "NULL" if value is None else str(value)
+
+    def violated(self, row: Row, numbered: bool = True) -> tuple[Condition, *tuple[str, ...]] | None:
+        """What to say of a CHECK constraint, or a view's CHECK OPTION, that the row does not fulfil, or of a row without a partition."""
         name = next((name for name, violates in self._checks if violates(row, ())), None)
         if name is None:
-            return None
+            return None if self.divides_by_number and not numbered else self.without_partition(row)
         if name.startswith(VIEW_CHECK):
             return Condition.VIEW_CHECK_FAILED, *name.removeprefix(VIEW_CHECK).split(".", 1)
         return Condition.CHECK_VIOLATED, name

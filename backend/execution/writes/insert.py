@@ -234,7 +234,9 @@ class _Run:
         return drafts, None
 
     def _fulfils_checks(self, row: list[Value]) -> bool:
-        violated = self.columns.violated(tuple(row))
+        return self._passes(self.columns.violated(tuple(row), numbered=False))
+
+    def _passes(self, violated: tuple[Condition, *tuple[str, ...]] | None) -> bool:
         if violated is None:
             return True
         if not self.compiled.ignore:
@@ -265,6 +267,8 @@ class _Run:
                 row[auto] = self._number(auto)
             else:
                 self.numbering.note_explicit(whole(value))
+            if self.columns.divides_by_number and not self._passes(self.columns.without_partition(tuple(row))):
+                return
         is_inserted = await self._write(writer, tuple(row), draft)
         if auto is None:
             return

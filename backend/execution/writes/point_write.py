@@ -176,7 +176,7 @@ class _Insert:
     def __call__(self, execution: Execution, writes: Writes, absent: set[bytes], keys: set[bytes]) -> int:
         columns, auto, number = self._columns, self._auto, 0
         row = self._compiled.values(execution, execution.parameters)
-        if columns.violated(tuple(row)) is not None or not _is_quiet(execution):
+        if columns.divides_by_number or columns.violated(tuple(row)) is not None or not _is_quiet(execution):
             return ELSEWHERE
         if columns.row_id is not None:
             row[columns.row_id] = self._allocate(self._row_ids, 1)

@@ -8,6 +8,11 @@ from controller.catalog import Catalog, CatalogChange
 from controller.sql.definitions.alteration_clauses import accept_way, ordered_clauses, read_order
 from controller.sql.definitions.column_values import column_of, with_default
 from controller.sql.definitions.foreign_keys import check_children, check_parents, followers, touched_parents
+from controller.sql.definitions.partition_changes import (
+    at_partition_change,
+    read_partition_change,
+    read_repartitioning,
+)
 from controller.sql.definitions.table_copies import copied
 from controller.sql.definitions.table_draft import TableDraft
 from controller.sql.definitions.table_elements import (
@@ -58,11 +63,17 @@ class _Alteration:
 
     def plan(self) -> CatalogChange:
         cursor = self.cursor
-        for mark in ordered_clauses(cursor):
-            cursor.back_to(mark)
-            self._clause()
-            while not cursor.at_end and not cursor.at(","):
-                self._option()  # options need no comma between them
+        left_out = None
+        if at_partition_change(cursor):
+            partitioning, left_out = read_partition_change(cursor, self.old, self.settings)
+            self.draft.table = replace(self.draft.table, partitioning=partitioning)
+            self.draft.copies = left_out is not None
+        else:
+            for mark in ordered_clauses(cursor):
+                cursor.back_to(mark)
+                self._clause()
+                while not cursor.at_end and not cursor.at(","):
+                    self._option()  # options need no comma between them
         self._finish_names()
         self.draft.table = self.options.apply(self.draft.table)
         table = self.draft.finish()
@@ -80,7 +91,7 @@ class _Alteration:
         changed |= {each.id: each for each in followers(self.old, table, self.catalog, self.renamed_columns)}
         checks = tuple((table.id, key.name) for key in keys if self.settings.foreign_key_checks)
         if self.draft.copies:
-            change = copied(self.old, table, self.catalog, self.settings)
+            change = copied(self.old, table, self.catalog, self.settings, left_out)
             new_id = change.copies[0].table.id
             return replace(change, tables_put=tuple(changed.values()), checks=tuple((new_id, name) for _, name in checks))
         counters = () if self.options.auto_increment is None else (table.id,)
@@ -117,14 +128,14 @@ class _Alteration:
             case "WITH" | "WITHOUT":
                 cursor.next()
                 cursor.expect("VALIDATION")
-            case "PARTITION":
-                cursor.rest()
             case _:
                 self._option()
 
     def _option(self) -> None:
-        if self.cursor.at("PARTITION", "BY"):
-            self.cursor.rest()
+        if self.cursor.at("PARTITION", "BY") or self.cursor.at("REMOVE", "PARTITIONING"):
+            partitioning = read_repartitioning(self.cursor, self.old)
+            self.draft.table = replace(self.draft.table, partitioning=partitioning)
+            self.draft.copies |= partitioning is not None  # a row may turn out to have no partition
             return
         options = read_option(self.cursor, self.options)
         if options is None:

@@ -256,6 +256,8 @@ class _Definition:
         if taken:
             return _noted(optional, Condition.TABLE_EXISTS, name)
         empty = Table(self.catalog.next_table_id, database, name, (), _NO_KEY, collation=owner.collation)
+        if temporary and options.partitioning is not None:
+            raise InvalidStatement(Condition.TEMPORARY_PARTITIONED)
         draft = TableDraft(options.apply(empty), self.settings, self.now, created=True)
         for element in elements:
             if isinstance(element, ColumnElement):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from controller.catalog import CatalogDatabase
+from controller.sql.definitions.partition_text import show_partitioning
 from controller.sql.definitions.stored_expressions import shown
 from controller.sql.text.lexer import quoted
 from dataflow.schema import (
@@ -42,7 +43,8 @@ def show_create_table(table: Table, next_auto_increment: int | None = None, time
         suffix = "" if check.enforced else " /*!80016 NOT ENFORCED */"
         lines.append(f"CONSTRAINT {quoted(check.name)} CHECK ({shown(check.sql)}){suffix}")
     body = ",\n".join(f"  {line}" for line in lines)
-    return f"CREATE TABLE {quoted(table.name)} (\n{body}\n) {_options(table, next_auto_increment)}"
+    partitions = f"\n{show_partitioning(table.partitioning)}" if table.partitioning is not None else ""
+    return f"CREATE TABLE {quoted(table.name)} (\n{body}\n) {_options(table, next_auto_increment)}{partitions}"
 
 
 def show_create_database(database: CatalogDatabase) -> str:

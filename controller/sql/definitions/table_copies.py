@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from controller.catalog import Catalog, CatalogChange, Copy
 from controller.sql.settings import Settings
+from dataflow.expressions.expression import Expression
 from dataflow.schema import Table
 
 
@@ -35,8 +36,8 @@ def repointed(catalog: Catalog, renamed: tuple[Table, ...]) -> list[Table]:
     return changed
 
 
-def copied(old: Table, new: Table, catalog: Catalog, settings: Settings) -> CatalogChange:
-    """The change that stores all rows of `old` anew, as `new`."""
+def copied(old: Table, new: Table, catalog: Catalog, settings: Settings, left_out: Expression | None = None) -> CatalogChange:
+    """The change that stores all rows of `old` anew, as `new`, but those that fulfil `left_out`."""
     columns = tuple(replace(column, missing=None) for column in new.columns)
     table = replace(
         new,
@@ -46,4 +47,4 @@ def copied(old: Table, new: Table, catalog: Catalog, settings: Settings) -> Cata
         indexes=tuple(replace(index, building=False) for index in new.indexes),
         formats=(tuple(column.id for column in columns),),
     )
-    return CatalogChange(copies=(Copy(old.id, table, settings.sql_mode, settings.time_zone),))
+    return CatalogChange(copies=(Copy(old.id, table, settings.sql_mode, settings.time_zone, left_out),))

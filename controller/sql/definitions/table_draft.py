@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from controller.sql.definitions.column_values import column_of, missing_value
+from controller.sql.definitions.partition_rules import bound_partitions, renamed_in_partitions
 from controller.sql.definitions.stored_expressions import bind, bind_default, columns_in, normalised
 from controller.sql.definitions.table_elements import (
     CheckElement,
@@ -38,9 +39,7 @@ HIDDEN_KEY_NAME = "GEN_CLUST_INDEX"
 """What InnoDB calls the key of a table that declares none."""
 
 _PREFIXABLE = TEXTS | BLOBS
-_UNBOUNDED = frozenset({Kind.TINYTEXT, Kind.TEXT, Kind.MEDIUMTEXT, Kind.LONGTEXT, Kind.JSON}) | (
-    BLOBS - {Kind.BINARY, Kind.VARBINARY}
-)
+_UNBOUNDED = {Kind.TINYTEXT, Kind.TEXT, Kind.MEDIUMTEXT, Kind.LONGTEXT, Kind.JSON} | (BLOBS - {Kind.BINARY, Kind.VARBINARY})
 
 
 def is_hidden(column: TableColumn) -> bool:
@@ -307,6 +306,7 @@ class TableDraft:
     def rename_in_expressions(self, old: str, new: str) -> None:
         names = {old.lower(): new}
         self.checks = [replace(check, sql=normalised(check.sql, self.settings, names)) for check in self.checks]
+        self.table = renamed_in_partitions(self.table, names, self.settings)
         self.columns = [
             replace(column, generated_sql=normalised(column.generated_sql, self.settings, names))
             if column.generated_sql
@@ -397,4 +397,4 @@ class TableDraft:
             replace(check, expression=bind(check.sql, table, self.settings, f"check constraint {check.name} expression"))
             for check in table.checks
         )
-        return replace(table, columns=tuple(columns), checks=checks)
+        return bound_partitions(replace(table, columns=tuple(columns), checks=checks), self.settings)

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from controller.sql.definitions.column_types import column_collation
+from controller.sql.definitions.engines import read_engine
+from controller.sql.definitions.partition_text import read_partitioning
 from controller.sql.text.cursor import TokenReader
-from dataflow.errors import Condition, InvalidStatement
-from dataflow.schema import Table
+from dataflow.schema import Partitioning, Table
 
-_ENGINES = {
-    name.lower(): name
-    for name in ("InnoDB", "MyISAM", "MEMORY", "CSV", "ARCHIVE", "BLACKHOLE", "MRG_MYISAM", "FEDERATED", "ndbcluster")
-} | {"heap": "MEMORY", "merge": "MRG_MYISAM", "ndb": "ndbcluster", **dict.fromkeys(("innobase", "aria", "maria", "rocksdb", "tokudb"), "InnoDB")}
 _KEPT = frozenset(
     """ROW_FORMAT KEY_BLOCK_SIZE STATS_PERSISTENT STATS_AUTO_RECALC STATS_SAMPLE_PAGES MAX_ROWS MIN_ROWS AVG_ROW_LENGTH
     CHECKSUM DELAY_KEY_WRITE PACK_KEYS""".split()  # noqa: SIM905
@@ -31,6 +28,7 @@ class TableOptions:
     auto_increment: int | None = None
     comment: str | None = None
     kept: tuple[tuple[str, str], ...] = ()
+    partitioning: Partitioning | None = None
 
     def apply(self, table: Table) -> Table:
         options = dict(table.options)
@@ -45,6 +43,7 @@ class TableOptions:
             auto_increment_start=max(1, self.auto_increment or table.auto_increment_start),
             comment=table.comment if self.comment is None else self.comment,
             options=tuple(options.items()),
+            partitioning=self.partitioning or table.partitioning,
         )
 
 
@@ -71,7 +70,7 @@ def read_option(cursor: TokenReader, options: TableOptions) -> TableOptions | No
         case "COLLATE":
             return replace(options, collation=_or_none(cursor.word_or_string()))
         case "ENGINE":
-            return replace(options, engine=_engine(cursor))
+            return replace(options, engine=read_engine(cursor))
         case "AUTO_INCREMENT":
             return replace(options, auto_increment=cursor.integer())
         case "COMMENT":
@@ -80,25 +79,15 @@ def read_option(cursor: TokenReader, options: TableOptions) -> TableOptions | No
     return replace(options, kept=(*options.kept, (word, value.upper()))) if word in _KEPT else options
 
 
-def _engine(cursor: TokenReader) -> str:
-    """The engine that SHOW CREATE TABLE tells; all tables are stored alike."""
-    name = cursor.word_or_string()
-    known = _ENGINES.get(name.lower())
-    if known is None and cursor.refuses_unknown_engines:
-        raise InvalidStatement(Condition.UNKNOWN_ENGINE, name)
-    return known or "InnoDB"
-
-
 def read_options(cursor: TokenReader) -> TableOptions:
-    """All options up to the end, and PARTITION BY …, which is read and ignored."""
+    """All options up to the end, and PARTITION BY …"""
     options = TableOptions()
     while not cursor.at_end:
         cursor.accept(",")
         found = read_option(cursor, options)
         if found is None:
             if cursor.at("PARTITION", "BY"):
-                cursor.rest()
-                break
+                return replace(options, partitioning=read_partitioning(cursor))
             raise cursor.error()
         options = found
     return options
