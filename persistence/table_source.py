@@ -148,6 +148,14 @@ class TableSource:
             for stored in chunk:
                 yield decode(stored)
 
+    def in_key_order(self, table: int, descending: bool) -> Iterator[Row]:
+        """All rows in the order of the primary key."""
+        writer = self._writers[table]
+        decode, start = writer.decode, writer.row_prefix
+        for chunk in self.state.scan(start, after_prefix(start), reverse=descending):
+            for _, _, stored in chunk:
+                yield decode(stored)
+
     def is_small(self, table: int, rows_max: int, bytes_max: int) -> bool:
         """Whether the table has no more rows and bytes than these."""
         prefix = self._writers[table].row_prefix

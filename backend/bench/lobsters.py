@@ -171,7 +171,7 @@ def _points(name: str, server: MeasuredServer, options: Options, advance: Callab
             point = users.measure(rate, options.warm_s, options.measure_s)
             errors = f", {point.errors} errors: {'; '.join(point.first_errors)}" if point.errors else ""
             said = f"{name}: {rate:,.0f} pages/s: p50 {point.p50_ms:.1f} ms, p95 {point.p95_ms:.1f} ms"
-            print(f"{said}, {point.server_cpu_us / 1000:.2f} ms of CPU a page, {point.memory_mb:,.0f} MB{errors}", file=sys.stderr)
+            print(f"{said}, {point.server_cpu_us / 1000:.2f} ms of CPU a page, {point.memory_mb:,.0f} MB ({point.data_files_mb:,.0f} of files){errors}", file=sys.stderr)
             return point
 
         if options.rate:

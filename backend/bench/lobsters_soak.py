@@ -78,10 +78,16 @@ class Disturbance:
 
 def worker_process(server: MeasuredServer) -> int:
     """The process of shard 0: forked by Spark's daemon."""
-    daemons = [each for each in server.processes() if "backend.jobs.task_daemon" in " ".join(each.cmdline())]
+    daemons = [each for each in server.processes() if "backend.jobs.task_daemon" in _command(each)]
     numbers = {each.pid for each in daemons}
     forked: list[psutil.Process] = [each for each in daemons if each.ppid() in numbers]
     return int(max(forked, key=lambda each: each.memory_info().rss).pid)
+
+
+def _command(process: psutil.Process) -> str:
+    with contextlib.suppress(psutil.NoSuchProcess):  # or it has ended, and nobody has asked how
+        return " ".join(process.cmdline())
+    return ""
 
 
 def soak(users: LobstersUsers, server: MeasuredServer, database: str, rate: float, seconds: float, bound_ms: float) -> tuple[PageLoad, list[Measurement]]:

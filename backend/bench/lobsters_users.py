@@ -39,6 +39,8 @@ class PageLoad(LoadPoint):
     """`pages` and `statements` are [count, p50, p95, p99] in ms by name; `memory_mb` is the server's, shared parts counted once."""
 
     memory_mb: float = 0.0
+    data_files_mb: float = 0.0
+    """Of `memory_mb`, what are pages of LevelDB's files, which the system takes back when it needs them."""
     errors: int = 0
     first_errors: tuple[str, ...] = ()
     pages: dict[str, list[float]] = field(default_factory=dict)
@@ -92,6 +94,7 @@ class LobstersUsers:
             server_cpu_us=cpu_s / served * 1e6,
             client_cpu_us=sum(each["cpu_s"] for each in answers) / served * 1e6,
             memory_mb=memory_mb(self._server),
+            data_files_mb=data_files_mb(self._server),
             errors=sum(each["errors"] for each in answers),
             first_errors=tuple(error for each in answers for error in each["first_errors"]),
             pages={name: _summary(histogram) for name, histogram in sorted(pages.items())},
@@ -146,6 +149,14 @@ def memory_mb(server: MeasuredServer) -> float:
     for process in server.processes():
         with contextlib.suppress(psutil.NoSuchProcess):
             total += process.memory_full_info().pss
+    return total / 1e6
+
+
+def data_files_mb(server: MeasuredServer) -> float:
+    total = 0
+    for process in server.processes():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            total += sum(each.pss for each in process.memory_maps() if each.path.endswith(".ldb"))
     return total / 1e6
 
 

@@ -8,7 +8,7 @@ such rows are dropped; when deletions leave the window short, the partition is c
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from dataflow.expressions.source import Function, Key, key_function
@@ -26,6 +26,10 @@ Partitions = dict[Key, list[Any]]
 
 KEPT_MIN, KEPT_WINDOWS = 1_000, 4
 """So many rows, or windows, of a partition are kept, and up to twice as many until they are cut again."""
+LED_MIN = 100
+"""So many rows are kept where it is cheap to read some more."""
+LEAD_ROWS_MAX = 10_000
+"""So many rows of other partitions are passed to find the first rows of one."""
 
 
 def _cut(node: TopK, entries: list[Entry]) -> bool:
@@ -66,6 +70,32 @@ def topk_loader(operator: Operator, is_whole: bool = True) -> Callable[[Weighted
         return partitions
 
     return load
+
+
+def topk_lead(operator: Operator) -> Callable[[Key, Iterable[Row]], Partitions | None]:
+    """(partition, rows of all partitions in the order of the node) → its state, from as few of the rows as it takes.
+
+    None if it takes too many.
+    """
+    node = operator.node
+    assert isinstance(node, TopK)
+    partition_of, sort_key = key_function(node.partition, node.types), sort_function(node.order)
+
+    def lead(given: Key, rows: Iterable[Row]) -> Partitions | None:
+        kept, left = max(LED_MIN, KEPT_WINDOWS * (node.offset + node.limit)), LEAD_ROWS_MAX
+        entries: list[Any] = []
+        for row in rows:
+            if partition_of(row) == given:
+                if len(entries) == kept:
+                    return {given: [entries, True, _window(node, entries)]}
+                entries.append((sort_key(row), row))
+            elif not left:
+                return None
+            else:
+                left -= 1
+        return {given: [entries, False, _window(node, entries)]} if entries else {}
+
+    return lead
 
 
 def topk_update(operator: Operator, state: Arrangement, store: Function, is_whole: bool = True) -> Function:

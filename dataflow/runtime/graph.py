@@ -199,7 +199,12 @@ class Graph:
         order = None if below == sorted(below) else [below.index(c) for c in sorted(below)]
         fresh = fresh_state(operator) if kind is ArrangementKind.STATE else None
 
+        lead = self._upqueries.lead_reader(operator, columns) if isinstance(node, TopK) else None
+        operator.is_led = lead is not None
+
         def compute(given: Key) -> Any:
+            if lead is not None and (found := lead(given)) is not None:
+                return found
             states = load(read(given if order is None else tuple(given[i] for i in order)))
             if fresh is None:
                 return states

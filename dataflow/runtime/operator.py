@@ -53,6 +53,8 @@ class Operator:
         self.paths: dict[tuple[object, ...], object] = {}
         """With several shards, what `dataflow.plan.step_plan` has made for it."""
         self.computers: dict[Columns, BagReader] = {}
+        self.is_led = False
+        """A top-k whose fills read the first rows of a table in order, not those of their keys."""
         self.rows_in = 0
         """So many changed rows have come to it."""
         self.seconds = 0.0

@@ -21,6 +21,8 @@ from dataflow.runtime.upquery import start_lookups
 
 def prefetch(graph: Graph, operator: Operator, columns: Columns, keys: Sequence[Key]) -> None:
     """Lookups of the operator by `columns` are to come: read what they will ask the source for first."""
+    if operator.is_led:
+        return
     kept = operator.reader(columns)
     if kept is not None:
         keys = [key for key in _projected(columns, kept.columns, keys) if not kept.full and key not in kept.index]

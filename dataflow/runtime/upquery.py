@@ -13,11 +13,13 @@ as a stream, so that nothing but that state is collected.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from dataflow.code.join_code import join_computer, join_stream
 from dataflow.code.match_code import match_computer, match_stream
+from dataflow.code.topk_code import topk_lead
+from dataflow.expressions.expression import Column
 from dataflow.expressions.source import Key, key_function
 from dataflow.plan.key_tracing import start_of, traced
 from dataflow.plan.node import (
@@ -35,12 +37,13 @@ from dataflow.plan.node import (
 from dataflow.runtime.operator import BagReader, Operator
 from dataflow.state.arrangement import Arrangement
 from dataflow.state.delta import Bag, Change, Delta, merged, negated
-from dataflow.values.types import Row
+from dataflow.values.types import INTEGERS, Row
 
 if TYPE_CHECKING:
     from dataflow.runtime.graph import Graph
 
 CHUNK_ROWS = 1024
+LEAD_CHUNK_ROWS = 64
 
 
 class BaseSource(Protocol):
@@ -59,6 +62,13 @@ class BaseSource(Protocol):
     def is_indexed(self, table: int, columns: Columns) -> bool:
         """Whether `lookup` can find rows by these columns."""
         ...
+
+
+@runtime_checkable
+class OrderedSource(Protocol):
+    """A source that has the rows of a table in the order of its primary key."""
+
+    def in_key_order(self, table: int, descending: bool) -> Iterable[Row]: ...
 
 
 class Upqueries:
@@ -131,16 +141,39 @@ class Upqueries:
             case _:
                 raise AssertionError(f"{operator.label} has no state")
 
-    def _spent(self, rows: Iterable[Row]) -> Iterator[list[Row]]:
+    def _spent(self, rows: Iterable[Row], chunk_rows: int = CHUNK_ROWS) -> Iterator[list[Row]]:
         """The rows in chunks, each accounted for."""
         rest = iter(rows)
-        while chunk := list(islice(rest, CHUNK_ROWS)):
+        while chunk := list(islice(rest, chunk_rows)):
             self.graph.spend(len(chunk))
             yield chunk
 
     def _weighed(self, bag: Bag) -> Bag:
         self.graph.spend(len(bag))
         return bag
+
+    def lead_reader(self, operator: Operator, columns: Columns) -> Callable[[Key], Any] | None:
+        """What computes a partition of a top-k from the first rows of a table; None if no index has them in its order.
+
+        That is where the order begins with an integer that is the table's primary key. The reader answers None where that takes too long.
+        """
+        node = operator.node
+        assert isinstance(node, TopK)
+        base, source = node.input, self.graph.source
+        first = node.order[0].expression if node.order else None
+        if not (isinstance(base, Base) and isinstance(first, Column) and isinstance(source, OrderedSource)):
+            return None
+        if base.primary_key != (first.index,) or base.types[first.index].kind not in INTEGERS or columns != node.partition:
+            return None
+        table, descending, lead = base.table, node.order[0].descending, topk_lead(operator)
+
+        def read(key: Key) -> Any:
+            ordered = self.graph.source
+            if self.graph.pending.get(table) or not isinstance(ordered, OrderedSource):
+                return None
+            return lead(key, chain.from_iterable(self._spent(ordered.in_key_order(table, descending), LEAD_CHUNK_ROWS)))
+
+        return read
 
     def base_rows(self, node: Base, columns: Columns, keys: Sequence[Key]) -> dict[Key, Iterable[Row]]:
         """The rows of each key as of now, from the source."""
