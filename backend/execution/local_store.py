@@ -35,6 +35,7 @@ from backend.views.table_use import TableChanges
 from backend.views.view_definition import ViewDefinition
 from backend.views.view_host import ViewHost
 from backend.views.view_range import Range
+from backend.views.view_restarting import FOLLOWED_ROWS_MAX
 from backend.worker.row_locks import KeyRequest, RowLocks, WaitGraph
 from dataflow.commit.epoch_effects import PersistEpoch
 from dataflow.commit.epoch_messages import is_met
@@ -197,6 +198,11 @@ class LocalStore:
         if self._graph.update(0, owner, blockers):
             self._locks.break_wait(owner)
 
+    def _end_views(self) -> None:
+        """Views do not follow a large transaction, for which there is no thread here: they are made again when they are asked for."""
+        for name in list(self._views.views):
+            self._views.remove(name)
+
     async def commit(
         self, parts: Mapping[int, CommitPart], tables: Mapping[int, int], owner: Owner | None = None
     ) -> CommitResult:
@@ -221,6 +227,8 @@ class LocalStore:
             if part.writes or part.puts:
                 writes: dict[bytes, bytes | None] = {key: value for key, _, value in part.writes}
                 new = [puts for puts in part.puts if puts.expected == NEW]
+                if len(writes) + sum(len(puts.keys) for puts in part.puts) > FOLLOWED_ROWS_MAX:
+                    self._end_views()
                 for puts in part.puts:
                     if puts.expected != NEW:
                         writes.update(puts.items())

@@ -57,6 +57,11 @@ def _unix_type(arguments: Arguments) -> SqlType:
     return decimal(11 + digits, digits) if digits else BIGINT
 
 
+def unix_seconds(moment: int) -> int:
+    """From 1970 to a moment in UTC."""
+    return (to_microseconds(moment) - _UNIX_START) // SECOND
+
+
 @function("unix_timestamp", arguments=(Domain.DATETIME,), result=_unix_type, specialise=True)
 def unix_timestamp(arguments: Arguments) -> Callable[[int], int | Decimal]:
     """0 before 1970 and after what a TIMESTAMP can hold. Without an argument it is a fact of the session."""

@@ -17,6 +17,7 @@ from dataflow.expressions import expression as expressions
 from dataflow.expressions.compile import compile_predicate, compile_scalar
 from dataflow.expressions.expression import Expression, Literal, Parameter, columns_of
 from dataflow.functions import call
+from dataflow.functions.clocks import unix_seconds
 from dataflow.schema import ROW_ID_NAME, VIEW_CHECK, Table, TableColumn
 from dataflow.values.modes import Modes
 from dataflow.values.storing import Report, column_storer
@@ -75,7 +76,7 @@ class WrittenColumn:
             return self.store(value, column.default_expression.type, execution)
         if column.has_default or column.nullable:
             return column.default
-        if column.type.kind is Kind.ENUM:
+        if column.type.kind is Kind.ENUM or column.auto_increment:
             return implicit_default(column.type)
         if execution.modes.strict:
             raise InvalidStatement(Condition.NO_DEFAULT, column.name)
@@ -104,8 +105,10 @@ def _cut(moment: int, digits: int) -> int:
 
 
 def _moment(fact: str, execution: Execution) -> Value:
-    """now:N, today, time:N, of the session's zone or of UTC."""
+    """now:N, sysdate:N, today, time:N, of the session's zone or of UTC; unix_timestamp."""
     name, _, digits = fact.partition(":")
+    if name == "unix_timestamp":
+        return unix_seconds(execution.now)
     now = execution.now if name.startswith("utc_") else from_utc(execution.now, execution.modes.time_zone)
     match name.removeprefix("utc_"):
         case "today":

@@ -335,6 +335,9 @@ class _Definition:
             names.append(self._name())
         cursor.accept_any("RESTRICT", "CASCADE")
         cursor.expect_end()
+        repeated = next((name for number, (_, name) in enumerate(names) if names[number] in names[:number]), None)
+        if repeated is not None:
+            raise InvalidStatement(Condition.NONUNIQUE_TABLE, repeated)
         found = [self.catalog.find_table(*name) for name in names]
         if temporary:
             found = [table if table is not None and table.id in self.temporary else None for table in found]

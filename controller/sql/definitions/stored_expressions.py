@@ -80,7 +80,7 @@ def columns_in(sql: str) -> set[str]:
     return {identifier_name(token).lower() for token in tokens(sql) if token.kind is TokenKind.QUOTED}
 
 
-CLOCKS = frozenset({"now", "utc_now", "today", "utc_today", "time", "utc_time"})
+CLOCKS = frozenset({"now", "utc_now", "today", "utc_today", "time", "utc_time", "sysdate", "unix_timestamp"})
 """The facts that whoever writes a row can tell: see `controller.sql.expressions.facts`."""
 
 

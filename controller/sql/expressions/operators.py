@@ -6,6 +6,9 @@ from typing import Any
 
 from sqlglot import exp
 
+from controller.sql.text.parse import syntax_error
+from dataflow.errors import Condition, InvalidStatement
+
 BINARY: dict[Any, str] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
@@ -56,6 +59,9 @@ OF_STRINGS = dict.fromkeys(
     strcmp substring_index""".split(), 0  # noqa: SIM905
 ) | {"if": 1, "elt": 1, "make_set": 1, "export_set": 1}  # fmt: skip
 """Functions that join or compare strings, and which of their arguments is the first of those."""
+_WINDOW_FUNCTIONS = frozenset(
+    "row_number rank dense_rank cume_dist percent_rank ntile lag lead first_value last_value nth_value".split()  # noqa: SIM905
+)
 REFUSED = frozenset({"load_file"})
 """Functions of MySQL that are not there."""
 AGGREGATES = frozenset(
@@ -79,3 +85,10 @@ def calls_aggregate(node: Any) -> bool:
         (isinstance(each, exp.GroupConcat) or str(each.this).lower() in AGGREGATES) and each.find_ancestor(exp.Query) is node.find_ancestor(exp.Query)
         for each in calls
     )
+
+
+def unknown_function(name: str) -> InvalidStatement:
+    """What to say of a call that means nothing here. Functions of windows are words of the grammar, which wants OVER behind them."""
+    if name.lower() in _WINDOW_FUNCTIONS:
+        return syntax_error(name, len(name))
+    return InvalidStatement(Condition.UNKNOWN_FUNCTION, name)

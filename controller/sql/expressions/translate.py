@@ -379,7 +379,7 @@ class Translator:
         if name in operators.REFUSED:
             raise Unsupported(name.upper())
         if not is_function(name) and name not in WAITING_FUNCTIONS:
-            raise InvalidStatement(Condition.UNKNOWN_FUNCTION, node.this if isinstance(node.this, str) else name)
+            raise operators.unknown_function(node.this if isinstance(node.this, str) else name)
         translated = operands.fitting_arguments(name, arguments, [self.translate(each) for each in arguments], self.dated)
         if name == "nullif" and (apart := self.dated(translated)) != translated:
             return call("case", call("=", *apart), Literal(None, NULL), translated[0])

@@ -79,3 +79,21 @@ INSERT INTO numbered (u) VALUES (0x10000000000000000);
 INSERT IGNORE INTO numbered (u) VALUES (0x10000000000000000);
 SELECT * FROM numbered;
 DROP TABLE numbered;
+-- Defaults that ask the clock for a number; AUTO_INCREMENT set to DEFAULT; a table that is dropped twice.
+CREATE TABLE clocks (id INT AUTO_INCREMENT PRIMARY KEY, at BIGINT DEFAULT (UNIX_TIMESTAMP()), s DATETIME DEFAULT (SYSDATE()), n INT DEFAULT (IF(FALSE, UNIX_TIMESTAMP(), 10)));
+INSERT INTO clocks (n) VALUES (1), (DEFAULT);
+SELECT id, ABS(at - UNIX_TIMESTAMP()) < 1000, ABS(TIMESTAMPDIFF(SECOND, s, NOW())) < 1000, n FROM clocks;
+INSERT INTO clocks (id) SELECT 2 ON DUPLICATE KEY UPDATE id = DEFAULT;
+SELECT id, n FROM clocks ORDER BY id;
+DROP TABLE clocks, clocks;
+SELECT ROW_NUMBER() FROM clocks;
+SELECT LAST_VALUE();
+DROP TABLE clocks;
+-- A query that repeats has a view; then many rows are added to its table, which is joined with itself.
+CREATE TABLE squares (a CHAR(0) NOT NULL);
+INSERT INTO squares VALUES (''), (''), ('');
+INSERT INTO squares SELECT s.a FROM squares s, squares t;
+INSERT INTO squares SELECT s.a FROM squares s, squares t;
+INSERT INTO squares SELECT s.a FROM squares s, squares t;
+SELECT COUNT(*) FROM squares;
+DROP TABLE squares;
