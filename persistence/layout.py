@@ -141,6 +141,17 @@ class IndexWriter:
         keys = [prefix + key for key in keys]
         return IndexEntries(keys, primary_keys, keys, True)
 
+    def numbered(self, columns: Mapping[int, Array], row_keys: list[bytes], primary_keys: list[bytes]) -> IndexEntries | None:
+        """As `entries`, where all keys are made of numbers that are here: int64, by position."""
+        parts = self.encoding.encode_numbers(columns)
+        if parts is None:
+            return None
+        prefix, keys = (self.unique_prefix if self.index.unique else self.prefix), lines(b"", parts)
+        if self.index.unique:
+            keys = [prefix + key for key in keys]
+            return IndexEntries(keys, primary_keys, keys, True)
+        return IndexEntries([prefix + key + primary for key, primary in zip(keys, primary_keys)], primary_keys, row_keys, False)
+
 
 class TableWriter:
     """Turns rows of one version of a table into what is stored for them."""

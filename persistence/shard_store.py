@@ -73,7 +73,7 @@ class ShardStore:
         self._history = History(HISTORY_EPOCHS)
         self.epoch = self._database.stamp[0]
         self._emptied, self._rows = EmptiedRanges(self.epoch), RowChanges(self.epoch)
-        self.rows_changed = self._rows.last
+        self.rows_changed, self.are_unchanged = self._rows.last, self._rows.are_unchanged
         try:
             self._check_format()
             self._put_fences()

@@ -312,7 +312,9 @@ class Cluster(ShardConnections):
             stages = {
                 shard: Stage(transaction, settled, participants, [], [], tables, owner, parts=counts[shard])
                 if shard in counts
-                else Stage(transaction, settled, participants, part.writes, part.checks, tables, owner, tuple(part.puts))
+                else Stage(
+                    transaction, settled, participants, part.writes, part.checks, tables, owner, tuple(part.puts), tuple(part.unchanged)
+                )
                 for shard, part in parts.items()
             }
             if len(stages) == 1:

@@ -31,6 +31,7 @@ from dataflow.commit.epoch_messages import (
     Puts,
     StaleSchema,
     Stored,
+    Unchanged,
     Write,
 )
 
@@ -55,6 +56,7 @@ __all__ = [
     "StaleSchema",
     "Store",
     "Stored",
+    "Unchanged",
     "Write",
 ]
 
@@ -71,6 +73,8 @@ class CommitPart:
     writes: list[Write]
     checks: list[Check]
     puts: list[Puts] = field(default_factory=list)
+    unchanged: list[Unchanged] = field(default_factory=list)
+    """Rows that were read and must be as they were; only where the commit is not large."""
 
 
 @dataclass(frozen=True, slots=True)

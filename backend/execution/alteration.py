@@ -3,8 +3,8 @@
 1. The table is marked `altering`: commits planned before are refused, and statements that
    write to it wait (`Database.execute`). Reads go on. The new table is published under a
    name that no statement can have said, so its id is taken whatever happens.
-2. The rows are copied in order of the primary key, converted as INSERT converts them. The first that
-   does not fit ends it all: the mark goes, and so does the new table.
+2. The rows are copied in order of the primary key, converted as INSERT converts them, by column where nothing is to be said
+   about any of them (`backend.execution.column_copy`). The first that does not fit ends it all: the mark goes, and so does the new table.
 3. In one change of the catalog the old table goes and the new one takes its name.
 
 So writers are held up for as long as the copy takes, a few seconds for 100,000 rows, and nobody
@@ -13,15 +13,16 @@ else. A controller that takes over from one that died here undoes step 1 (`aband
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import count
 from typing import Protocol
 
-from backend.clustering.store import Store
+from backend.clustering.staged_parts import LARGE_WRITES
+from backend.clustering.store import Committed, Store
+from backend.execution.column_copy import ColumnCopy
 from backend.execution.evaluation.access import AccessPath, Bound
-from backend.execution.evaluation.reading import find_bound, row_decoder
+from backend.execution.evaluation.reading import Found, find_bound, row_decoder
 from backend.execution.execution import Execution
 from backend.execution.transaction import Transaction
 from backend.execution.writes.columns import WrittenColumn, WrittenColumns, implicit_default
@@ -92,18 +93,27 @@ class _Copier:
         self._execution = Execution(Transaction(store), (), modes, from_datetime(datetime.now(UTC)), self._numbers)
         self._sources = {column.id: position for position, column in enumerate(old.columns)}
         self._next_number = 1
+        sources = [None if position == self._columns.row_id else self._sources.get(column.id) for position, column in enumerate(new.columns)]
+        self._at_once = LARGE_WRITES // (1 + sum(index.unique for index in new.indexes))
+        self._by_column = ColumnCopy(old, new, self._columns, sources, self._stored)
 
     async def copy(self) -> None:
         await self._start_numbers()
-        async for rows in self._rows():
-            transaction = Transaction(self._store)
-            writer = RowWriter(transaction, self._new)
-            await writer.prefetch_inserts(rows)
-            for row in rows:
-                duplicate = await writer.insert(row)
-                if duplicate is not None:
-                    raise duplicate_entry(self._shown, duplicate.index, row)
-            await transaction.commit()
+        decode = row_decoder(self._old)
+        is_plain = self._left_out is None and self._by_column.is_possible
+        path, done = Bound(AccessPath(self._old.primary_key), [()], []), 0
+        async for chunk in find_bound(Transaction(self._store), self._old, path):
+            for stored in _parts(chunk, self._at_once if is_plain else BATCH_ROWS):
+                values = [value for _, _, value in stored]
+                if not is_plain or not await self._copied(values):
+                    for first in range(0, len(values), BATCH_ROWS):
+                        rows = [decode(value) for value in values[first : first + BATCH_ROWS]]
+                        if self._left_out is not None:
+                            rows = [row for row in rows if not self._left_out(row, ())]
+                        await self._copy_rows(rows, done)
+                        done += len(rows)
+                else:
+                    done += len(values)
         if self._columns.auto_increment is not None:
             await self._numbers.raise_above(self._new, self._next_number - 1)
 
@@ -111,24 +121,39 @@ class _Copier:
     def _shown(self) -> Table:
         return replace(self._new, name=self._old.name)
 
-    async def _rows(self) -> AsyncIterator[list[Row]]:
-        """The new rows in batches."""
-        decode = row_decoder(self._old)
-        numbers = count(1)
-        path = Bound(AccessPath(self._old.primary_key), [()], [])
-        async for chunk in find_bound(Transaction(self._store), self._old, path):
-            for first in range(0, len(chunk), BATCH_ROWS):
-                batch = [decode(value) for _, _, value in chunk[first : first + BATCH_ROWS]]
-                row_ids = range(0)
-                if self._columns.row_id is not None:
-                    row_ids = await self._numbers.row_ids(self._new.id, len(batch))
-                rows = []
-                if self._left_out is not None:
-                    batch = [row for row in batch if not self._left_out(row, ())]
-                for position, row in enumerate(batch):
-                    self._execution.report.row_number = next(numbers)
-                    rows.append(self._converted(row, row_ids[position] if row_ids else 0))
-                yield rows
+    async def _copied(self, values: list[bytes]) -> bool:
+        """Copy them by column; False if that cannot be done."""
+        row_ids = await self._row_ids(len(values))
+        transaction = Transaction(self._store)
+        notices = self._execution.report.notices
+        before = len(notices)
+        greatest = self._by_column.write(transaction, values, row_ids)
+        if len(notices) > before:  # of which row, only a look at each can tell
+            del notices[before:]
+            return False
+        if greatest is None or not isinstance(await transaction.try_commit(), Committed):
+            return False
+        self._next_number = max(self._next_number, greatest + 1)
+        return True
+
+    async def _copy_rows(self, rows: list[Row], first: int) -> None:
+        """Copy them one by one; `first` have been copied before."""
+        row_ids = await self._row_ids(len(rows))
+        new = []
+        for position, row in enumerate(rows):
+            self._execution.report.row_number = first + position + 1
+            new.append(self._converted(row, row_ids[position] if row_ids else 0))
+        transaction = Transaction(self._store)
+        writer = RowWriter(transaction, self._new)
+        await writer.prefetch_inserts(new)
+        for row in new:
+            duplicate = await writer.insert(row)
+            if duplicate is not None:
+                raise duplicate_entry(self._shown, duplicate.index, row)
+        await transaction.commit()
+
+    async def _row_ids(self, count: int) -> range:
+        return range(0) if self._columns.row_id is None else await self._numbers.row_ids(self._new.id, count)
 
     async def _start_numbers(self) -> None:
         """A column that was AUTO_INCREMENT before goes on where it was."""
@@ -196,3 +221,10 @@ class _Copier:
             raise InvalidStatement(Condition.DATA_TRUNCATED, column.name, self._execution.report.row_number)
         self._execution.warn(Condition.DATA_TRUNCATED, column.name, self._execution.report.row_number)
         return implicit_default(column.type)
+
+
+def _parts(rows: list[Found], rows_max: int) -> Iterator[list[Found]]:
+    """About as many in each."""
+    count = -(-len(rows) // rows_max)
+    for number in range(count):
+        yield rows[number * len(rows) // count : (number + 1) * len(rows) // count]

@@ -5,8 +5,8 @@ at their commit and are planned again. Dropping and truncating is just that: ids
 reused, and what is left of old tables is removed elsewhere.
 
 A new index is built online. It is published as `building`, so every write from then on
-maintains it and none reads it; then the rows stored before get their entries, in small
-commits that each check that the rows are still what was read; then `building` is cleared.
+maintains it and none reads it; then the rows stored before get their entries
+(`backend.execution.index_fill`); then `building` is cleared.
 If a unique index turns out to have duplicates, the tables of the statement become what they
 were before it. A new foreign key is enforced from its first moment too; then the stored rows
 are checked, and it goes again if one of them has no parent; until then it is `unchecked`. A
@@ -15,30 +15,22 @@ controller that takes over finishes what is still building or unchecked (`take_u
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from backend.clustering.store import ABSENT, ANY, CommitPart, Committed, Conflict, Locked, Store
+from backend.clustering.store import Store
 from backend.execution.alteration import carry_out_copy
 from backend.execution.evaluation.access import AccessPath, Bound
-from backend.execution.evaluation.reading import Found, find_bound, row_address, row_decoder
+from backend.execution.evaluation.reading import find_bound, row_address, row_decoder
+from backend.execution.index_fill import fill_index
 from backend.execution.transaction import Transaction
-from backend.execution.writes.duplicates import duplicate_entry
 from backend.execution.writes.numbers import lower_counter
 from backend.execution.writes.references import Reference, Values
 from controller.catalog import Catalog, CatalogChange
-from controller.sql.locking import WAIT
-from dataflow.errors import Condition, InvalidStatement, MillraceError, Retryable
-from dataflow.schema import Index, Table
-from persistence.key_range import after_prefix
-from persistence.layout import IndexWriter, TableWriter, has_entries
-
-BATCH_ROWS = 400
-TRIES_MAX = 100
-SHARD_TRIES_MAX = 10
-LOCK_TIMEOUT_S = 3600.0
+from dataflow.errors import InvalidStatement, MillraceError
+from dataflow.schema import Table
+from persistence.layout import has_entries
 
 Build = tuple[int, int]
 """(table id, index id)"""
@@ -210,14 +202,6 @@ async def _undo(change: CatalogChange, before: Catalog, catalog_store: CatalogSt
     )
 
 
-async def fill_index(store: Store, table: Table, index: Index) -> None:
-    """Add the entries of all stored rows; 1062 if two rows have the same key of a unique index."""
-    filler = _Filler(store, table, index)
-    start = filler.writer.row_prefix
-    for shard in range(store.shard_count):
-        await filler.fill_shard(shard, start, after_prefix(start))
-
-
 async def check_foreign_key(store: Store, catalog: Catalog, table_id: int, name: str) -> None:
     """1452 if a stored row points at nothing."""
     table = catalog.tables[table_id]
@@ -251,83 +235,3 @@ async def _present(store: Store, reference: Reference, keys: Mapping[Values, byt
             if chunk:
                 present.add(values)
     return present
-
-
-class _Filler:
-    def __init__(self, store: Store, table: Table, index: Index) -> None:
-        self.store = store
-        self.table = table
-        self.index = index
-        self.writer = TableWriter(table)
-        self.entries = IndexWriter(table, index)
-
-    async def fill_shard(self, shard: int, start: bytes, stop: bytes) -> None:
-        """Add the entries of one shard's rows, going on where it stopped when the shard was away."""
-        for attempt in range(SHARD_TRIES_MAX):
-            try:
-                async for chunk in self.store.scan(shard, start, stop):
-                    for first in range(0, len(chunk), BATCH_ROWS):
-                        await self.add(chunk[first : first + BATCH_ROWS])
-                    start = chunk[-1][0] if chunk else start
-                return
-            except Retryable:
-                await asyncio.sleep(min(0.1 * 2**attempt, 2.0))
-        raise Retryable(Condition.LOCK_WAIT_TIMEOUT)
-
-    async def add(self, rows: list[Found]) -> None:
-        """Commit the rows' entries, reading them again as often as someone changes them meanwhile."""
-        present: set[bytes] = set()
-        for _ in range(TRIES_MAX):
-            parts = self._parts(rows, present)
-            if not parts:
-                return
-            result = await self.store.commit(parts, {self.table.id: self.table.version})
-            if isinstance(result, Committed):
-                return
-            if isinstance(result, Locked):
-                await self._wait(result)
-            elif not isinstance(result, Conflict):
-                break
-            rows, present = await self._read_again(rows)
-        raise Retryable(Condition.LOCK_WAIT_TIMEOUT)
-
-    async def _wait(self, locked: Locked) -> None:
-        """Until a transaction that has locked the row is over."""
-        owner = self.store.lock_owner()
-        try:
-            await self.store.lock(owner, [(locked.shard, locked.key)], True, WAIT, LOCK_TIMEOUT_S)
-        finally:
-            self.store.unlock(owner, [locked.shard])
-
-    def _parts(self, rows: list[Found], present: set[bytes]) -> dict[int, CommitPart]:
-        parts: dict[int, CommitPart] = {}
-        shard_of = self.store.shard_of
-        mine: dict[bytes, bytes] = {}
-        for key, version, value in rows:
-            row = self.writer.decode(value)
-            entry = self.entries.entry(row, key)
-            if mine.setdefault(entry.key, entry.value) != entry.value:
-                raise duplicate_entry(self.table, self.index, row)
-            if entry.key in present:
-                continue
-            shard = shard_of(entry.route)
-            expected = ABSENT if entry.unique else ANY
-            parts.setdefault(shard, CommitPart([], [])).writes.append((entry.key, expected, entry.value))
-            parts.setdefault(shard_of(key), CommitPart([], [])).checks.append((key, version))
-        return parts
-
-    async def _read_again(self, rows: list[Found]) -> tuple[list[Found], set[bytes]]:
-        """The rows as they are now, and the keys of those entries that are already there."""
-        shard_of = self.store.shard_of
-        stored = await self.store.get([(shard_of(key), key) for key, _, _ in rows])
-        rows = [(key, each[0], each[1]) for (key, _, _), each in zip(rows, stored) if each is not None]
-        entries = [self.entries.entry(self.writer.decode(value), key) for key, _, value in rows]
-        found = await self.store.get([(shard_of(entry.route), entry.key) for entry in entries])
-        present = set()
-        for (_, _, value), entry, each in zip(rows, entries, found):
-            if each is None:
-                continue
-            if each[1] != entry.value:
-                raise duplicate_entry(self.table, self.index, self.writer.decode(value))
-            present.add(entry.key)
-        return rows, present

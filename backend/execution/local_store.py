@@ -216,6 +216,9 @@ class LocalStore:
                 return StaleSchema(table_id)
         for number, part in parts.items():
             shard = self.shards[number]
+            for start, stop, since in part.unchanged:
+                if not shard.are_unchanged(start, stop, since):
+                    return Conflict(number, start, None)
             expectations = [(key, expected) for key, expected, _ in part.writes] + part.checks
             expectations += [(key, puts.expected) for puts in part.puts for key in puts.keys]
             for key, expected in expectations:

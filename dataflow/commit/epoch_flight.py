@@ -42,6 +42,10 @@ class CommittedState(Protocol):
         """Whether it is known at once that none of these keys is there."""
         ...
 
+    def are_unchanged(self, start: bytes, stop: bytes, epoch: int) -> bool:
+        """Whether it is known at once that no row of this range has changed since the epoch."""
+        ...
+
     def get(self, key: bytes) -> Stored | None: ...
 
     def epoch_of_transaction(self, transaction: TransactionId) -> int | None:
@@ -122,6 +126,9 @@ def refusal_of(
     for table_id, version in stage.tables:
         if tables.get(table_id) != version:
             return StaleSchema(table_id)
+    for start, stop, since in stage.unchanged:
+        if not state.are_unchanged(start, stop, since) or any(start <= key < stop for key in pending):
+            return VersionConflict(start, None)
     return conflict_of(stage, state, pending, epoch)
 
 

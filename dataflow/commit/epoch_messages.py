@@ -6,7 +6,7 @@ say when each is sent. A transaction is named by its client and that client's ow
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -33,6 +33,8 @@ Write = tuple[bytes, int, bytes | None]
 """(key, expected version, new value, or None to delete)"""
 Check = tuple[bytes, int]
 """(key, expected version): must hold at the commit, nothing is written"""
+Unchanged = tuple[bytes, bytes, int]
+"""(start, stop, epoch): no row with start ≤ key < stop has changed since that epoch. All are rows of one table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ class Stage:
     tables: list[tuple[int, int]]
     owner: TransactionId | None = None
     puts: tuple[Puts, ...] = ()
+    unchanged: tuple[Unchanged, ...] = ()
     count: ClassVar[int] = 1
     parts: int = 0
     """How many `StagePart` have come before, if the transaction is large; there is nothing else in it then but `tables`."""
@@ -94,6 +97,12 @@ class Stage:
         for puts in self.puts:
             if puts.expected == ABSENT:
                 yield from puts.keys
+
+    def expects_of(self, written: Set[bytes]) -> bool:
+        """Whether it expects something of one of these keys."""
+        return not written.isdisjoint(self.expecting()) or any(
+            start <= key < stop for start, stop, _ in self.unchanged for key in written
+        )
 
     def absent(self) -> Iterator[bytes]:
         """Every key that is written and, if the transaction commits, was not there before; but for those that are NEW."""

@@ -107,7 +107,7 @@ class _Opening:
         for stage in stages:
             taken = flight.record.spanning
             is_after_large = bool(taken) and taken[0][0] == flight.record.large
-            if is_after_large or (stage.parts and taken) or not written.isdisjoint(stage.expecting()):
+            if is_after_large or (stage.parts and taken) or stage.expects_of(written):
                 flight.deferred.append(stage.transaction)
                 continue
             refusal = self._refusal(stage, pending)

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
-from backend.clustering.store import ABSENT, ANY, NEW, Puts
+from backend.clustering.store import ABSENT, ANY, NEW, Puts, Store
 from backend.execution.evaluation.reading import table_writer
 from backend.execution.execution import Execution
 from backend.execution.outcome import Done
@@ -28,11 +29,11 @@ from backend.execution.writes.numbers import AutoIncrement, number_end
 from controller.sql.plan import Insert, OnDuplicate, Plan
 from dataflow.breath import in_parts
 from dataflow.expressions.expression import Literal, Parameter
-from dataflow.schema import TableColumn
+from dataflow.schema import Table, TableColumn
 from dataflow.values.storing import column_fitness
 from dataflow.values.storing.arrays import array_fits
 from dataflow.values.types import INTEGERS, Row, Value
-from persistence.layout import IndexEntries
+from persistence.layout import IndexEntries, TableWriter
 
 AT_ONCE_MIN = 128
 """From so many rows on numpy is quicker."""
@@ -111,7 +112,7 @@ class BulkInsert:
             row_ids = columns[self._row_id] = await execution.numbers.row_ids(self._table.id, count)
             if count >= AT_ONCE_MIN:
                 numbers[self._row_id] = np.arange(row_ids.start, row_ids.stop)
-        if not aside(count, lambda: self._write(execution.transaction, columns, numbers, arrays)):
+        if not aside(count, partial(write_columns, execution.transaction, self._table, self._writer, columns, numbers, arrays, self._row_id is not None)):
             return None
         info = f"Records: {count}  Duplicates: 0  Warnings: 0" if count > 1 else ""
         return Done(count, count, last_id, generated_id, info, ())
@@ -161,45 +162,57 @@ class BulkInsert:
             columns[:] = [column and [column[place] for place in places] for column in columns]
         return True
 
-    def _write(
-        self,
-        transaction: Transaction,
-        columns: Sequence[Sequence[Value]],
-        numbers: Mapping[int, Array],
-        arrays: Mapping[int, Array | pa.Array],
-    ) -> bool:
-        """False, and nothing is written, if one of the rows is the duplicate of another."""
-        writer, rows = self._writer, list[Row]()
-        numbered = writer.numbered(numbers, transaction.store.shard_count > 1)
-        known: dict[int, Array | pa.Array] = {**numbers, **arrays}
-        encoded = writer.codec.encode_columns(known) if len(known) == len(columns) else None
-        if numbered is None or encoded is None:
-            lists = [listed(known[n]) if n in known else column for n, column in enumerate(columns)]
-            for places in in_parts(range(len(lists[0]))):
-                rows += zip(*[column[places[0] : places[-1] + 1] for column in lists])
-        if numbered is None:
-            keys = writer.row_keys(rows)
-            entries = writer.all_entries(rows, keys)
-        else:
-            keys, entries = numbered
-        if entries is None or (self._row_id is None and len(set(keys)) < len(keys)):
-            return False
-        if any(each.unique and len(set(each.keys)) < len(keys) for each in entries):
-            return False
-        transaction.use_table(self._table.id, self._table.version)
-        start, values = encoded or writer.codec.encode_apart(rows)
-        _put(transaction, IndexEntries(keys, values, keys, True), ABSENT if self._row_id is None else NEW, start)
-        for each in entries:
-            # An entry that is not unique contains its row's key.
-            _put(transaction, each, ABSENT if each.unique else ANY if self._row_id is None else NEW)
-        return True
+
+def write_columns(
+    transaction: Transaction,
+    table: Table,
+    writer: TableWriter,
+    columns: Sequence[Sequence[Value]],
+    numbers: Mapping[int, Array],
+    arrays: Mapping[int, Array | pa.Array],
+    is_new: bool,
+    is_hidden: bool = False,
+) -> bool:
+    """Rows given by column: INTEGERs in `numbers`, what else is an array in `arrays`, all other values in `columns`.
+
+    `is_new`: their keys were handed out for them alone. `is_hidden`: nobody else writes to the table. False, and nothing is
+    written, if one of the rows is the duplicate of another.
+    """
+    rows = list[Row]()
+    numbered = writer.numbered(numbers, transaction.store.shard_count > 1)
+    known: dict[int, Array | pa.Array] = {**numbers, **arrays}
+    encoded = writer.codec.encode_columns(known) if len(known) == len(columns) else None
+    if numbered is None or encoded is None:
+        lists = [listed(known[n]) if n in known else column for n, column in enumerate(columns)]
+        for places in in_parts(range(len(lists[0]))):
+            rows += zip(*[column[places[0] : places[-1] + 1] for column in lists])
+    if numbered is None:
+        keys = writer.row_keys(rows)
+        entries = writer.all_entries(rows, keys)
+    else:
+        keys, entries = numbered
+    if entries is None or (not is_new and len(set(keys)) < len(keys)):
+        return False
+    if any(each.unique and len(set(each.keys)) < len(keys) for each in entries):
+        return False
+    transaction.use_table(table.id, table.version)
+    start, values = encoded or writer.codec.encode_apart(rows)
+    _put(transaction, IndexEntries(keys, values, keys, True), NEW if is_new else ABSENT, start)
+    for each in entries:
+        # An entry that is not unique contains its row's key.
+        _put(transaction, each, ABSENT if each.unique else NEW if is_new or is_hidden else ANY)
+    return True
 
 
 def _put(transaction: Transaction, entries: IndexEntries, expected: int, start: bytes = b"") -> None:
-    store = transaction.store
+    for shard, puts in puts_of(transaction.store, entries, expected, start).items():
+        transaction.put_all(shard, puts)
+
+
+def puts_of(store: Store, entries: IndexEntries, expected: int, start: bytes = b"") -> dict[int, Puts]:
+    """What each shard has to store of them."""
     if store.shard_count == 1:
-        transaction.put_all(0, Puts(entries.keys, entries.values, expected, start))
-        return
+        return {0: Puts(entries.keys, entries.values, expected, start)}
     shards: dict[int, Puts] = {}
     for route, key, value in zip(entries.routes, entries.keys, entries.values):
         shard = store.shard_of(route)
@@ -208,8 +221,7 @@ def _put(transaction: Transaction, entries: IndexEntries, expected: int, start: 
             puts = shards[shard] = Puts([], [], expected, start)
         puts.keys.append(key)
         puts.values.append(value)
-    for shard, puts in shards.items():
-        transaction.put_all(shard, puts)
+    return shards
 
 
 def bulk_insert(insert: Insert, columns: WrittenColumns, defaulted: Sequence[int]) -> BulkInsert | None:

@@ -61,6 +61,39 @@ def test_an_index_built_while_rows_are_written_has_an_entry_for_each_row(unique:
     run(tmp_path, scenario)
 
 
+@pytest.mark.parametrize("shard_count", (1, 3))
+def test_an_index_built_later_has_the_entries_that_writes_would_have_made(shard_count: int, tmp_path: Path) -> None:
+    columns = "id BIGINT, n INT NOT NULL, wide BIGINT UNSIGNED NOT NULL, name VARCHAR(20), day DATE NOT NULL, price DECIMAL(8, 2) NOT NULL, some INT"
+    keys = ["(n)", "(day, n DESC)", "(name, n)", "(price)", "(some)", "(wide)", "(name(2))"]
+
+    async def scenario(engine: Engine) -> None:
+        indexes = [f"INDEX i{number} {key}" for number, key in enumerate(keys)]
+        indexes += [f"UNIQUE INDEX u{number} (id, {key[1:]}" for number, key in enumerate(keys)]
+        await engine.define(f"CREATE TABLE before ({columns}, PRIMARY KEY (id DESC), {', '.join(indexes)})")
+        await engine.define(f"CREATE TABLE later ({columns}, PRIMARY KEY (id DESC))")
+        for first in range(0, 1_200, 300):
+            rows = ", ".join(
+                f"({n * 7 - 900}, {n % 13 - 6}, {2**63 + n}, {'NULL' if n % 50 == 0 else repr(f'Näme{n % 90}')}, "
+                f"'20{n % 90 + 10}-02-0{n % 9 + 1}', {n / 4}, {n % 5 or 'NULL'})"
+                for n in range(first, first + 300)
+            )
+            for table in ("before", "later"):
+                await engine.run(f"INSERT INTO {table} VALUES {rows}")
+        await engine.define(f"ALTER TABLE later {', '.join('ADD ' + each for each in indexes)}")
+        stored = []
+        for name in ("before", "later"):
+            table = engine.database.catalog.table("d", name)
+            ranges = [(index, each) for index in table.indexes for each in index_ranges(table.id, index.id)]
+            views = [shard.view() for shard in engine.store.shards]
+            stored.append({
+                (index.name, start[:1], key[len(start) :]): value
+                for index, (start, stop) in ranges for view in views for chunk in view.scan(start, stop) for key, _, value in chunk
+            })  # fmt: skip
+        assert stored[0] == stored[1]
+
+    run(tmp_path, scenario, shard_count)
+
+
 def test_a_unique_index_over_duplicates_is_refused_and_leaves_the_table_as_it_was(tmp_path: Path) -> None:
     async def scenario(engine: Engine) -> None:
         await engine.define(TABLE)
