@@ -7,16 +7,20 @@ the expression is a mark, which reads the value behind the row.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sqlglot import exp
 
 from controller.sql.expressions import facts
+from controller.sql.expressions.operators import calls_aggregate
 from controller.sql.expressions.scope import Scope
 from controller.sql.expressions.translate import Translator
 from controller.sql.plan import Query
 from controller.sql.writing.directed import is_default
+from dataflow.errors import Condition, InvalidStatement
 from dataflow.expressions.expression import Column, Expression
+from dataflow.schema import Table
 from dataflow.values.types import SqlType
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ)
@@ -34,17 +38,36 @@ class FoundValues:
     def without_subqueries(self, node: Any) -> Any:
         return node.transform(lambda each: self._mark(_SUBQUERY, self.subqueries, each) if _reads_query(each) else each)
 
-    def without_columns(self, node: Any, scope: Scope) -> Any:
-        """Columns that `scope` does not have are taken out."""
+    def without_columns(self, node: Any, scope: Scope, select: Any, find: FindTable) -> Any:
+        """An assignment whose value has no columns that only `select` has: they are taken out, and DEFAULT(column) with them."""
+        is_grouped = select.args.get("group") is not None or any(map(calls_aggregate, select.expressions))
+        sources = [] if is_grouped else _tables(select, find)
 
         def taken(each: Any) -> Any:
-            if not isinstance(each, exp.Column) or scope.find(each.name, each.table, each.text("db")):
+            if is_call(each, "default") and (column := each.find(exp.Column)) is not None and not in_scope(column):
+                return self._mark(_COLUMN, self.columns, each)
+            if not isinstance(each, exp.Column):
+                return each
+            if in_scope(each):
+                if not is_call(each.parent, "values") and any(_has(alias, table, each) for alias, table in sources):
+                    raise InvalidStatement(Condition.AMBIGUOUS_COLUMN, each.sql("mysql").replace("`", ""), "field list")
                 return each
             if not each.table and (each.name.lower() in facts.WITHOUT_PARENTHESES or is_default(each)):
                 return each
+            if is_grouped:
+                raise InvalidStatement(Condition.UNKNOWN_COLUMN, each.sql("mysql").replace("`", ""), "field list")
             return self._mark(_COLUMN, self.columns, each)
 
-        return node.transform(taken)
+        def in_scope(column: Any) -> bool:
+            return bool(scope.find(column.name, column.table, column.text("db")))
+
+        if not isinstance(node, exp.EQ):
+            return node.transform(taken)
+        if not in_scope(node.this):
+            raise InvalidStatement(Condition.UNKNOWN_COLUMN, node.this.sql("mysql").replace("`", ""), "field list")
+        assigned = node.copy()
+        assigned.set("expression", node.expression.copy().transform(taken, copy=False))
+        return assigned
 
     def marks(self, offset: int, before: Query | None, select: Query | None) -> Marks:
         """What each mark reads: the values of `before` from `offset` on, then those that `select` has in addition."""
@@ -68,6 +91,25 @@ class FoundValueTranslator(Translator):
     def visit_var(self, node: Any, hint: SqlType | None) -> Expression:
         found = self.marks[str(node.this)]
         return found[int(node.meta["place"])]
+
+
+FindTable = Callable[[Any], Table | None]
+
+
+def is_call(node: Any, name: str) -> bool:
+    return isinstance(node, exp.Anonymous) and str(node.this).lower() == name
+
+
+def _tables(select: Any, find: FindTable) -> list[tuple[str, Table]]:
+    """The tables in the FROM of a SELECT, each with the name that it goes by there."""
+    sources = [select.args.get("from_"), *(select.args.get("joins") or [])]
+    named = [each.this for each in sources if each is not None and isinstance(each.this, exp.Table)]
+    return [(each.alias_or_name, table) for each in named if (table := find(each)) is not None]
+
+
+def _has(alias: str, table: Table, column: Any) -> bool:
+    """Whether the name may mean a column of the table."""
+    return column.table in ("", alias) and any(each.name.lower() == column.name.lower() for each in table.columns)
 
 
 def _reads_query(node: Any) -> bool:

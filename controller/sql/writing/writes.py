@@ -96,7 +96,7 @@ class WritePlanner:
         nodes = [found.without_subqueries(each) for each in given.expressions] if isinstance(given, exp.Values) else []
         scope = self._duplicate_scope(node, source, given)
         if isinstance(given, exp.Select):
-            assigned = [found.without_columns(each, scope) for each in assigned]
+            assigned = [found.without_columns(each, scope, given, self._named_table) for each in assigned]
             if found.columns:
                 given = given.copy()
                 given.set("expressions", [*given.expressions, *found.columns])
@@ -194,6 +194,9 @@ class WritePlanner:
             raise InvalidStatement(Condition.GENERATED_VALUE, column.name, table.name)
         found = translator.dated([translator.translate(node, column.type), Literal(None, column.type)])[0]
         return as_stored(found, column.type)
+
+    def _named_table(self, node: Any) -> Table | None:
+        return self._catalog.find_table(node.text("db") or self._database or "", node.name)
 
     def _duplicate_scope(self, node: Any, source: TableInSight, given: Any) -> Scope:
         """What ON DUPLICATE KEY UPDATE has in sight: the existing row, followed by the one that was to be inserted."""
