@@ -75,12 +75,20 @@ def _number(kind: SqlType) -> Callable[[Any], Any]:
     return convert
 
 
+_UNITS = [Decimal(1).scaleb(-scale) for scale in range(82)]
+_SMALL = {number: Decimal(number) for number in range(-100, 1001)}
+"""Sums that many groups have are one object for all of them: a Decimal takes 104 bytes."""
+
+
 def _rounded(value: Decimal | int, scale: int) -> Decimal:
-    return _WIDE.quantize(Decimal(value), Decimal(1).scaleb(-scale))
+    return _WIDE.quantize(Decimal(value), _UNITS[scale])
 
 
 def exact_sum(total: Any, count: int, scale: int) -> Decimal | None:
-    return _rounded(total, scale) if count else None
+    if not count:
+        return None
+    small = None if scale else _SMALL.get(total)
+    return _rounded(total, scale) if small is None else small
 
 
 def exact_average(total: Any, count: int, scale: int, added: int) -> Decimal | None:
@@ -88,7 +96,7 @@ def exact_average(total: Any, count: int, scale: int, added: int) -> Decimal | N
         return None
     average = divide_decimal(total, count, added)
     assert average is not None
-    return _WIDE.quantize(average, Decimal(1).scaleb(-scale))
+    return _WIDE.quantize(average, _UNITS[scale])
 
 
 def _float_sum(total: int, count: int) -> float | None:
