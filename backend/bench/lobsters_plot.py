@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 
 def plot_cases(cases: Sequence[Case], bound_ms: float, folder: Path) -> None:
+    if not any(isfinite(each.p95_ms) for case in cases for each in case.points):
+        return
     drawn, (latency, memory) = figure(2)
     for case in cases:
         points = sorted((each.answered, each.p95_ms, each.memory_mb) for each in case.points if isfinite(each.p95_ms))

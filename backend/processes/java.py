@@ -15,6 +15,7 @@ SMALL_HEAP = (
     "-Xms16m",
     "-XX:MinHeapFreeRatio=10",
     "-XX:MaxHeapFreeRatio=20",
+    "-XX:NewRatio=7",
 )
 """For a JVM that has little to do: without them its heap begins with a 64th of the machine's memory."""
 ZOOKEEPER_MAIN = "org.apache.zookeeper.server.ZooKeeperServerMain"

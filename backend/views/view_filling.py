@@ -141,10 +141,15 @@ class Fill:
         self.epoch = source.state.epoch
         self.changes: dict[int, Delta] = {}
         self.began = time.perf_counter()
-        self.budget = FillBudget(lambda: self.engine.measure().total_bytes, limit_bytes)
+        self.budget = FillBudget(self._needed_bytes, limit_bytes)
         self.rounds = 0
         self._is_running = False
         self._waiting: list[Callable[[Exception | None], None]] = []
+
+    def _needed_bytes(self) -> int:
+        """What will be kept. Of a whole view that is its full state; what was looked up for that is let go, unless it is as much again."""
+        report = self.engine.measure()
+        return report.total_bytes if self.keys else max(report.full_bytes, report.total_bytes // 2)
 
     @property
     def is_full(self) -> bool:

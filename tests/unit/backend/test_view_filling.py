@@ -153,6 +153,16 @@ def test_a_view_that_takes_too_much_memory_is_refused(tmp_path: Path) -> None:
     assert not hosted.add(b"all", BASE, ()) and not hosted.later.waiting and not hosted.host.views
 
 
+@pytest.mark.parametrize(("memory_bytes", "fits"), [(1 << 30, True), (4_600_000, True), (3_000_000, False)])
+def test_what_a_fill_looks_up_on_its_way_needs_no_room_for_good(tmp_path: Path, memory_bytes: int, fits: bool) -> None:
+    """3.8 MB are kept, mostly the rows by their number; 1.8 MB of rows by their id are looked up for the fill alone."""
+    hosted = Hosted(tmp_path, memory_bytes)
+    pairs = Join((BASE, BASE), ((2, 3),))
+    hosted.add(b"sums", Aggregate(pairs, (1,), (AggregateFunction("count_star", (), BIGINT),)), ())
+    hosted.later.run()
+    assert hosted.lookup(b"sums", ()) == ([hosted.counts()] if fits else None)
+
+
 def test_a_view_over_a_table_that_changes_is_given_up(hosted: Hosted) -> None:
     hosted.add(b"counts", COUNTS, ())
     hosted.host.tables_changed({TABLE.id: TABLE.version + 1})
