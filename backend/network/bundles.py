@@ -36,7 +36,7 @@ def encode_bundle(bundle: Bundle) -> bytes:
     rows = [(name, prefixes if is_plain else _marked(prefixes)) for name, prefixes, is_plain in bundle.rows]
     fields = (
         bundle.generation, bundle.epoch, bundle.round, bundle.sender, rows, _marked(bundle.evictions),
-        bundle.busy, bundle.level, bundle.working, bundle.tables, bundle.asks, bundle.evicts, bundle.fill, bundle.over,
+        bundle.busy, bundle.level, bundle.working, bundle.tables, bundle.asks, bundle.evicts, bundle.fill, bundle.over, bundle.failed,
     )  # fmt: skip
     try:
         return _encode(fields)
@@ -72,7 +72,7 @@ def _unmarked(code: int, data: memoryview) -> Any:
 
 _Fields = tuple[
     int, int, int, int, list[tuple[str, list[tuple[Any, ...]]]], Any,
-    bool, int | None, bool, tuple[int, ...], tuple[bytes | int, ...], bool, int, bool,
+    bool, int | None, bool, tuple[int, ...], tuple[bytes | int, ...], bool, int, bool, tuple[int, ...],
 ]  # fmt: skip
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(_Fields, ext_hook=_unmarked).decode

@@ -33,7 +33,14 @@ from backend.network.session_messages import (
     StatementsReported,
 )
 from backend.network.statement_messages import AddStatement, RunStatements, UnknownStatement
-from backend.network.view_messages import FillReported, HostedViews, KeysWanted, ViewsKept, ViewsUsed
+from backend.network.view_messages import (
+    EndedViews,
+    FillReported,
+    HostedViews,
+    KeysWanted,
+    ViewsKept,
+    ViewsUsed,
+)
 from backend.views.view_range import EncodedRange
 from controller.account_changes import AccountStatement
 from controller.catalog_nodes import StoredHead
@@ -350,6 +357,7 @@ Message = (
     | HostedViews
     | ViewsUsed
     | FillReported
+    | EndedViews
     | KeysWanted
     | ViewsKept
     | BundleSent

@@ -119,6 +119,15 @@ class FillReported:
 
 
 @dataclass(frozen=True, slots=True)
+class EndedViews:
+    """A shard to shard 0: these views, each with what it does, have missed changes for a `reason`, '' if another shard tells that; they are to be removed."""
+
+    views: list[tuple[bytes, str]]
+    reason: str
+    is_certain: bool
+
+
+@dataclass(frozen=True, slots=True)
 class KeysWanted:
     """A shard to shard 0: these views have keys there that are to be filled beside the epochs."""
 

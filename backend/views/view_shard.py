@@ -4,8 +4,8 @@
 waits is answered. Views come and go by transitions (`backend.views.view_transitions`); what takes long is filled in a thread.
 
 A view is refused where it cannot be computed, and while a shard is missing; who asks then
-evaluates the query. When something in the views fails, all of them are forgotten and begin anew, except
-who is to blame: that is set aside by shard 0 (`backend.views.set_aside`).
+evaluates the query. A view that cannot be computed any more is set aside by shard 0 (`backend.views.set_aside`), and the others go on. Where that is not enough, as
+when a shard is lost, all views are forgotten and begin anew.
 """
 
 from __future__ import annotations
@@ -13,29 +13,27 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import FrameType
 
-import msgspec
-
 from backend.network.bundles import decode_bundle, encode_bundle
-from backend.network.messages import Found, Lookup, UnknownView
-from backend.network.miss_messages import FoundEach, LookupEach
+from backend.network.messages import Lookup
+from backend.network.miss_messages import LookupEach
 from backend.network.transport import FRAME_BYTES_MAX, Peer
-from backend.network.view_messages import FillReported, FillStatus, HostedViews
+from backend.network.view_messages import EndedViews, FillReported, FillStatus, HostedViews
 from backend.shared_memory.epoch_words import EpochWords
 from backend.shared_memory.publication import Publisher
 from backend.shared_memory.segment import SegmentNames, is_possible, remove_orphans
 from backend.views.fill_runner import FillRunner
-from backend.views.hosted_view import HostedView, hosted_view, status_of
+from backend.views.hosted_view import definition_of, hosted_view, status_of
 from backend.views.hung_views import is_within
 from backend.views.kept_share import KeptShare
 from backend.views.known_view import KnownView
 from backend.views.set_aside import HeldUp, reason_of, severity
+from backend.views.shard_lookups import ShardLookups
 from backend.views.table_use import TableUse
 from backend.views.view_filling import Runner
 from backend.views.view_limit import ViewLimit
-from backend.views.view_range import Range
 from backend.views.view_restarting import require_few
 from backend.views.view_transitions import OutliveTables, ViewTransitions, decoded
 from backend.views.view_use import ViewUse
@@ -44,7 +42,6 @@ from dataflow.commit.epoch_effects import ApplyEpoch, PersistEpoch, PreparedEpoc
 from dataflow.commit.epoch_messages import ViewsFailed
 from dataflow.expressions.source import Key
 from dataflow.runtime import shard_messages, shard_worker
-from dataflow.runtime.engine import View
 from dataflow.runtime.shard_fill import BeginFill, EndFill, FillTransition, ResumeFill, ShardFill
 from dataflow.runtime.shard_messages import (
     EpochApplied,
@@ -55,38 +52,22 @@ from dataflow.runtime.shard_messages import (
     UpqueryAnswered,
     UpqueryRefused,
     ViewName,
+    ViewsEnded,
 )
 from dataflow.runtime.shard_views import (
     Applied,
     FailedFill,
     FailedViews,
     FillReached,
-    Reading,
     RunBeside,
     ShardViews,
     ViewEffect,
 )
-from dataflow.state.arrangement import Hit
 from dataflow.state.clock import MemoryReport
 from dataflow.state.delta import Delta
-from dataflow.values.types import Row
 from persistence.shard_store import ShardStore
 
 log = logging.getLogger(__name__)
-_encode = msgspec.msgpack.Encoder().encode
-
-
-@dataclass(frozen=True, slots=True)
-class _Asking:
-    """A lookup under way; `began` is when it came, 0 if all its keys were there."""
-
-    peer: Peer
-    request: int
-    hosted: HostedView
-    wanted: list[Row]
-    is_part: bool
-    is_each: bool
-    began: float
 
 
 class ViewShard:
@@ -120,8 +101,7 @@ class ViewShard:
         self._filling: list[bytes] = []
         """The views of the fill that is under way."""
         self._changes: tuple[int, dict[int, Delta]] = (0, {})
-        self._asking: dict[int, _Asking] = {}
-        self._requests = 0
+        self._lookups = ShardLookups(self._hosted, self._views, self._publisher, self._words, lambda: self._shown_epoch)
         self.hung: frozenset[bytes] = frozenset()  # see `backend.views.hung_views`
         self.memory = MemoryReport(0, 0, 0, False)
         self.use = ViewUse()
@@ -248,11 +228,12 @@ class ViewShard:
                     self._applied()
                 case StepWanted():
                     self._outside.want_epoch()
-                case UpqueryAnswered(request, epoch, rows):
-                    self._answer(self._asking.pop(request), epoch, rows)
+                case UpqueryAnswered():
+                    self._lookups.answer(effect)
                 case UpqueryRefused(request):
-                    asking = self._asking.pop(request)
-                    asking.peer.send(UnknownView(), asking.request)
+                    self._lookups.refuse(request)
+                case ViewsEnded():
+                    self._ended(effect)
                 case MemoryLimited(report):
                     self.memory = report
                 case RunBeside(fill, work):
@@ -268,6 +249,24 @@ class ViewShard:
                 case FailedViews(generation, error, suspects, is_certain):
                     log.log(severity(error), "views cannot be kept: %s", error, exc_info=error)
                     self._failed(generation, suspects, reason_of(error), is_certain)
+
+    def lookup(self, peer: Peer, request: int, message: Lookup | LookupEach) -> None:
+        """Keys that live here."""
+        self._carry_out(self._lookups.begin(peer, request, message))
+
+    def _ended(self, ended: ViewsEnded) -> None:
+        """These views have missed changes: they are not read any more, and shard 0 has all shards remove them."""
+        definitions: list[tuple[bytes, str]] = []
+        for name in map(bytes, ended.views):
+            hosted = self._hosted.pop(name, None)
+            definitions.append((name, "" if hosted is None else definition_of(hosted.view)))
+            if hosted is not None:
+                self._publisher.end(hosted.view)
+        error = ended.error
+        if error is not None:
+            log.log(severity(error), "views cannot follow an epoch: %s", error, exc_info=error)
+        if error is not None or not self._shard:
+            self._outside.views_ended(EndedViews(definitions, "" if error is None else reason_of(error), ended.is_certain))
 
     def _given_up(self, fill: ShardFill, error: Exception) -> None:
         if fill is self._views.fill:
@@ -287,21 +286,6 @@ class ViewShard:
     def running(self, frame: FrameType) -> frozenset[bytes]:
         """The views whose code is running, if `frame` is where the event loop is; from any thread."""
         return frozenset(map(bytes, self._views.worker.blamed)) if is_within(frame, shard_worker.__name__) else frozenset()
-
-    def _answer(self, asking: _Asking, epoch: int, rows: tuple[tuple[Row, ...], ...]) -> None:
-        if asking.began:
-            asking.hosted.filled(time.perf_counter() - asking.began)
-        payloads = [_encode(each) for each in rows]
-        file = ""
-        if self._words is not None and epoch == self._shown_epoch:
-            view, wanted, engine = asking.hosted.view, asking.wanted, self._views.worker.engine
-            if asking.is_part:
-                file = self._publisher.ranged(view, wanted)
-            else:
-                file = self._publisher.looked_up(engine, view, wanted, [Hit(each) for each in rows], payloads)
-        words = self._words.file_name if self._words is not None and file else ""
-        answer = FoundEach([*payloads], file, epoch, words) if asking.is_each else Found(payloads, file, epoch, words)
-        asking.peer.send(answer, asking.request)
 
     def _publish(self, epoch: int, touched: tuple[tuple[shard_messages.ViewName, frozenset[Key]], ...]) -> None:
         if self._words is not None:
@@ -340,36 +324,6 @@ class ViewShard:
         if self._views.is_applying:
             return None
         return ShownViews(self._views.epoch, self._hosted, self._views.worker.engine, self._publisher)
-
-    # --- reading
-
-    def lookup(self, peer: Peer, request: int, message: Lookup | LookupEach) -> None:
-        """Keys that live here. What is missing is filled in the next epoch, with all that others miss."""
-        hosted = self._hosted.get(message.view)
-        if hosted is None:
-            peer.send(UnknownView(), request)
-            return
-        view = hosted.view
-        wanted = hosted.keys.decode(message.keys)
-        part = message.part if isinstance(message, Lookup) else None
-        read = None if part is None else self._reading(view, wanted, hosted.ranges.decode(part))
-        keys = tuple([view.index_key(values) for values in wanted])
-        self._requests += 1
-        kept = view.arrangement.index
-        missing = 0 if hosted.is_full else sum([key not in kept for key in keys])
-        hosted.hits, hosted.misses = hosted.hits + len(keys) - missing, hosted.misses + missing
-        began = time.perf_counter() if missing else 0.0
-        self._asking[self._requests] = _Asking(peer, request, hosted, wanted, read is not None, isinstance(message, LookupEach), began)
-        self._carry_out(self._views.lookup(self._requests, message.view, keys, message.least_epoch, read))
-
-    def _reading(self, view: View, wanted: list[Row], part: Range) -> Reading:
-        def read(place: int) -> tuple[Row, ...]:
-            engine = self._views.worker.engine
-            found = engine.range(view, wanted[place], part.low, part.high, part.limit, part.descending)
-            assert isinstance(found, Hit)
-            return found.rows
-
-        return read
 
     def retire(self, idle_s: float) -> None:
         """On shard 0: views that no shard has used for so long go, unless they read named ones."""

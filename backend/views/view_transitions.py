@@ -14,7 +14,7 @@ import msgspec
 
 from backend.network.messages import Acknowledged, AddView, Message, UnknownView
 from backend.network.transport import Peer
-from backend.network.view_messages import FillReported, RemoveView, ViewsKept
+from backend.network.view_messages import EndedViews, FillReported, RemoveView, ViewsKept
 from backend.views.hosted_view import HostedView, definition_of
 from backend.views.known_view import KnownView, known_view
 from backend.views.set_aside import SetAsideViews
@@ -270,16 +270,26 @@ class ViewTransitions:
         known = [*self.known.values(), *[each for each, _ in (*self._adding.values(), *self._filling.values())]]
         return any(each.is_stale(versions) for each in known)
 
+    def ended(self, ended: EndedViews) -> None:
+        """These views have missed changes on some shard: all shards remove them."""
+        for name, definition in ended.views:
+            if ended.reason:
+                self._blame([name], ended.reason, ended.is_certain, definition)
+            self._filling.pop(name, None)
+            if name in self._adding:
+                _answer(self._adding.pop(name)[1], UnknownView())
+            self._remove(name)
+
     def blame(self, failed: ViewsFailed) -> None:
         """Set aside who is to blame. If that is not known, nobody is."""
         self._blame(failed.suspects, failed.reason, failed.is_certain)
 
-    def _blame(self, suspects: Iterable[bytes], reason: str, is_certain: bool) -> None:
+    def _blame(self, suspects: Iterable[bytes], reason: str, is_certain: bool, definition: str = "") -> None:
         coming: dict[bytes, KnownView] = {name: known for name, (known, _) in (*self._adding.items(), *self._filling.items())}
         views = self.known | coming
         for name in views.keys() & {*suspects}:
             hosted = self.hosted.get(name)
-            self.aside.blame(views[name], reason, is_certain, "" if hosted is None else definition_of(hosted.view))
+            self.aside.blame(views[name], reason, is_certain, definition if hosted is None else definition_of(hosted.view))
 
 
 def _answer(waiting: list[tuple[Peer, int]], message: Message) -> None:

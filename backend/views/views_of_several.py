@@ -14,7 +14,7 @@ from backend.network.bundles import BundleSent, ShardLinked
 from backend.network.messages import AddView, AskViews, Lookup
 from backend.network.miss_messages import LookupEach
 from backend.network.transport import Peer
-from backend.network.view_messages import FillReported, KeysWanted, ViewsKept, ViewsUsed
+from backend.network.view_messages import EndedViews, FillReported, KeysWanted, ViewsKept, ViewsUsed
 from backend.shared_memory.segment import SegmentNames
 from backend.views.hung_views import HungViews
 from backend.views.view_filling import Runner
@@ -64,6 +64,7 @@ class ViewsOfSeveral:
             ShardLinked: lambda peer, _, message: self._links.found(message.shard, peer),
             ViewsUsed: self._used,
             FillReported: self._fill_reported,
+            EndedViews: self._views_ended,
             KeysWanted: self._keys_wanted,
             ViewsKept: self._views_kept,
         }
@@ -171,6 +172,10 @@ class ViewsOfSeveral:
         if self._links.knows(peer):
             self._views.fill_reported(message)
 
+    def _views_ended(self, peer: Peer, request: int, message: EndedViews) -> None:
+        if self._links.knows(peer):
+            self._transitions.ended(message)
+
     def _keys_wanted(self, peer: Peer, request: int, message: KeysWanted) -> None:
         if self._links.knows(peer):
             self._transitions.keys_wanted(message.views)
@@ -209,6 +214,12 @@ class ViewsOfSeveral:
             self._views.fill_reported(report)
         else:
             self._hosting.tell_coordinator(report)
+
+    def views_ended(self, ended: EndedViews) -> None:
+        if self._hosting.coordinator is not None:
+            self._transitions.ended(ended)
+        else:
+            self._hosting.tell_coordinator(ended)
 
     def keys_wanted(self, views: list[bytes]) -> None:
         if self._hosting.coordinator is not None:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from backend.network.messages import Message
 from backend.network.transport import Peer
-from backend.network.view_messages import FillReported, ViewsKept
+from backend.network.view_messages import EndedViews, FillReported, ViewsKept
 from backend.shared_memory.publication import Publisher
 from backend.views.hosted_view import HostedView
 from backend.views.hung_views import HungViews
@@ -80,6 +80,8 @@ class Outside(Protocol):
     def fill_reported(self, report: FillReported) -> None:
         """Tell shard 0."""
         ...
+
+    def views_ended(self, ended: EndedViews) -> None: ...
 
     def keys_wanted(self, views: list[bytes]) -> None:
         """The same of views with keys that are to be filled beside the epochs."""

@@ -11,7 +11,7 @@ where a leg may meet holes, which are filled before the next round begins. So
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 
 from dataflow.code.fused_code import amends_in_place, write_fused
@@ -107,10 +107,11 @@ class RowsAt:
 class StepPlan:
     def __init__(
         self, shards: Shards, graph: Graph, table: int, boxes_of: Callable[[str], Boxes], applied: Applied,
-        running: list[int],
+        running: list[int], dead: Set[int] = frozenset(), fail: Callable[[Exception], None] | None = None,
     ) -> None:  # fmt: skip
-        """`running` tells of which operator code is running."""
+        """`running` tells of which operator code is running. Rows for `dead` ones are dropped; `fail` is told what is raised."""
         self.shards, self.table, self._running = shards, table, running
+        self._dead, self._fail = dead, fail
         self._graph = graph
         self._boxes_of, self._applied = boxes_of, applied
         self.legs: dict[str, Leg] = {}
@@ -165,16 +166,19 @@ class StepPlan:
         clock = self._graph.clock if self._graph.is_timed else None
         for leg, takers in self.rounds[number]:
             rows = leg.take(shard)
-            if rows:
+            if rows and leg.operator not in self._dead:
                 self._running[0] = leg.operator
                 if not is_again:
                     for each in takers:
                         each.rows_in += len(rows)
-                if clock is None:
+                before = 0.0 if clock is None else clock()
+                try:
                     leg.run(rows)
-                else:
-                    before = clock()
-                    leg.run(rows)
+                except Exception as error:
+                    if self._fail is None:
+                        raise
+                    self._fail(error)
+                if clock is not None:
                     (takers[-1] if takers else self._reached[leg.operator]).seconds += (clock() - before) * TIMED_EVERY
 
     @property

@@ -62,7 +62,8 @@ class AskedKeys:
 
     def taken_over(self) -> None:
         """Something was filled beside the epochs."""
-        self._too_large = {(view, key) for view, key in self._too_large if key not in self._views[view].arrangement.index}
+        views = self._views
+        self._too_large = {(view, key) for view, key in self._too_large if view in views and key not in views[view].arrangement.index}
         self._given_up &= self._too_large
 
     def chosen(self, is_first: bool) -> list[tuple[View, Key]]:

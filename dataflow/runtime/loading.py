@@ -34,7 +34,11 @@ class Budget:
     """Allows so many rows to be read: what `Graph.spend` is set to."""
 
     def __init__(self, rows: int) -> None:
-        self._left = rows
+        self._rows = self._left = rows
+
+    def renew(self) -> None:
+        """Who has read too much is gone."""
+        self._left = self._rows
 
     def __call__(self, rows: int) -> None:
         self._left -= rows

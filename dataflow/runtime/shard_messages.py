@@ -112,6 +112,7 @@ class Bundle:
     In round 0, `tables` are those with changes, `asks` the views with upqueries, `evicts` whether keys have to go.
     `fill`: the number of the fill that it belongs to, see `dataflow.runtime.shard_fill`; 0 if it is the epoch's own.
     `over`: the sender has read more rows for upqueries than it may, so that all let them go.
+    `failed`: the operators that have missed changes, as far as the sender knows; views made from them end (`dataflow.runtime.shard_programs`).
     """
 
     generation: int
@@ -128,6 +129,7 @@ class Bundle:
     evicts: bool = False
     fill: int = 0
     over: bool = False
+    failed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,4 +188,16 @@ class MemoryLimited:
     report: MemoryReport
 
 
-Effect = KeysTooLarge | MemoryLimited | Outgoing | EpochApplied | UpqueryAnswered | UpqueryRefused | StepWanted
+@dataclass(frozen=True, slots=True)
+class ViewsEnded:
+    """These views have missed changes, because of an `error` here, or of one that another shard has told of: they are to be removed.
+
+    If it is not `is_certain`, they may be kept another time.
+    """
+
+    views: tuple[ViewName, ...]
+    error: Exception | None = None
+    is_certain: bool = True
+
+
+Effect = ViewsEnded | KeysTooLarge | MemoryLimited | Outgoing | EpochApplied | UpqueryAnswered | UpqueryRefused | StepWanted

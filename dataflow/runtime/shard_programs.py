@@ -6,11 +6,17 @@ Then the pending fills of the lowest level have all their rows, because whatever
 a lower level. They are settled, what parked on them goes on, and so forth until nothing is left. Levels
 are two for each operator: its state, and the arrangements of its rows.
 
+An operator whose code raises something has *failed*: from then on, nothing is computed here for it and for what is made from it, which is
+*dead*. All shards hear of it in this shard's next bundle, before they show anything that these rows could be missing from. Nothing
+but dead operators has seen a failed one in the middle of a change.
+
 Invariant: between two exchanges all shards are at the same point of the same program.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Set
+from functools import partial
 from typing import Any
 
 from dataflow.code.group_code import fresh_state, group_loader
@@ -21,7 +27,8 @@ from dataflow.plan.fill_plan import FillPlan, LoadPlan, key_columns, surrounding
 from dataflow.plan.node import Aggregate, Columns
 from dataflow.plan.step_plan import Applied, StepPlan, delta_of
 from dataflow.runtime.graph import Graph
-from dataflow.runtime.operator import Operator
+from dataflow.runtime.loading import Budget, OverBudget
+from dataflow.runtime.operator import Operator, below
 from dataflow.runtime.shard_messages import Rows
 from dataflow.state.arrangement import Arrangement, ArrangementKind
 from dataflow.state.delta import Bag, Stream
@@ -119,6 +126,12 @@ class Programs:
         self._active: dict[str, FillPlan | LoadPlan] = {}
         self._wanted: dict[str, list[Key]] = {}
         self._loading: Loading | None = None
+        self.failed: set[int] = set()
+        self.dead: set[int] = set()
+        self.errors: list[tuple[Operator, Exception]] = []
+        """What has been raised here and was not told to anybody yet."""
+        self.passed_on: tuple[type[Exception], ...] = ()
+        """What is no fault of an operator."""
         self._at = [-1]
         """The operator whose code runs, or was the last to; of a fill or load, the one it is for."""
 
@@ -130,9 +143,35 @@ class Programs:
     def forget_culprit(self) -> None:
         self._at[0] = -1
 
+    def fail(self, error: Exception) -> None:
+        """The operator whose code was running has raised this."""
+        culprit = self.culprit
+        if culprit is None or isinstance(error, self.passed_on):
+            raise error
+        self.errors.append((culprit, error))
+        self.end({culprit.number})
+        if isinstance(error, OverBudget) and isinstance(self.graph.spend, Budget):
+            self.graph.spend.renew()
+
+    def end(self, failed: Set[int]) -> None:
+        """These operators have failed, here or on another shard."""
+        self.failed |= failed & self._operators.keys()
+        self._find_dead()
+        for name in [name for name, fills in self.fills.items() if fills.operator.number in self.dead]:
+            self.fills.pop(name).by_key = {}
+        self._wanted = {name: keys for name, keys in self._wanted.items() if self._fillers[name][1].operator.number not in self.dead}
+        self._active = {name: plan for name, plan in self._active.items() if plan.operator.number not in self.dead}
+
+    def _find_dead(self) -> None:
+        self.failed &= self._operators.keys()
+        self.dead.clear()
+        if self.failed:
+            self.dead.update([number for number, each in self._operators.items() if not self.failed.isdisjoint(below(each))])
+
     def refresh(self) -> None:
         """The graph has changed."""
         operators = self._operators = {operator.number: operator for operator in self.graph.operators.values()}
+        self._find_dead()
         self._steps.clear()
         self._fillers = {
             name: (plan, fills)
@@ -156,7 +195,7 @@ class Programs:
         """The plan for changes of a table, None if nobody looks at it."""
         found = self._steps.get(table)
         if found is None and table in self.graph.bases:
-            found = self._steps[table] = StepPlan(self.shards, self.graph, table, self._boxes_of, self.applied, self._at)
+            found = self._steps[table] = StepPlan(self.shards, self.graph, table, self._boxes_of, self.applied, self._at, self.dead, self.fail)
         return found
 
     def _filler(self, name: str) -> tuple[FillPlan, KeyFills]:
@@ -176,18 +215,23 @@ class Programs:
         name = f"load{operator.number}"
         self._loading = Loading(operator, arrangement, self.shards.owner(()) == self.shard)
         plan = LoadPlan(self.shards, self.graph, operator, arrangement, name, self._boxes_of, self._loading.take)
-        self._active[name] = plan
-        self._at[0] = operator.number
-        plan.start()
+        if operator.number not in self.dead:
+            self._active[name] = plan
+            self._run_for(plan, plan.start)
 
     def end_load(self, operator: Operator) -> None:
         """All have come that are this shard's."""
         self._at[0] = operator.number
-        assert self._loading is not None
-        self._loading.end()
-        self._loading = None
-        for leg in self._active.pop(f"load{operator.number}").legs:
-            self._boxes.pop(leg.name, None)
+        loading, self._loading = self._loading, None
+        assert loading is not None
+        try:
+            if operator.number not in self.dead:
+                loading.end()
+        except Exception as error:
+            self.fail(error)
+        self._active.pop(f"load{operator.number}", None)
+        for name in [name for name in self._boxes if name.startswith(f"load{operator.number}.")]:
+            del self._boxes[name]
 
     # -- holes
 
@@ -216,11 +260,14 @@ class Programs:
         for name in [name for name, fills in self.fills.items() if fills.level == level]:
             fills = self.fills.pop(name)
             by_key, fills.by_key = fills.by_key, {}
-            for key, fill in by_key.items():
-                self._at[0] = fills.operator.number
-                fills.arrangement.adopt(key, fills.value(key, fill.rows))
-                for leg, prefix in fill.parked:
-                    leg.boxes[self.shard].append(prefix)
+            self._at[0] = fills.operator.number
+            try:
+                for key, fill in by_key.items():
+                    fills.arrangement.adopt(key, fills.value(key, fill.rows))
+                    for leg, prefix in fill.parked:
+                        leg.boxes[self.shard].append(prefix)
+            except Exception as error:
+                self.fail(error)
 
     # -- running
 
@@ -228,26 +275,31 @@ class Programs:
         """Do all that can be done here of fills, and some of loads."""
         if not self._active and not self._wanted:
             return
-        for plan in self._active.values():
+        for plan in list(self._active.values()):
             if isinstance(plan, LoadPlan):
-                self._at[0] = plan.operator.number
-                plan.run_some()
+                self._run_for(plan, plan.run_some)
         while True:
             wanted, self._wanted = self._wanted, {}
             for name, keys in wanted.items():
                 filler = self._active[name] = self._filler(name)[0]
-                self._at[0] = filler.operator.number
-                filler.seed(keys)
+                self._run_for(filler, partial(filler.seed, keys))
             is_done = not wanted
             for plan in list(self._active.values()):
-                self._at[0] = plan.operator.number
                 for leg in plan.legs:
                     rows = leg.take(self.shard)
                     if rows:
-                        leg.run(rows)
+                        self._run_for(plan, partial(leg.run, rows))
                         is_done = False
             if is_done:
                 return
+
+    def _run_for(self, plan: FillPlan | LoadPlan, work: Callable[[], object]) -> None:
+        if plan.operator.number not in self.dead:
+            self._at[0] = plan.operator.number
+            try:
+                work()
+            except Exception as error:
+                self.fail(error)
 
     def end_fills(self) -> None:
         """Nothing of fills is under way anywhere."""
@@ -267,6 +319,8 @@ class Programs:
 
     def deliver(self, name: str, rows: list[Prefix]) -> None:
         """Rows for a leg from another shard."""
+        if self.dead and operator_number(name) in self.dead:
+            return
         head = name.split(".", 1)[0]
         if name[0] == "f":
             self._active[head] = self._filler(head)[0]

@@ -179,12 +179,12 @@ class ShardViews:
 
         `pending` are the changes of an epoch that is being stored, which the views have not been brought up to.
         """
-        is_kept = bool(self.views) and not self._applying and not self._failed
+        is_kept = bool(self.views) and not self._applying and not self._failed and not self.worker.registry.ended
         if self.views or self._applying or self._failed:
             self.forget_kept()
         if is_kept:
             until = max(self.epoch, self._unchanged_until)
-            self.kept = KeptViews(self.epoch, until, self.worker.engine, tuple(self.worker.starts.values()))
+            self.kept = KeptViews(self.epoch, until, self.worker.engine, tuple(self.worker.registry.starts.values()))
             self.tables = KeptTables(self._source.state, self.epoch)
             self.tables.collect(sum(map(len, pending.values())), lambda: pending)
         self._failed = False

@@ -19,10 +19,10 @@ from collections.abc import Callable, Generator
 
 from dataflow.plan.step_plan import StepPlan
 from dataflow.runtime.asked_keys import ROWS_ASKED_MAX, AskedKeys
-from dataflow.runtime.engine import Engine, View
+from dataflow.runtime.engine import Engine
 from dataflow.runtime.kept_views import IntactKeys
 from dataflow.runtime.loading import Budget, OverBudget, take_full
-from dataflow.runtime.operator import Operator, below
+from dataflow.runtime.operator import Operator
 from dataflow.runtime.shard_messages import (
     BeginEpoch,
     Bundle,
@@ -35,7 +35,6 @@ from dataflow.runtime.shard_messages import (
     MemoryLimited,
     Outgoing,
     Reset,
-    StartView,
     StepWanted,
     TakeViews,
     ToWorker,
@@ -45,6 +44,7 @@ from dataflow.runtime.shard_messages import (
     coming,
 )
 from dataflow.runtime.shard_programs import Programs
+from dataflow.runtime.shard_registry import ShardRegistry
 from dataflow.runtime.table_step import TIMED_EVERY
 from dataflow.runtime.upquery import BaseSource
 from dataflow.state.delta import ordered
@@ -72,9 +72,9 @@ class ShardWorker:
     def _reset(self) -> None:
         self.engine = Engine(self.source, distributed=True, clock=self._clock)
         self.programs = Programs(self.engine.graph, self.shard, self.shard_count)
-        self.views: dict[ViewName, View] = {}
-        self.starts: dict[ViewName, StartView] = {}
-        """How they were defined."""
+        self.registry = ShardRegistry(self.engine)
+        self.views = self.registry.views
+        self.programs.passed_on = (Exception,) if self.fill else ()  # what fails in a fill ends the fill
         self.epoch = 0
         self._leaving: list[Eviction] = []
         self._step: StepPlan | None = None
@@ -88,8 +88,7 @@ class ShardWorker:
         self._asked_views: set[ViewName] = set()
         self._added_views: tuple[ViewName, ...] = ()
         self._is_evicting = False
-        self._is_asking = False
-        """Whether what is computed now is for upqueries alone."""
+        self._is_asking = False  # whether what is computed now is for upqueries alone
         self._is_over = False
         self._waiting: list[BeginEpoch] = []
         self._evictions: list[EvictKeys] = []
@@ -115,7 +114,7 @@ class ShardWorker:
         culprit = self.programs.culprit
         if culprit is None:
             return (*self._asked_views, *self._added_views)
-        return tuple([name for name, view in self.views.items() if culprit.number in below(view.operator)])
+        return self.registry.made_from(culprit)
 
     @property
     def wants_epoch(self) -> bool:
@@ -196,6 +195,7 @@ class ShardWorker:
         """Do all that can be done here, and give the others what is theirs."""
         programs = self.programs
         self._run_fills()
+        self._end_views()
         working = self._step is None or self._step.is_busy
         leaving, busy = programs.send_off()
         evictions, self._leaving = tuple(self._leaving), []
@@ -207,7 +207,7 @@ class ShardWorker:
             bundle = Bundle(
                 self.generation, self.epoch, self._round, self.shard, tuple(leaving.get(shard, ())),
                 evictions if is_other else (), busy or bool(evictions), level, working,
-                self._tables if first else (), self._asks if first else (), evicts, self.fill, self._is_over,
+                self._tables if first else (), self._asks if first else (), evicts, self.fill, self._is_over, tuple(programs.failed),
             )  # fmt: skip
             if is_other:
                 self._effects.append(Outgoing(shard, bundle))
@@ -228,6 +228,9 @@ class ShardWorker:
             self._askers = [each.sender for each in in_order if each.asks]
             self._asked_views = {view for sender in self._askers for view in bundles[sender].asks}
             self._is_evicting = True in [each.evicts for each in in_order]
+        if failed := {number for each in in_order for number in each.failed} - self.programs.failed:
+            self.programs.end(failed)
+            self._end_views()
         busy = working = over = False
         level: int | None = None
         for each in in_order:
@@ -310,6 +313,7 @@ class ShardWorker:
             yield from self._transition(transition)
         if self._asked_views:
             yield from self._fill_asked()
+        self._end_views()
         answers = self.asked.answers(self.epoch)
         if graph.recorded:
             graph.end_step(self.epoch)
@@ -337,11 +341,10 @@ class ShardWorker:
         programs.forget_culprit()
         prepared, lost = (transition.prepared, transition.lost) if isinstance(transition, TakeViews) else (None, frozenset())
         for start in coming(transition):
-            self._add_view(start)
-        if isinstance(transition, EndView) and (removed := self.views.pop(transition.view, None)) is not None:
-            del self.starts[transition.view]
+            self.registry.add(start)
+        if isinstance(transition, EndView):
+            self.registry.remove(transition.view)
             self.asked.forget(transition.view)
-            self.engine.remove_view(removed)
         programs.refresh()
         if prepared is not None and not lost:
             take_full(graph, prepared.graph)
@@ -359,22 +362,22 @@ class ShardWorker:
             self.engine.take_over(prepared, IntactKeys(prepared.graph, lost, self.owner).has)
             self.asked.taken_over()
 
-    def _add_view(self, start: StartView) -> None:
-        if start.view not in self.views:  # it may have been asked for twice before it came
-            self.views[start.view] = self.engine.add_view(start.node, start.key, start.order, full=start.full)
-            self.starts[start.view] = start
+    def _end_views(self) -> None:
+        """Views made from operators that have failed are not kept any more; who is told so has them removed."""
+        if self.programs.dead:
+            self._effects += self.registry.end_failed(self.programs)
 
     # -- reads and evictions
 
     def _fill_asked(self) -> Program:
-        self._is_asking = True
+        self._is_asking, self.programs.passed_on = True, (*self.programs.passed_on, OverBudget)
         self.engine.graph.spend = self._spend or Budget(ROWS_ASKED_MAX)
         for view, key in self.asked.chosen(min(self._askers) == self.shard):
             assert self.owner(key) == self.shard, "the key lives on another shard"
             self.programs.want(view.operator, view.arrangement, key)
             view.arrangement.touched.add(key)
         yield from self._quiet()
-        self._is_asking = False
+        self._is_asking, self.programs.passed_on = False, self.programs.passed_on[:-1]
         self._effects += self.asked.filled(self._is_over)
 
     def _evictor(self) -> Evictor:

@@ -13,12 +13,14 @@ from dataflow.plan.node import Aggregate, AggregateFunction, Base, Columns, Join
 from dataflow.runtime import shard_worker
 from dataflow.runtime.shard_fill import BeginFill, EndFill, FillTransition
 from dataflow.runtime.shard_messages import (
+    EndView,
     KeysTooLarge,
     Outgoing,
     StartView,
     Transition,
     UpqueryAnswered,
     UpqueryRefused,
+    ViewsEnded,
 )
 from dataflow.runtime.shard_views import FailedFill, FailedViews, RunBeside, ShardViews
 from dataflow.sharding import shard_of
@@ -52,6 +54,7 @@ class Cluster:
         self.sources = [HeldSource() for _ in range(SHARDS)]
         self.views = [ShardViews(shard, SHARDS, source) for shard, source in enumerate(self.sources)]
         self.failed: list[FailedViews] = []
+        self.ended: list[ViewsEnded] = []
         self.failed_fills: list[FailedFill] = []
         self.answers: dict[int, tuple[tuple[object, ...], ...]] = {}
         self.refused: list[int] = []
@@ -66,6 +69,8 @@ class Cluster:
                 self.run_beside(shard, effect)
             elif isinstance(effect, FailedViews):
                 self.failed.append(effect)
+            elif isinstance(effect, ViewsEnded):
+                self.ended.append(effect)
             elif isinstance(effect, FailedFill):
                 self.failed_fills.append(effect)
             elif isinstance(effect, UpqueryAnswered):
@@ -96,22 +101,31 @@ class Cluster:
 
 
 @pytest.mark.parametrize("read", [(), (0, 2), (1,), (1, 3)])
-def test_the_view_that_cannot_be_computed_is_blamed_and_what_is_made_of_it(read: tuple[int, ...]) -> None:
+def test_a_view_that_cannot_be_computed_ends_with_what_is_made_of_it_and_no_other(read: tuple[int, ...]) -> None:
     cluster = Cluster()
     cluster.run_epoch([(1, -5, 7)], tuple(StartView(name, *view) for name, view in VIEWS.items()))
     for name in read:
         cluster.read(name, 7)
     cluster.run_epoch([])
-    assert not cluster.failed
+    assert not cluster.ended
     for name in (0, 2):
         cluster.read(name, 8)
+    cluster.run_epoch([])
+    kept = [{name: views.views[name].arrangement for name in (0, 2)} for views in cluster.views]
     cluster.run_epoch([(2, 5, 7)])
-    if not read or 1 not in read:
-        assert not cluster.failed or all({*each.suspects} <= {1, 3} for each in cluster.failed)
-        cluster.read(1, 7)
-        cluster.run_epoch([])
-    assert cluster.failed
-    assert all(each.suspects and {*each.suspects} <= {1, 3} for each in cluster.failed)
+    assert {name for each in cluster.ended if each.error is not None for name in each.views} == {1, 3}
+    assert all(each.is_certain for each in cluster.ended)
+    cluster.run_epoch([(3, 5, 7)])
+    assert [{name: view.arrangement for name, view in views.views.items()} for views in cluster.views] == kept, "others keep all they have"
+    cluster.answers.clear()
+    cluster.run_epoch([], (EndView(1), EndView(3)))
+    cluster.run_epoch([(4, -7, 7)], (StartView(1, *VIEWS[1]),))
+    assert all(not views.worker.programs.dead and not views.worker.registry.ended for views in cluster.views)
+    for name in (0, 2):
+        cluster.read(name, 7)
+    cluster.run_epoch([])
+    assert cluster.answers[7] == (((7, 4),),) and len(cluster.answers[207][0]) == 4
+    assert not cluster.failed
 
 
 def test_a_fill_that_fails_is_blamed_and_nobody_else_notices() -> None:

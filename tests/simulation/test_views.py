@@ -60,6 +60,7 @@ from dataflow.runtime.shard_messages import (
     Transition,
     UpqueryAnswered,
     UpqueryRefused,
+    ViewsEnded,
 )
 from dataflow.runtime.shard_views import (
     Applied,
@@ -195,6 +196,8 @@ class Cluster(test_epochs.Cluster):
         self.filled = 0
         self.large = 0
         self.resumed = 0
+        self.ended = 0
+        """Views that ended because code that they are made by has failed."""
         self.kept_keys = 0
         """Keys of partial views that were still filled after a shard had come back."""
         self.stored = [0] * shard_count
@@ -319,6 +322,15 @@ class Cluster(test_epochs.Cluster):
                     self.carry_out(shard, machine.want_epoch())
                 case FailedViews(error=error) | FailedFill(error=error):
                     raise error
+                case ViewsEnded(names, error):
+                    self.ended += len(names)
+
+                    def remove(names: tuple = names) -> None:
+                        for each in names if self.shards[0] is not None else ():
+                            self.lead.remove(each)
+                            self.change(b"-%d" % each)
+                    if error is not None or shard == 0:
+                        self.post(("report", shard, 0), remove)
                 case RunBeside(fill, work):
                     self.post(("thread", shard), self.running(shard, fill, work))
                 case FillReached(fill, behind):
@@ -454,6 +466,25 @@ class Cluster(test_epochs.Cluster):
 
         self.post(("read", f"r{number}", shard), deliver)
 
+    def fail_once(self) -> None:
+        """Some code of some shard fails the next time it runs, in the middle of its rows."""
+        alive = [shard for shard, machine in enumerate(self.shards) if machine is not None]
+        if not alive:
+            return
+        programs = self.views[self.random.choice(alive)].worker.programs
+        legs = [leg for step in programs._steps.values() for leg in step.legs.values()]
+        legs += [leg for plan, _ in programs._fillers.values() for leg in plan.legs]
+        if legs:
+            leg = self.random.choice(legs)
+            run = leg.run
+
+            def failing(rows: list) -> None:
+                leg.run = run
+                run(rows[: len(rows) // 2])
+                raise ArithmeticError("on purpose")
+
+            leg.run = failing
+
     def read_all(self) -> None:
         """Have every key of every view asked for, one after the other."""
         for number in range(len(NODES)):
@@ -515,8 +546,8 @@ def decoded_transition(payload: bytes) -> Transition | FillTransition:
     return EndFill(payload == b"=")
 
 
-def run(seed: int) -> tuple[int, int, int, int, int]:
-    """How many lookups were answered, fills taken over, keys too large for an epoch; views resumed, and keys that stayed filled."""
+def run(seed: int, faults: float = 0.0) -> tuple[int, int, int, int, int, int]:
+    """How many lookups were answered, fills taken over, keys too large for an epoch; views resumed, keys that stayed filled, views that ended."""
     chance = random.Random(seed)
     cluster = Cluster(seed, shard_count=chance.randint(2, 5))
     crashes = chance.choice([0.0, 0.001, 0.004])
@@ -534,13 +565,15 @@ def run(seed: int) -> tuple[int, int, int, int, int]:
             alive = [shard for shard, machine in enumerate(cluster.shards) if machine is not None]
             if alive:
                 cluster.crash(chance.choice(alive))
+        elif roll < 0.1 + faults:
+            cluster.fail_once()
         else:
             cluster.step()
     cluster.settle()
     assert not cluster.waiting, f"never answered: {cluster.waiting}"
     assert not any(reader.busy for reader in cluster.readers), "a lookup was never answered"
     check_state(cluster)
-    return cluster.answered, cluster.filled, cluster.large, cluster.resumed, cluster.kept_keys
+    return cluster.answered, cluster.filled, cluster.large, cluster.resumed, cluster.kept_keys, cluster.ended
 
 
 def check_state(cluster: Cluster) -> None:
@@ -566,6 +599,17 @@ def test_readers_see_committed_epochs_in_order_and_all_that_was_acknowledged() -
             error.add_note(f"seed {seed}")
             raise
     assert counts[0] > 10 * SEEDS and counts[1] > SEEDS and counts[2] > SEEDS // 4
+
+
+def test_code_that_fails_ends_the_views_made_by_it_and_all_other_answers_are_right() -> None:
+    ended = 0
+    for seed in range(20_000, 20_000 + SEEDS):
+        try:
+            ended += run(seed, faults=0.004)[5]
+        except BaseException as error:
+            error.add_note(f"seed {seed}")
+            raise
+    assert ended > SEEDS
 
 
 def test_a_fill_that_is_to_end_as_it_begins_ends_with_all_that_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:

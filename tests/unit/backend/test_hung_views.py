@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from backend.network.messages import AddView
-from backend.network.view_messages import FillReported, ViewsKept
+from backend.network.view_messages import EndedViews, FillReported, ViewsKept
 from backend.views.hung_views import HungViews, running
 from backend.views.view_host import ViewHost
 from backend.views.view_shard import ViewShard
@@ -128,6 +128,9 @@ class Shards:
 
     def fill_reported(self, report: FillReported) -> None:
         self.shards[0].fill_reported(report)
+
+    def views_ended(self, ended: EndedViews) -> None:
+        self.shards[0].transitions.ended(ended)
 
     def keys_wanted(self, views: list[bytes]) -> None:
         self.shards[0].transitions.keys_wanted(views)
