@@ -20,6 +20,7 @@ from controller.sql.expressions.operators import calls_aggregate
 from controller.sql.expressions.scope import FIELD_LIST
 from controller.sql.output import default_name
 from controller.sql.text.parse import parse_view
+from controller.sql.text.precedence import called
 from dataflow.errors import Condition, InvalidStatement, Unsupported
 from dataflow.schema import Table
 
@@ -76,13 +77,17 @@ def joined_through(node: Any, target: Any, view: CatalogView, catalog: Catalog, 
     if not isinstance(node.this, exp.Schema):
         raise InvalidStatement(Condition.JOIN_VIEW_FIELDS, view.database, view.name)
     names = [each.name for each in node.this.expressions]
-    owner = _of_one(found, names, view, Condition.NON_INSERTABLE_TABLE, alias, "INSERT")
+    conflict = node.args.get("conflict")
+    assigned = [] if conflict is None else [each.this.name for each in conflict.expressions if isinstance(each, exp.EQ)]
+    owner = _of_one(found, [*names, *assigned], view, Condition.NON_INSERTABLE_TABLE, alias, "INSERT")
     table = found.tables[owner]
     base = exp.to_table(exp.table_(table.name, table.database, quoted=True), copy=False)
+    base.set("alias", exp.TableAlias(this=exp.to_identifier(owner, quoted=True)))
+    if conflict is not None:
+        conflict.set("expressions", [_over(each, found, alias) for each in conflict.expressions])
     if view.check:
         if not all(_is_about(each, owner) for each in found.conditions):
             raise InvalidStatement(Condition.VIEW_CHECK_FAILED, view.database, view.name)  # there is no row of the other tables
-        base.set("alias", exp.TableAlias(this=exp.to_identifier(owner, quoted=True)))
         base.meta["checks"] = (view, tuple(found.conditions))
     columns = [exp.to_identifier(found.columns[each.lower()].name, quoted=True) for each in names]
     node.set("this", exp.Schema(this=base, expressions=columns))
@@ -201,10 +206,17 @@ def _of_one(found: _Joined, names: list[str], view: CatalogView, refusal: Condit
     return owner
 
 
+def is_inserted_value(node: Any) -> bool:
+    """VALUES(column) of ON DUPLICATE KEY UPDATE, without the name of a table."""
+    return isinstance(node, exp.Anonymous) and node.this == "VALUES" and isinstance(node.expressions[0], exp.Identifier)
+
+
 def _over(node: Any, found: _Joined, alias: str) -> Any:
     """An expression of the statement over the columns of the tables; what has one of their names already is left."""
 
     def replaced(each: Any) -> Any:
+        if is_inserted_value(each) and each.expressions[0].name.lower() in found.columns:
+            return called("VALUES", found.columns[each.expressions[0].name.lower()].this.copy())
         if not isinstance(each, exp.Column) or each.table not in ("", alias) or (not each.table and each.find_ancestor(exp.Query) is not None):
             return each
         value = found.columns.get(each.name.lower())

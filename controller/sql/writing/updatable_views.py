@@ -17,7 +17,8 @@ from controller.sql.expressions.operators import calls_aggregate
 from controller.sql.expressions.scope import FIELD_LIST
 from controller.sql.output import default_name
 from controller.sql.text.parse import parse_view
-from controller.sql.writing.joined_views import joined_through
+from controller.sql.text.precedence import called
+from controller.sql.writing.joined_views import is_inserted_value, joined_through
 from dataflow.errors import Condition, InvalidStatement
 from dataflow.schema import Table
 
@@ -269,6 +270,8 @@ def _over_table(node: Any, found: _Written, alias: str) -> Any:
     """An expression of the statement over the columns of the table. Names without a table are the view's, unless a subquery has them."""
 
     def replaced(each: Any) -> Any:
+        if is_inserted_value(each):
+            return called("VALUES", exp.to_identifier(_base_column(found, each.expressions[0].name), quoted=True))
         if not isinstance(each, exp.Column) or each.table not in ("", alias):
             return each
         if not each.table and each.find_ancestor(exp.Query) is not None:
