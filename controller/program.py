@@ -1,32 +1,38 @@
-"""The program: which queries are maintained, in ZooKeeper, so that they are again after a restart.
+"""The program: which queries are maintained, as the transitions that have made it, in ZooKeeper.
 
-    /<root>/program/<name>        one query: what is needed to maintain it, and the versions of its tables
-    /<root>/program/<name>.<n>    more of the same, where it does not fit into one znode
+    /<root>/program             the head: which entries there are, in order
+    /<root>/program/<entry>     a transition, or what several have left
+    /<root>/program/<entry>.<n> more of the same, where it does not fit into one znode
 
-A query is recorded once, by whoever first got an answer from it, and forgotten when it has
-retired or its tables lack what it uses; using it writes nothing. The first znode of a query comes
-last and goes first, so a query is there as a whole or not at all.
+Only the leading controller writes. A transition is recorded by one transaction that creates the (last) znode of its entry and sets the head,
+if the head is still the one that the writer knows: a leader that has been replaced records nothing, and a transition is there as a whole or not at all.
+When there are many entries, the next transition is recorded with all that they have left in place of them.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 import msgspec
-from kazoo.exceptions import NodeExistsError, NoNodeError
+from kazoo.exceptions import NoNodeError
 
 from controller.catalog import Catalog, decode_node
 from controller.registry import Registry, answered
 from controller.seal import Forged
+from dataflow.errors import Condition, Retryable
 from dataflow.plan.column_use import fits
 
-NODE_BYTES_MAX = 512 << 10
-QUERIES_MAX = 5_000
-"""More than this is not recorded: names of all of them are read at once, within 1 MB."""
+ENTRY_BYTES_MAX = 512 << 10
+QUERIES_MAX = 20_000
+"""More than this is not maintained."""
+ENTRIES_MIN = 32
+QUERIES_PER_ENTRY = 16
+"""So many entries are kept, and one more for each 16 queries, before they are put together."""
 
 log = logging.getLogger(__name__)
 
@@ -53,80 +59,106 @@ class MaintainedQuery:
         return not named or named <= {view.id for view in catalog.views.values()}
 
 
-_encode = msgspec.msgpack.Encoder().encode
-_node = lru_cache(maxsize=QUERIES_MAX)(decode_node)
+@dataclass(frozen=True, slots=True)
+class ProgramTransition:
+    """Queries that are maintained from then on, and the names of those that are not any more. `moment` is in seconds of Unix time."""
+
+    number: int
+    moment: float
+    added: tuple[MaintainedQuery, ...]
+    removed: tuple[bytes, ...]
 
 
-class Program:
+def queries_left(transitions: Iterable[ProgramTransition]) -> dict[bytes, MaintainedQuery]:
+    """The queries that transitions leave, by their names, in the order in which they have come."""
+    found: dict[bytes, MaintainedQuery] = {}
+    for each in transitions:
+        for name in each.removed:
+            found.pop(name, None)
+        for query in each.added:
+            found[query.name] = query
+    return found
+
+
+class ProgramRecord:
+    """What is recorded, as this process knows it; `load` reads what is new."""
+
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._path = registry.path("program")
-        self._loaded: dict[str, MaintainedQuery] = {}
+        self._entries: list[tuple[str, int]] = []
+        """Their names, and of how many znodes each is."""
+        self._version = -1
+        """That of the head's znode."""
+        self._loaded: dict[str, tuple[ProgramTransition, ...]] = {}
 
     @answered
-    def names(self) -> set[bytes]:
-        return {bytes.fromhex(name) for name in self._children() if "." not in name}
-
-    @answered
-    def load(self) -> list[MaintainedQuery]:
-        """All of it. What a name stands for never changes, so only what is new is read."""
-        client = self._registry.client
-        heads = [name for name in self._children() if "." not in name]
-        requests = [(name, client.get_async(f"{self._path}/{name}")) for name in heads if name not in self._loaded]
-        found = {name: self._loaded[name] for name in heads if name in self._loaded}
-        for name, request in requests:
-            try:
-                data = self._opened(name, request.get()[0])
-                more = int.from_bytes(data[:4], "big")
-                for number in range(1, more + 1):
-                    part = f"{name}.{number}"
-                    data += self._opened(part, client.get(f"{self._path}/{part}")[0])
-                found[name] = _decode_query(data[4:])
-            except NoNodeError:  # forgotten meanwhile
-                continue
-            except (msgspec.DecodeError, Forged) as error:
-                log.error("query %s of the program cannot be read: %s", name, error)
-        self._loaded = found
-        return list(found.values())
-
-    @answered
-    def record(self, query: MaintainedQuery) -> None:
-        """Have a query in the program; nothing changes if it is there already."""
+    def load(self) -> list[ProgramTransition]:
+        """All transitions, in order. What an entry holds never changes, so only what is new is read."""
         client = self._registry.client
         client.ensure_path(self._path)
-        name, data = query.name.hex(), _encode(query)
-        if client.exists(f"{self._path}/{name}") is not None:
-            return
-        if len(self._children()) >= QUERIES_MAX:
-            log.warning("the program has %d queries; another one will not survive a restart", QUERIES_MAX)
-            return
-        parts = [data[start : start + NODE_BYTES_MAX] for start in range(0, len(data), NODE_BYTES_MAX)]
-        for number, part in enumerate(parts[1:], 1):
-            self._create(f"{name}.{number}", part)
-        self._create(name, (len(parts) - 1).to_bytes(4, "big") + parts[0])
+        client.sync_async(self._path)
+        while True:
+            data, stat = client.get(self._path)
+            entries = _decode_head(self._registry.seal.open("program", data)) if data else []
+            try:
+                self._loaded = {name: self._loaded[name] if name in self._loaded else self._read(name, parts) for name, parts in entries}
+            except NoNodeError:  # put together with others meanwhile
+                continue
+            self._entries, self._version = entries, stat.version
+            return [each for name, _ in entries for each in self._loaded[name]]
 
     @answered
-    def forget(self, names: Iterable[bytes]) -> None:
-        gone = {name.hex() for name in names}
-        for each in sorted(self._children(), key=lambda each: "." in each):
-            if each.partition(".")[0] in gone:
-                with contextlib.suppress(NoNodeError):
-                    self._registry.client.delete(f"{self._path}/{each}")
+    def record(self, transition: ProgramTransition) -> None:
+        """Have a transition in the program after all that were loaded; Retryable if others have come, or if it is not known whether this one is there."""
+        before = [each for name, _ in self._entries for each in self._loaded[name]]
+        queries = queries_left([*before, transition])
+        replaced = self._entries if len(self._entries) >= ENTRIES_MIN + len(queries) // QUERIES_PER_ENTRY else []
+        transitions = (ProgramTransition(transition.number, transition.moment, tuple(queries.values()), ()),) if replaced else (transition,)
+        data = _encode(transitions)
+        parts = [data[start : start + ENTRY_BYTES_MAX] for start in range(0, len(data), ENTRY_BYTES_MAX)]
+        name = f"{transition.number}-{secrets.token_hex(4)}"
+        entries = [*([] if replaced else self._entries), (name, len(parts))]
+        client, seal = self._registry.client, self._registry.seal
+        znodes = [(_part(name, number), part) for number, part in enumerate(parts)]
+        for znode, part in znodes[1:]:
+            client.create(f"{self._path}/{znode}", seal.close(f"program/{znode}", part))
+        transaction = client.transaction()
+        transaction.set_data(self._path, seal.close("program", _encode(entries)), version=self._version)
+        transaction.create(f"{self._path}/{name}", seal.close(f"program/{name}", parts[0]))
+        if failed := [each for each in transaction.commit() if isinstance(each, Exception)]:
+            raise Retryable(Condition.UNKNOWN_ERROR, f"the program was changed by somebody else ({type(failed[0]).__name__})")
+        self._entries, self._version = entries, self._version + 1
+        self._loaded = {each: self._loaded.get(each, transitions) for each, _ in entries}
+        if replaced:
+            self.clean()
 
-    def _create(self, name: str, content: bytes) -> None:
-        with contextlib.suppress(NodeExistsError):
-            sealed = self._registry.seal.close(f"program/{name}", content)
-            self._registry.client.create(f"{self._path}/{name}", sealed)
+    @answered
+    def clean(self) -> None:
+        """Remove what no head names: left by who was replaced in the middle, or put together with others."""
+        client = self._registry.client
+        wanted = {_part(name, number) for name, parts in self._entries for number in range(parts)}
+        for each in set(client.get_children(self._path)) - wanted:
+            with contextlib.suppress(NoNodeError):
+                client.delete(f"{self._path}/{each}")
 
-    def _opened(self, name: str, stored: bytes) -> bytes:
-        return self._registry.seal.open(f"program/{name}", stored)
-
-    def _children(self) -> list[str]:
+    def _read(self, name: str, parts: int) -> tuple[ProgramTransition, ...]:
+        client, seal = self._registry.client, self._registry.seal
+        znodes = [_part(name, number) for number in range(parts)]
+        requests = [client.get_async(f"{self._path}/{each}") for each in znodes]
         try:
-            found: list[str] = self._registry.client.get_children(self._path)
-            return found
-        except NoNodeError:
-            return []
+            data = b"".join([seal.open(f"program/{each}", request.get()[0]) for each, request in zip(znodes, requests)])
+            return _decode(data)
+        except (msgspec.DecodeError, Forged) as error:
+            log.error("entry %s of the program cannot be read: %s", name, error)
+            return ()
 
 
-_decode_query = msgspec.msgpack.Decoder(MaintainedQuery).decode
+def _part(name: str, number: int) -> str:
+    return f"{name}.{number}" if number else name
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(tuple[ProgramTransition, ...]).decode
+_decode_head = msgspec.msgpack.Decoder(list[tuple[str, int]]).decode
+_node = lru_cache(maxsize=5_000)(decode_node)

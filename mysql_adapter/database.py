@@ -71,6 +71,10 @@ class DatabaseFace(Protocol):
         """As `execute`, but a large result comes as a stream if that is possible."""
         ...
 
+    async def with_reuse(self, explained: Explained) -> Explained:
+        """With what of the view that was explained other views have."""
+        ...
+
     def explain(self, plan: Plan, parameters: Sequence[Value]) -> Explained:
         """What `execute` would do."""
         ...

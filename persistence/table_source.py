@@ -80,9 +80,9 @@ def _normal(part: EncodedPart) -> Callable[[Any], Any]:
 class TableSource:
     """Implements `dataflow.runtime.graph.BaseSource` over the stored state as of one epoch."""
 
-    def __init__(self, view: StateView, is_all: bool = True) -> None:
+    def __init__(self, view: StateView | Callable[[], StateView], is_all: bool = True) -> None:
         """`is_all`: the state is that of all shards, not of one of several."""
-        self._view: StateView | Callable[[], StateView] = view
+        self._view = view
         self._is_all = is_all
         self._tables: dict[int, Table] = {}
         self._writers: dict[int, TableWriter] = {}

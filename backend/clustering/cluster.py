@@ -11,10 +11,11 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence, Set
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from backend.clustering.column_reads import scan_columns
+from backend.clustering.leader import Planner
 from backend.clustering.misses import Misses
 from backend.clustering.point_writes import PointWrites
 from backend.clustering.staged_parts import is_large, send_parts
@@ -42,7 +43,6 @@ from backend.network.messages import (
 from backend.network.transport import Peer
 from backend.network.view_messages import HostedViews
 from backend.shared_memory.parts import settled
-from backend.views.recorded_views import RecordedViews
 from backend.views.shared_view import SharedViews
 from backend.views.view_asking import ViewAsking
 from backend.views.view_definition import ViewDefinition, is_packed
@@ -75,6 +75,7 @@ class Cluster(ShardConnections):
 
     column_rows_min: int | None = COLUMN_ROWS_MIN
     jobs: DataJobs | None = None
+    planner: Planner | None = None
     scan_columns = scan_columns
 
     def __init__(self, shard_count: int, secret: bytes) -> None:
@@ -84,11 +85,12 @@ class Cluster(ShardConnections):
         self._sequence = 0
         self._lock_owners = 0
         self._outstanding: set[int] = set()
-        self.recorded = RecordedViews()
+        self.inherited: set[bytes] = set()
+        self.known_views: set[bytes] = set()
         self.shared = SharedViews(shard_count)
         self.shared.missed_keys = Misses(shard_count, self._peers.get, self.shared.learn, self.shared.lookup, lambda: self.shared.seen.epoch)
         # Without one of several shards a query can be evaluated; without the only one nothing can.
-        self._asking = ViewAsking(shard_count, self.ask if shard_count == 1 else self.ask_now, self.shared, self.recorded)
+        self._asking = ViewAsking(shard_count, self.ask if shard_count == 1 else self.ask_now, self.shared, self._maintain, self.known_views)
         self.point_writes = PointWrites(self._writable_peer, self)
 
     def _shard_lost(self, shard: int) -> None:
@@ -186,13 +188,9 @@ class Cluster(ShardConnections):
             if answer.scan:
                 peer.send(EndScan(answer.scan))
 
-    @property
-    def inherited(self) -> set[bytes]:
-        return self.recorded.inherited
-
-    @property
-    def known_views(self) -> Set[bytes]:
-        return self.recorded.known
+    async def _maintain(self, definition: ViewDefinition) -> bool:
+        planner = self.planner
+        return planner is not None and definition.name in await planner.maintain([definition.request()])
 
     @property
     def shared_views(self) -> SharedViews:

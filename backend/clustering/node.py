@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from backend.clustering.cluster import Cluster
+from backend.clustering.leader import LeadingController
 from backend.execution.database import Database
 from backend.execution.outcome import Done, Warning
 from backend.jobs.data_jobs import DataJobs
@@ -23,7 +23,7 @@ from backend.network.transport import Peer, connect
 from backend.processes.settings import Deployment
 from controller.account_changes import AccountStatement
 from controller.catalog import Catalog
-from controller.program import MaintainedQuery, Program
+from controller.program import ProgramRecord, queries_left
 from controller.registry import Address, Registry
 from controller.sql.settings import Settings
 from dataflow.errors import Condition, MillraceError, Retryable
@@ -45,13 +45,11 @@ class Node:
         self.cluster = Cluster(deployment.shard_count, deployment.secret_bytes)
         self.database = Database(self.cluster, Catalog(), self.load_catalog, self._define, self._change_accounts)
         self.cluster.jobs = DataJobs(self.cluster, self._launcher, deployment.secret_bytes, deployment.spark_rows)
-        self.program = Program(self.registry)
-        self._leader: Peer | None = None
+        self.program = ProgramRecord(self.registry)
+        self.cluster.planner = self._leader = LeadingController(self._connect_to_leader)
         self._changing = asyncio.Lock()
         self._loading = asyncio.Lock()
-        self._recording = asyncio.Lock()
         self._forgetting: asyncio.TimerHandle | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
         self._is_stopped = False
 
     async def start(self) -> None:
@@ -68,10 +66,10 @@ class Node:
         await asyncio.to_thread(self.registry.watch_workers, moved)
         await self.database.refresh_catalog()
         await asyncio.to_thread(self.registry.watch_catalog, lambda catalog: on_loop(self.database.learn_catalog, catalog))
-        recorded = self.cluster.recorded
-        recorded.inherit(await asyncio.to_thread(self.program.names))
-        recorded.record = self._record
-        self._forgetting = loop.call_later(INHERITED_S, recorded.inherited.clear)
+        names = queries_left(await asyncio.to_thread(self.program.load)).keys()
+        self.cluster.inherited.update(names)
+        self.cluster.known_views.update(names)
+        self._forgetting = loop.call_later(INHERITED_S, self.cluster.inherited.clear)
 
     async def stop(self) -> None:
         if self._is_stopped:
@@ -79,10 +77,7 @@ class Node:
         self._is_stopped = True
         if self._forgetting is not None:
             self._forgetting.cancel()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._leave_leader()
+        self._leader.close()
         self.cluster.close()
         await asyncio.to_thread(self.registry.stop)
 
@@ -92,32 +87,6 @@ class Node:
     async def register_adapter(self, name: str, address: Address) -> None:
         """Say that this process takes clients now."""
         await asyncio.to_thread(self.registry.register_adapter, name, address)
-
-    def _record(self, query: MaintainedQuery) -> None:
-        self._begin(self._recorded(query), "a query could not be recorded in the program")
-
-    async def _recorded(self, query: MaintainedQuery) -> None:
-        async with self._recording:
-            try:
-                await asyncio.to_thread(self.program.record, query)
-            except Retryable:
-                self.cluster.recorded.forget(query.name)
-                raise
-
-    def _begin(self, work: Coroutine[Any, Any, None], failure: str) -> None:
-        """Do it beside all else; what goes wrong is logged."""
-        if self._is_stopped:
-            work.close()
-            return
-
-        def done(task: asyncio.Task[None]) -> None:
-            self._tasks.discard(task)
-            if not task.cancelled() and task.exception() is not None:
-                log.warning("%s: %s", failure, task.exception())
-
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(done)
 
     async def load_catalog(self) -> Catalog:
         """A catalog at least as new as any change acknowledged before this call; waits for ZooKeeper if need be."""
@@ -164,13 +133,14 @@ class Node:
     async def _ask_leader(self, message: Define | ChangeAccounts) -> Defined | None:
         """None if the statement did not reach a leader."""
         self._check_running()
-        if self._leader is None or not await _leads(self._leader):
-            self._leave_leader()
-            self._leader = await self._connect_to_leader()
-        if self._leader is None:
+        peer = await self._leader.peer()
+        if peer is not None and not await _leads(peer):
+            self._leader.leave(peer)
+            peer = await self._leader.peer()
+        if peer is None:
             return None
         try:
-            answer: Defined | NotLeading = await self._leader.ask(message)
+            answer: Defined | NotLeading = await peer.ask(message)
         except ConnectionError as error:
             raise MillraceError(
                 Condition.UNKNOWN_ERROR,
@@ -178,7 +148,7 @@ class Node:
             ) from error
         if isinstance(answer, Defined):
             return answer
-        self._leave_leader()
+        self._leader.leave(peer)
         return None
 
     def _check_running(self) -> None:
@@ -191,11 +161,6 @@ class Node:
             return None if address is None else await connect(address.host, address.port, self.deployment.secret_bytes)
         except (Retryable, OSError, TimeoutError):
             return None
-
-    def _leave_leader(self) -> None:
-        if self._leader is not None:
-            self._leader.close()
-        self._leader = None
 
 
 async def _leads(peer: Peer) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Se
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from backend.clustering.leader import Planner
 from backend.clustering.point_writes import PointWrites
 from backend.network.scan_messages import ScanColumns
 from backend.network.view_messages import HostedViews
@@ -189,6 +190,11 @@ class Store(Protocol):
     @property
     def point_writes(self) -> PointWrites | None:
         """Where writes of one row are run by who has the row; None if there is nobody."""
+        ...
+
+    @property
+    def planner(self) -> Planner | None:
+        """Who plans new views against all others; without one there are no new ones."""
         ...
 
     async def view_status(self) -> list[tuple[int, HostedViews]]:

@@ -21,7 +21,7 @@ from backend.clustering.point_writes import PointWrite
 from backend.clustering.store import Address, Committed, Locked, StaleSchema, Store
 from backend.execution.answering.instant import InstantQuery, instant_query
 from backend.execution.answering.query import CompiledQuery, compile_query
-from backend.execution.explaining.explanation import Explained, explain
+from backend.execution.explaining.explanation import Explained, explain, with_reuse
 from backend.execution.held_locks import TIMEOUT_S, HeldLocks, LockRefused
 from backend.execution.outcome import Answer, Done, Outcome, RowStream
 from backend.execution.pace import PARAMETER_LENGTH, aside
@@ -131,6 +131,12 @@ class Database:
         known = compiled if isinstance(compiled, CompiledQuery) else None
         jobs = self.store.jobs
         return explain(plan, parameters, known, None if jobs is None else jobs.rows_min)
+
+    async def with_reuse(self, explained: Explained) -> Explained:
+        """With what of the view that was explained other views have."""
+        planner, view = self.store.planner, explained.view
+        plan = None if planner is None or view is None else await planner.plan(view.request())
+        return explained if plan is None else with_reuse(explained, plan)
 
     def view_names(self, plan: Plan) -> list[bytes]:
         """The views that have been asked for, for such a plan."""

@@ -8,9 +8,11 @@ dies in between; a cluster commits through its epochs instead.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence, Set
 from pathlib import Path
 
+from backend.clustering.leader import Planner
 from backend.clustering.store import (
     ANY,
     COLUMN_ROWS_MIN,
@@ -25,11 +27,13 @@ from backend.clustering.store import (
     Stored,
 )
 from backend.network.messages import Found
+from backend.network.program_messages import AddView, ShownTransition, ViewPlan
 from backend.network.scan_messages import ScanColumns
 from backend.network.view_messages import HostedViews
 from backend.scans.column_cache import ColumnCache
 from backend.scans.column_scans import batches_of
 from backend.shared_memory.segment import SegmentNames
+from backend.views.program_plan import ProgramPlan, plan_text
 from backend.views.shared_view import SharedViews
 from backend.views.table_use import TableChanges
 from backend.views.view_definition import ViewDefinition
@@ -51,7 +55,7 @@ VIEW_BYTES_MAX = 1 << 30
 class LocalStore:
     """Shards under `folder`. `table_versions` holds the version of each table that exists.
 
-    With `names`, views are shown in shared memory, as a worker does.
+    With `names`, views are shown in shared memory, as a worker does. Implements `backend.clustering.leader.Planner`, too.
     """
 
     def __init__(
@@ -63,6 +67,8 @@ class LocalStore:
         self._epoch = max(shard.readable_epoch for shard in self.shards)
         self._held: dict[int, tuple[list[StateView], int]] = {}
         self._views = ViewHost(self.shards[0], VIEW_BYTES_MAX, names)
+        self._plan = ProgramPlan()
+        self._transitions: list[ShownTransition] = []
         self.inherited: set[bytes] = set()
         self.point_writes = None
         self.column_rows_min: int | None = COLUMN_ROWS_MIN
@@ -142,7 +148,7 @@ class LocalStore:
         if len(self.shards) != 1:
             return None
         self._views.tables_changed(self.table_versions, self.tables)
-        if definition.name not in self._views.views and not self._views.add(definition.request(), self.table_versions):
+        if not await self.maintain([definition.request()]):
             return None
         found = self._views.lookup_shared(definition.name, keys, None if part is None else part.encoded())
         if found is None:
@@ -150,6 +156,30 @@ class LocalStore:
         if self.shared_views is not None:
             self.shared_views.learn(definition, Found(*found))
         return found[0]
+
+    def _add_view(self, view: AddView) -> bool:
+        """Plan a new view, and have it: a transition of its own."""
+        plan = self._plan.add(view)
+        if not self._views.add(view, self.table_versions):
+            self._plan.remove(view.view)
+            return False
+        self._transitions.append(ShownTransition(len(self._transitions) + 1, time.time(), [view.view], [], plan_text(plan)))
+        return True
+
+    @property
+    def planner(self) -> Planner:
+        return self
+
+    async def maintain(self, views: list[AddView]) -> list[bytes]:
+        return [each.view for each in views if each.view in self._views.views or self._add_view(each)]
+
+    async def plan(self, view: AddView) -> ViewPlan | None:
+        for name in self._plan.names - self._views.views.keys():
+            self._plan.remove(name)
+        return self._plan.look(view) if len(self.shards) == 1 else None
+
+    async def transitions(self) -> list[ShownTransition]:
+        return list(self._transitions)
 
     @property
     def known_views(self) -> Set[bytes]:

@@ -153,7 +153,7 @@ class Twins:
     async def _explain(self, request: web.Request) -> web.Response:
         caller = await self._callers.identify(request, request.match_info["database"])
         body = await read_body(request, shown.Explain)
-        explained = await self._explained(body, caller)
+        explained = await self._engine.with_reuse(await self._explained(body, caller))
         kept = None if explained.view is None else kept_keys((await self._observation.picture()).hosted, explained.view.name)
         name = None if explained.view is None else explained.view.name.hex()
         return answer(shown.ShownExplanation(_plan(explained.step), name, kept, explained.refusal, advice(explained.refusal)))

@@ -22,6 +22,7 @@ from backend.network.lock_messages import (
 )
 from backend.network.miss_messages import FoundEach, LookupEach
 from backend.network.origin import Origin
+from backend.network.program_messages import ProgramMessage
 from backend.network.scan_messages import ScanMessage
 from backend.network.session_messages import (
     AdapterAnswers,
@@ -148,24 +149,6 @@ class SetTables:
     versions: dict[int, int]
     next_table_id: int
     changed: list[bytes] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class AddView:
-    """Maintain a query: its node, the columns it is looked up by, its tables, the columns it is ordered by.
-
-    `names` and `named` are the names and ids of the named views that it reads; `since` is when it was first maintained,
-    in Unix time. Answered by Done, or UnknownView if it cannot be maintained.
-    """
-
-    view: bytes
-    node: bytes
-    key: tuple[int, ...]
-    tables: list[bytes]
-    order: tuple[int, ...] = ()
-    names: tuple[str, ...] = ()
-    since: float = 0.0
-    named: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +290,6 @@ Message = (
     | Allocate
     | Allocated
     | SetTables
-    | AddView
     | Lookup
     | Found
     | UnknownView
@@ -372,6 +354,7 @@ Message = (
     | Origin
     | FeedMessage
     | JobMessage
+    | ProgramMessage
     | StatementsReported
     | AskReported
 )

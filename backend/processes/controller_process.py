@@ -25,6 +25,7 @@ from backend.network.messages import (
     Message,
     NotLeading,
 )
+from backend.network.program_messages import AskTransitions, MaintainViews, PlanView
 from backend.network.transport import Peer, answer_with, listen
 from backend.processes.catalog_floor import note_version
 from backend.processes.heartbeat import Heartbeat
@@ -87,7 +88,7 @@ class Controller:
         self._node = node
         self._address = address
         self._catalog = PublishedCatalog(node)
-        self._program = ProgramKeeper(node)
+        self._program = ProgramKeeper(node.cluster, node.program, node.database, node.deployment.idle_view_s)
         self._one_at_a_time = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self.leads = False
@@ -95,6 +96,11 @@ class Controller:
     def handle(self, peer: Peer, request: int, message: Any) -> None:
         if isinstance(message, Define | ChangeAccounts):
             answer_with(self._change(message), peer, request, self._tasks)
+        elif isinstance(message, MaintainViews | PlanView | AskTransitions):
+            if self.leads and self._node.registry.connected:
+                answer_with(self._program.answer(message), peer, request, self._tasks)
+            else:
+                peer.send(NotLeading(), request)
         elif isinstance(message, AskLeading):
             peer.send(Acknowledged() if self.leads else NotLeading(), request)
 
@@ -163,6 +169,7 @@ class Controller:
     async def _take_over(self) -> None:
         """Finish what a predecessor left half done."""
         log.info("controller %d leads", os.getpid())
+        self._program.forget()
         catalog = await abandon_copies(self._catalog)
         if unfinished_builds(catalog) or unfinished_checks(catalog):
             task = asyncio.ensure_future(self._finish(catalog))

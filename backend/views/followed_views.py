@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 
-from backend.network.messages import Acknowledged, AddView, AskViews, Found, Lookup, UnknownView
+from backend.network.messages import Acknowledged, AskViews, Found, Lookup, UnknownView
 from backend.network.miss_messages import FoundEach, LookupEach
+from backend.network.program_messages import AddView, AskViewsInUse, ChangeViews, ViewsInUse
 from backend.network.transport import Peer
 from backend.network.view_messages import HostedViews
 from backend.shared_memory.segment import SegmentNames
 from backend.views.hosted_view import HostedView
 from backend.views.hung_views import HungViews, running
 from backend.views.table_use import TableChanges
+from backend.views.view_changes import Slices, ViewChange
 from backend.views.view_filling import Runner, StillFilling
 from backend.views.view_host import ViewHost
 from backend.views.view_range import EncodedRange
@@ -51,9 +54,11 @@ class FollowedViews:
         """Whether they follow an epoch in the thread."""
         self._changes = TableChanges()
         self._is_collected = False
-        self._adding: list[tuple[Peer, int, AddView]] = []
+        # The changes of an epoch that is being written were collected without the views that come.
+        self._slices = Slices(lambda: not self._is_collected and not self.is_busy)
         self.handlers: Handlers = {
-            AddView: self._add,
+            ChangeViews: self._change,
+            AskViewsInUse: lambda peer, request, _: self.when_free(lambda: peer.send(ViewsInUse(*self._host.kept_and_idle()), request)),
             AskViews: lambda peer, request, _: self.status(lambda status: peer.send(status, request)),
             Lookup: self._lookup,
             LookupEach: self._lookup_each,
@@ -119,10 +124,7 @@ class FollowedViews:
     def _shown(self, count: int, then: Callable[[int], None]) -> None:
         self._changes, self._is_collected = TableChanges(), False
         self._on_shown()
-        adding, self._adding = self._adding, []
-        for asked in adding:
-            assert self._hosting is not None
-            self._hosting.handle(*asked)
+        self._slices.go_on()
         then(count)
 
     def apply(self, epoch: ApplyEpoch) -> None:
@@ -174,27 +176,29 @@ class FollowedViews:
     # --- what others ask
 
     def add(self, view: AddView, versions: Mapping[int, int]) -> bool:
-        """As `ViewHost.add`; not now, if they are busy. StillFilling if it takes long: all who want it wait for one fill."""
-        if self.is_busy:
-            return False
-        is_there = self._host.add(view, versions)
-        if not is_there and (fill := self._host.filling(view.view)) is not None:
-            raise StillFilling(fill)
-        return is_there
+        """As `ViewHost.add`; not now, if they are busy."""
+        return not self.is_busy and self._host.add(view, versions)
 
     def lookup_shared(self, name: bytes, keys: bytes, part: EncodedRange | None) -> tuple[list[bytes], str] | None:
-        return None if self.is_busy else self._host.lookup_shared(name, keys, part)
+        """As `ViewHost.lookup_shared`. StillFilling if the view is being filled: all who want it wait for one fill."""
+        if self.is_busy:
+            return None
+        if name not in self._host.views and (fill := self._host.filling(name)) is not None:
+            raise StillFilling(fill)
+        return self._host.lookup_shared(name, keys, part)
 
     def lookup_each(self, name: bytes, keys: bytes) -> tuple[list[bytes | None], str] | None:
         return None if self.is_busy else self._host.lookup_each(name, keys)
 
-    def _add(self, peer: Peer, request: int, message: AddView) -> None:
+    def _change(self, peer: Peer, request: int, message: ChangeViews) -> None:
+        self._slices.extend([partial(self._host.remove, name) for name in message.removed])
+        change = ViewChange(peer, request, message, lambda: self._host.views)
+        self._slices.extend([partial(self._add, change, place, view) for place, view in enumerate(message.added)])
+        self._slices.go_on()
+
+    def _add(self, change: ViewChange, place: int, view: AddView) -> None:
         assert self._hosting is not None
-        if self._is_collected and not self.is_busy:
-            # The changes of the epoch being written were collected without this view.
-            self._adding.append((peer, request, message))
-        else:
-            peer.send(Acknowledged() if self.add(message, self._hosting.epochs.tables) else UnknownView(), request)
+        change.send(Acknowledged() if self.add(view, self._hosting.epochs.tables) else UnknownView(), place)
 
     def _lookup(self, peer: Peer, request: int, message: Lookup) -> None:
         assert self._hosting is not None

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from backend.network.messages import AddView
+from backend.network.program_messages import AddView
 from controller.catalog import decode_node, decode_table
 from dataflow.plan.column_use import fits, looked_up, widened
 from dataflow.plan.node import Base, Columns, Node, bases_of

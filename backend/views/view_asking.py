@@ -7,13 +7,13 @@ process is from before an earlier one.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
 
 from backend.network.messages import Found, Lookup, Message, UnknownView
-from backend.views.recorded_views import RecordedViews
 from backend.views.shared_view import SharedViews
 from backend.views.view_definition import ViewDefinition, is_packed, together, unpacked
 from backend.views.view_range import Range
@@ -24,6 +24,10 @@ PATIENCE_S = 0.4
 """How long several shards may take to answer, before the query is evaluated instead: they compute what is missing in one go."""
 REST_S = 1.0
 """How long no shard is asked after that."""
+PLAN_PATIENCE_S = 2.0
+"""How long a query waits for the transition that makes its view; longer than that it is evaluated, and so are others for `REST_S`."""
+
+log = logging.getLogger(__name__)
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -34,13 +38,17 @@ class ViewAsking:
         shard_count: int,
         ask: Callable[[int, Message], Awaitable[Any]],
         shared: SharedViews,
-        recorded: RecordedViews,
+        maintain: Callable[[ViewDefinition], Awaitable[bool]],
+        known: set[bytes],
     ) -> None:
-        """`shared` learns where the answers are found from then on, `recorded` which views there are."""
+        """`shared` learns where the answers are found from then on, `known` which views there are. `maintain` has a view kept, if that is possible."""
         self._shard_count = shard_count
         self._ask = ask
         self._shared = shared
-        self._recorded = recorded
+        self._maintain = maintain
+        self._known = known
+        self._wanted: dict[bytes, asyncio.Task[bool]] = {}
+        self._unplanned_until = 0.0
         # One worker fills in the background what takes long, so it is waited for.
         self._patience_s = None if shard_count == 1 else PATIENCE_S
         self._resting_until = 0.0
@@ -62,7 +70,7 @@ class ViewAsking:
             self._resting_until = loop.time() + REST_S
             return None
         if found is not None:
-            self._recorded.answered(definition)
+            self._known.add(definition.name)
         return found
 
     async def _of_one(self, definition: ViewDefinition, keys: bytes, part: Range | None) -> list[bytes] | None:
@@ -106,5 +114,27 @@ class ViewAsking:
         return None
 
     async def _added(self, definition: ViewDefinition) -> bool:
-        """Have the view kept, which is new, or has retired. All who want one that takes long wait for its fill."""
-        return not isinstance(await self._ask(0, self._recorded.request(definition)), UnknownView)
+        """Have the view kept, which is new, or has retired; False if it is not there yet.
+
+        All who want it wait for one transition. A worker alone that fills it in the background answers the lookup after that.
+        """
+        loop, name = asyncio.get_running_loop(), definition.name
+        self._known.discard(name)
+        if loop.time() < self._unplanned_until:
+            return False
+        task = self._wanted.get(name)
+        if task is None:
+            task = self._wanted[name] = asyncio.ensure_future(self._maintain(definition))
+            task.add_done_callback(lambda done: self._planned(name, done))
+        try:
+            async with asyncio.timeout(PLAN_PATIENCE_S):
+                is_there = await asyncio.shield(task)
+        except TimeoutError:
+            self._unplanned_until = loop.time() + REST_S
+            return False
+        return is_there or self._shard_count == 1
+
+    def _planned(self, name: bytes, task: asyncio.Task[bool]) -> None:
+        del self._wanted[name]
+        if not task.cancelled() and task.exception() is not None:
+            log.warning("a view could not be planned: %r", task.exception())

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from backend.network.messages import AddView
+from backend.network.program_messages import AddView
 from backend.shared_memory.shared_key import KeyNaming
 from controller.catalog import CatalogView, encode_node, encode_table
 from dataflow.expressions.source import key_of_values
@@ -67,9 +67,9 @@ class ViewDefinition:
         ).decode
         self.naming = KeyNaming(node.types, key)
 
-    def request(self, since: float = 0.0) -> AddView:
-        """What makes a worker maintain the view, which is maintained since then."""
-        return AddView(self.name, self.node, self.key, self.tables, self.order, self.names, since, self.named)
+    def request(self) -> AddView:
+        """What has the view maintained."""
+        return AddView(self.name, self.node, self.key, self.tables, self.order, self.names, named=self.named)
 
     def shards(self, keys: Sequence[Row], shard_count: int) -> list[int]:
         """Where each key lives; agrees with the views' indexes, which are by the sorted columns."""

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from backend.network.messages import AddView
+from backend.network.program_messages import AddView
 from backend.network.view_messages import HostedViews
 from backend.shared_memory.publication import Edited, Publisher
 from backend.shared_memory.segment import SegmentNames
@@ -361,12 +361,7 @@ class ViewHost:
         return self._store.view()
 
     def enforce_limit(self) -> None:
-        """Evict cold keys until the views fit the memory they may take. Views that nobody uses go as a whole."""
-        if not self._is_writing:  # else changes were collected for these views, too
-            self._used.used(self._used.newly_used(self.views, self._publisher))
-            for name in [*self._used.idle(self.views, self.idle_s), *self.small.outgrown(self.views)]:
-                log.info("view %s retires", name.hex())
-                self.remove(name)
+        """Evict cold keys until the views fit the memory they may take."""
         self.memory = self._limit.enforce(self.engine, self._publisher, self._memory_bytes, self._evict)
 
     def _evict(self, limit_bytes: int) -> MemoryReport:
@@ -375,6 +370,12 @@ class ViewHost:
         return report
 
     # --- for those who want to know
+
+    def kept_and_idle(self) -> tuple[list[bytes], list[bytes]]:
+        """The views that are there or on the way, and those of them that are to go."""
+        self._used.used(self._used.newly_used(self.views, self._publisher))
+        idle = self._used.idle(self.views, self.idle_s)
+        return list(self._all()), [*idle, *self.small.outgrown(self.views)]
 
     def shown(self) -> ShownViews:
         return ShownViews(self._source.state.epoch, self.views, self.engine, self._publisher)

@@ -325,10 +325,6 @@ class ViewShard:
             return None
         return ShownViews(self._views.epoch, self._hosted, self._views.worker.engine, self._publisher)
 
-    def retire(self, idle_s: float) -> None:
-        """On shard 0: views that no shard has used for so long go, unless they read named ones."""
-        self.transitions.retire(self.use.idle(self._hosted, idle_s))
-
     def enforce_limit(self) -> None:
         """Have cold keys evicted in the next epoch if the views take too much memory."""
         self.kept.check()

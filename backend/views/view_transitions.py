@@ -12,13 +12,14 @@ from dataclasses import dataclass
 
 import msgspec
 
-from backend.network.messages import Acknowledged, AddView, Message, UnknownView
-from backend.network.transport import Peer
+from backend.network.messages import Acknowledged, Message, UnknownView
+from backend.network.program_messages import AddView
 from backend.network.view_messages import EndedViews, FillReported, RemoveView, ViewsKept
 from backend.views.hosted_view import HostedView, definition_of
 from backend.views.known_view import KnownView, known_view
 from backend.views.set_aside import SetAsideViews
 from backend.views.small_tables import SmallTables, is_too_large
+from backend.views.view_changes import Answering
 from backend.views.view_filling import ROWS_AT_ONCE_MAX
 from backend.views.view_restarting import stored_bytes
 from controller.catalog import decode_table, encode_table
@@ -98,7 +99,7 @@ class ViewTransitions:
         self.hosted: dict[bytes, HostedView] = {}
         self.aside = SetAsideViews()
         self._small = SmallTables()
-        self._adding: dict[bytes, tuple[KnownView, list[tuple[Peer, int]]]] = {}
+        self._adding: dict[bytes, tuple[KnownView, list[tuple[Answering, int]]]] = {}
         self._filling: dict[bytes, tuple[KnownView, str]] = {}
         """Those that are filled beside the epochs, or will be, and why they are kept whole."""
         self._tables: dict[int, Table] = {}
@@ -122,7 +123,7 @@ class ViewTransitions:
         for _, waiting in adding.values():
             _answer(waiting, UnknownView())
 
-    def add(self, peer: Peer, request: int, message: AddView, versions: Mapping[int, int]) -> None:
+    def add(self, peer: Answering, request: int, message: AddView, versions: Mapping[int, int]) -> None:
         """Have a view kept; answered when it can be asked, or if it cannot be: or not yet, because it is being filled."""
         if message.view in self.hosted:
             peer.send(Acknowledged(), request)
@@ -224,10 +225,14 @@ class ViewTransitions:
         if added or filled or self._is_behind:
             self._follow_tables(versions)
 
-    def retire(self, idle: Iterable[bytes]) -> None:
-        """Those that nobody uses go, and those that were kept whole and have grown."""
-        for name in {*idle, *self._small.outgrown(self.hosted)}:
-            log.info("view %s retires", name.hex())
+    def kept_and_outgrown(self) -> tuple[list[bytes], list[bytes]]:
+        """The views that are there or on the way, and those that were kept whole and have grown."""
+        return [*{**self.known, **self._adding, **self._filling}], self._small.outgrown(self.hosted)
+
+    def remove(self, name: bytes) -> None:
+        """Have a view go, whether it is there or on the way."""
+        if name in self.known or name in self._filling or name in self._adding:
+            self._filling.pop(name, None)
             self._remove(name)
 
     def tables_changed(self, versions: Mapping[int, int], tables: Mapping[int, Table]) -> None:
@@ -292,6 +297,6 @@ class ViewTransitions:
             self.aside.blame(views[name], reason, is_certain, definition if hosted is None else definition_of(hosted.view))
 
 
-def _answer(waiting: list[tuple[Peer, int]], message: Message) -> None:
+def _answer(waiting: list[tuple[Answering, int]], message: Message) -> None:
     for peer, request in waiting:
         peer.send(message, request)

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from backend.network.bundles import BundleSent, ShardLinked
-from backend.network.messages import AddView, AskViews, Lookup
+from backend.network.messages import AskViews, Lookup
 from backend.network.miss_messages import LookupEach
+from backend.network.program_messages import AddView, AskViewsInUse, ChangeViews, ViewsInUse
 from backend.network.transport import Peer
 from backend.network.view_messages import EndedViews, FillReported, KeysWanted, ViewsKept, ViewsUsed
 from backend.shared_memory.segment import SegmentNames
 from backend.views.hung_views import HungViews
+from backend.views.view_changes import Slices, ViewChange
 from backend.views.view_filling import Runner
 from backend.views.view_shard import ViewShard
 from backend.views.worker_views import Handlers, Hosting, ShownViews
@@ -55,8 +58,10 @@ class ViewsOfSeveral:
         self._links = ShardLinks(self._views.link_broken)
         self._versions: Mapping[int, int] = {}
         self._idle_s = math.inf
+        self._slices = Slices(lambda: True)
         self.handlers: Handlers = {
-            AddView: lambda peer, request, message: self._transitions.add(peer, request, message, self._versions),
+            ChangeViews: self._change,
+            AskViewsInUse: self._tell_in_use,
             AskViews: lambda peer, request, _: peer.send(self._views.status(), request),
             Lookup: self._lookup,
             LookupEach: self._lookup,
@@ -133,8 +138,6 @@ class ViewsOfSeveral:
 
     def enforce_limit(self) -> None:
         self._views.enforce_limit()
-        if self._hosting.coordinator is not None:
-            self._views.retire(self._idle_s)
 
     def tables_changed(self, versions: Mapping[int, int], tables: Mapping[int, Table]) -> None:
         """Views over another version of a table go, or get to know it, first: no row that they cannot read may be committed before.
@@ -183,6 +186,22 @@ class ViewsOfSeveral:
     def _views_kept(self, peer: Peer, request: int, message: ViewsKept) -> None:
         if self._links.knows(peer):
             self._transitions.kept_reported(message, self._versions)
+
+    def _change(self, peer: Peer, request: int, message: ChangeViews) -> None:
+        """On shard 0: have all shards make the transition."""
+        self._slices.extend([partial(self._transitions.remove, name) for name in message.removed])
+        change = ViewChange(peer, request, message, lambda: self._transitions.hosted)
+        self._slices.extend([partial(self._add, change, place, view) for place, view in enumerate(message.added)])
+        self._slices.go_on()
+
+    def _add(self, change: ViewChange, place: int, view: AddView) -> None:
+        self._transitions.add(change, place, view, self._versions)
+
+    def _tell_in_use(self, peer: Peer, request: int, _: AskViewsInUse) -> None:
+        """On shard 0: those that no shard has used for long are to go, unless they read named views."""
+        views, outgrown = self._transitions.kept_and_outgrown()
+        idle = self._views.use.idle(self._transitions.hosted, self._idle_s)
+        peer.send(ViewsInUse(views, [*idle, *outgrown]), request)
 
     def _lookup(self, peer: Peer, request: int, message: Any) -> None:
         self._hosting.count_reads(1)

@@ -20,7 +20,6 @@ from backend.network.feed_messages import CountFeed, ReadFeed
 from backend.network.lock_messages import BreakWait, EndLocks, LockRows, OwnerWaits, RowLocked
 from backend.network.messages import (
     Acknowledged,
-    AddView,
     Allocate,
     Allocated,
     AskEpoch,
@@ -31,6 +30,7 @@ from backend.network.messages import (
     Stop,
 )
 from backend.network.miss_messages import LookupEach
+from backend.network.program_messages import ChangeViews
 from backend.network.session_messages import SessionMessage
 from backend.network.statement_messages import AddStatement, RunStatements
 from backend.network.transport import Listeners, Peer, failure, listen
@@ -203,7 +203,7 @@ class Worker:
             log.warning("unexpected message %s", type(message).__name__)
             return
         if (self.epochs.in_doubt and type(message) in WAITING_FOR_CERTAINTY) or (
-            not self.tables.is_known and type(message) in (Stage, RunStatements, AddView)
+            not self.tables.is_known and type(message) in (Stage, RunStatements, ChangeViews)
         ):
             self._held.append((peer, request, message))
             return

@@ -93,6 +93,22 @@ async def nodes(session: Session) -> list[Row]:
 
 
 @virtual("transitions", """
+    number ubigint
+    moment datetime
+    views_added ubigint
+    views_removed ubigint
+    plan longtext
+""", DATABASE)
+async def transitions(session: Session) -> list[Row]:
+    """How the program has changed: what each transition found that it could reuse, and what is partial or full and why."""
+    planner = session.environment.database.store.planner
+    return [
+        (each.number, from_datetime(datetime.fromtimestamp(int(each.moment), UTC)), len(each.added), len(each.removed), each.plan)
+        for each in ([] if planner is None else await planner.transitions())
+    ]
+
+
+@virtual("fills", """
     shard uint
     view 32
     tables longtext
@@ -102,7 +118,7 @@ async def nodes(session: Session) -> list[Row]:
     round uint
     rows_behind ubigint
 """, DATABASE)
-async def transitions(session: Session) -> list[Row]:
+async def fills(session: Session) -> list[Row]:
     """What is being filled in the background: a view, or some of its keys."""
     tables = session.environment.catalog().tables
     return [

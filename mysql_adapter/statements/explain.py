@@ -63,7 +63,7 @@ async def explain(session: Session, cursor: TokenCursor) -> ResultSet:
         facts = [fact(session, name) for name in plan.facts]
         return session.environment.database.explain(plan, [*values, *facts])
 
-    found = await session.environment.with_catalog(explained)
+    found = await session.environment.database.with_reuse(await session.environment.with_catalog(explained))
     if analyze:
         actual = await _measured(session, sql)
         first, _, rest = tree_text(found.step).partition("\n")

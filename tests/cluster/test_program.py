@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
-from controller.program import MaintainedQuery, Program
+import pytest
+
+from controller.program import (
+    ENTRIES_MIN,
+    QUERIES_PER_ENTRY,
+    MaintainedQuery,
+    ProgramRecord,
+    ProgramTransition,
+    queries_left,
+)
 from controller.registry import Registry
+from dataflow.errors import Retryable
 from tests.serving import MillraceServer
 
 DEADLINE_S = 60.0
@@ -32,20 +43,26 @@ def maintained(server: MillraceServer, wanted: int) -> dict[str, tuple[Any, ...]
             return {row[0]: row[1:] for row in found}
 
 
-def check_large_queries(server: MillraceServer) -> None:
-    """What does not fit into one znode is in several, and leaves none behind."""
-    registry = Registry(server.deployment().zookeeper, "millrace", server.deployment().secret_bytes)
+def check_the_record(server: MillraceServer) -> None:
+    """What does not fit into one znode is in several, and leaves none behind; who does not know the newest transition records none."""
+    registry = Registry(server.deployment().zookeeper, "other", server.deployment().secret_bytes)
     registry.start()
     try:
-        program = Program(registry)
-        before = program.load()
+        program, other = ProgramRecord(registry), ProgramRecord(registry)
         large = MaintainedQuery(b"large", b"x" * 1_500_000, (0,), (), ((1, 1),), ("d.v",), 1.0)
-        program.record(large)
-        program.record(large)
-        assert sorted(program.load(), key=lambda each: each.name) == sorted([*before, large], key=lambda each: each.name)
-        program.forget([large.name])
-        assert program.names() == {each.name for each in before}
-        assert len(registry.client.get_children(registry.path("program"))) == len(before)
+        assert program.load() == other.load() == []
+        first = ProgramTransition(1, 1.0, (large,), ())
+        program.record(first)
+        with pytest.raises(Retryable):
+            other.record(ProgramTransition(1, 1.0, (), ()))
+        assert program.load() == other.load() == ProgramRecord(registry).load() == [first]
+        many = [ProgramTransition(number, 1.0, (MaintainedQuery(b"%d" % number, b"", (), (), (), (), 1.0),), ()) for number in range(2, 60)]
+        for each in [ProgramTransition(60, 2.0, (), (b"large",)), *many]:
+            other.record(each)
+        assert queries_left(program.load()).keys() == queries_left(other.load()).keys() == {b"%d" % number for number in range(2, 60)}
+        other.clean()
+        left = registry.client.get_children(registry.path("program"))
+        assert len(left) <= ENTRIES_MIN + 60 // QUERIES_PER_ENTRY and not any("." in each for each in left)
     finally:
         registry.stop()
 
@@ -73,7 +90,7 @@ def test_what_was_maintained_is_maintained_again_after_any_restart(tmp_path: Pat
     before = maintained(server, 3)
     assert before.keys() == again.keys()
 
-    check_large_queries(server)
+    check_the_record(server)
 
     [shard] = server.status()["shards"]
     os.kill(shard["process"], 9)
@@ -122,12 +139,116 @@ def test_views_of_several_workers_that_nobody_uses_retire_unless_they_are_named(
         for sql, answer in ((COUNT, [(1, 2)]), (NAMED, [(2,)])) * 3:
             assert rows(server, sql, 1) == answer
         deadline = time.monotonic() + DEADLINE_S
-        while "retires" not in server.logs() and time.monotonic() < deadline:
+        while "0 views come, 1 go" not in server.logs() and time.monotonic() < deadline:
             rows(server, "DO 0")
         [(_, named, _, _)] = maintained(server, 2).values()  # one on each shard
-        assert named == "d.counts" and "retires" in server.logs()
+        assert named == "d.counts" and "0 views come, 1 go" in server.logs()
         assert rows(server, COUNT, 1) == [(1, 2)]
         rows(server, "DROP VIEW counts")
         assert all(each[1] is None for each in rows(server, "SELECT name, named_views FROM millrace.views")), "at once"
+    finally:
+        server.kill()
+
+
+LATER = "SELECT COUNT(*) FROM votes WHERE id >= 1000 AND story > {}"
+READERS = 6
+QUERIES_EACH = 12
+NO_PROCESS = 1 << 22
+"""Beyond the highest number of a process."""
+
+
+class Burst:
+    """Readers with new queries, and one writer. Every answer has what was acknowledged before it was asked for, and nothing that nobody has sent."""
+
+    def __init__(self, server: MillraceServer) -> None:
+        self.server = server
+        self.sent = self.acknowledged = 0
+        self.answered = 0
+        self.wrong: list[object] = []
+        self.progress = threading.Condition()
+        self._stop = threading.Event()
+        self.readers = [threading.Thread(target=self._guarded, args=(self._read, reader)) for reader in range(READERS)]
+        self._writer = threading.Thread(target=self._guarded, args=(self._write,))
+        for each in (*self.readers, self._writer):
+            each.start()
+
+    def _guarded(self, work: Any, *arguments: int) -> None:
+        try:
+            work(*arguments)
+        except Exception as error:
+            self.wrong.append(error)
+            raise
+
+    def _write(self) -> None:
+        with self.server.connect("d", read_timeout=60) as connection, connection.cursor() as cursor:
+            while not self._stop.is_set():
+                self.sent += 1
+                cursor.execute("INSERT INTO votes (id, story) VALUES (%s, 1000)", (1000 + self.sent,))
+                self.acknowledged = self.sent
+
+    def _read(self, reader: int) -> None:
+        with self.server.connect("d", read_timeout=60) as connection, connection.cursor() as cursor:
+            for number in range(QUERIES_EACH):
+                for _ in range(3):
+                    least = self.acknowledged
+                    cursor.execute(LATER.format(reader * QUERIES_EACH + number))
+                    [(count,)] = cursor.fetchall()
+                    if not least <= count <= self.sent:
+                        self.wrong.append((reader, number, least, count, self.sent))
+                    with self.progress:
+                        self.answered += 1
+                        self.progress.notify_all()
+
+    def await_answers(self, count: int) -> None:
+        with self.progress:
+            assert self.progress.wait_for(lambda: self.answered >= count or self.wrong, DEADLINE_S)
+
+    def end(self) -> None:
+        for each in self.readers:
+            each.join(DEADLINE_S)
+        self._stop.set()
+        self._writer.join(DEADLINE_S)
+
+
+def kill_leader(server: MillraceServer) -> None:
+    """One that has died before is named until another leads."""
+    deadline = time.monotonic() + DEADLINE_S
+    while True:
+        try:
+            os.kill(server.status()["leader"] or NO_PROCESS, 9)
+            return
+        except (ProcessLookupError, KeyError):
+            assert time.monotonic() < deadline
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_leader_that_is_killed_in_a_burst_of_new_queries_leaves_the_program_whole(tmp_path: Path, workers: int) -> None:
+    server = MillraceServer(tmp_path / "data", "--controllers=2", f"--workers={workers}", "--durability=os")
+    try:
+        with server.connect() as connection, connection.cursor() as cursor:
+            cursor.execute("CREATE DATABASE d")
+        rows(server, "CREATE TABLE votes (id INT PRIMARY KEY, story INT)")
+        burst = Burst(server)
+        for answered in (20, 120):
+            burst.await_answers(answered)
+            kill_leader(server)
+        burst.end()
+        assert not burst.wrong, burst.wrong
+        queries = [LATER.format(number) for number in range(READERS * QUERIES_EACH)]
+        deadline = time.monotonic() + DEADLINE_S
+        while (found := rows(server, "SELECT COUNT(DISTINCT name) FROM millrace.views")) != [(len(queries),)]:
+            assert time.monotonic() < deadline, found
+            for sql in queries:
+                assert rows(server, sql) == [(burst.acknowledged,)]
+        numbers = [number for (number,) in rows(server, "SELECT number FROM millrace.transitions ORDER BY number")]
+        assert numbers == sorted({*numbers}), "each happened once"
+        names = {name for (name,) in rows(server, "SELECT name FROM millrace.views")}
+        kill_leader(server)
+        for shard in server.status()["shards"]:
+            os.kill(shard["process"], 9)
+        while {name for (name,) in rows(server, "SELECT name FROM millrace.views")} != names:
+            assert time.monotonic() < deadline + DEADLINE_S
+        for sql in queries[::10]:
+            assert rows(server, sql) == [(burst.acknowledged,)]
     finally:
         server.kill()

@@ -13,7 +13,7 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from backend.network.messages import AddView
+from backend.network.program_messages import AddView
 from backend.views.view_host import ViewHost
 from controller.catalog import encode_node, encode_table
 from dataflow.commit.epoch_effects import PersistEpoch

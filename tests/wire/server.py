@@ -70,9 +70,9 @@ class ServerThread:
 
         return self.wait_for(run())
 
-    def wait_for(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    def wait_for(self, coroutine: Coroutine[Any, Any, Any], timeout_s: float = 10.0) -> Any:
         assert self._loop is not None
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(10)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(timeout_s)
 
     def _run(self) -> None:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

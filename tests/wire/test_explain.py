@@ -162,7 +162,7 @@ def test_views_and_arrangements_are_tables(run: Run) -> None:
     assert (tables, state, reason) == ("d.stories, d.votes", "partial", None)
     assert keys == rows == misses and hits >= 1
     assert run("SELECT COUNT(*) > 0 FROM millrace.arrangements WHERE bytes > 0") == [(1,)]
-    assert run("SHOW TABLES FROM millrace") == [("arrangements",), ("feeds",), ("jobs",), ("nodes",), ("transitions",), ("views",)]
+    assert run("SHOW TABLES FROM millrace") == [("arrangements",), ("feeds",), ("fills",), ("jobs",), ("nodes",), ("transitions",), ("views",)]
     [(users,)] = run("SELECT users FROM millrace.nodes WHERE operation LIKE 'table %votes' AND inputs = ''")
     assert users
     ends = run("SELECT SUM(views) FROM millrace.nodes")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,11 +14,13 @@ from backend.execution.database import Database
 from backend.execution.definition import carry_out
 from backend.execution.outcome import Done
 from backend.network.transport import connect
+from backend.processes.program_keeper import ProgramKeeper
 from backend.processes.worker_process import catalog_tables
 from backend.shared_memory.segment import SegmentNames
 from backend.worker.worker import Worker
 from controller.account_changes import AccountStatement, plan_accounts
 from controller.catalog import Catalog, CatalogChange
+from controller.program import ProgramTransition
 from controller.registry import Address
 from controller.sql.definitions.program import plan_program
 from controller.sql.settings import Settings
@@ -30,11 +33,25 @@ SECRET = b"s" * 32
 MEMORY_BYTES = 1 << 28
 
 
+class MemoryRecord:
+    """The program's record, while the process lives."""
+
+    def __init__(self) -> None:
+        self.transitions: list[ProgramTransition] = []
+
+    def load(self) -> list[ProgramTransition]:
+        return list(self.transitions)
+
+    def record(self, transition: ProgramTransition) -> None:
+        self.transitions.append(transition)
+
+
 class WorkerServer(ServerThread):
-    """`workers` and `cluster` belong to the server's thread."""
+    """`workers`, `cluster` and `keeper` belong to the server's thread."""
 
     workers: list[Worker]
     cluster: Cluster
+    keeper: ProgramKeeper
 
     def __init__(self, folder: Path, durability: Durability = "os", limits: Limits | None = None, workers: int = 1) -> None:
         super().__init__(self._open, limits=limits)
@@ -43,15 +60,22 @@ class WorkerServer(ServerThread):
         self._catalog = Catalog()
         self._worker_count = workers
         self._listening: list[asyncio.Server] = []
+        self.record = MemoryRecord()
 
     @property
     def worker(self) -> Worker:
         return self.workers[0]
 
+    @property
+    def catalog(self) -> Catalog:
+        return self._catalog
+
     async def _open(self) -> Database:
         self.cluster = Cluster(self._worker_count, SECRET)
         await self.start_worker()
-        return Database(self.cluster, self._catalog, self.load, self._define, self._change_accounts)
+        database = Database(self.cluster, self._catalog, self.load, self._define, self._change_accounts)
+        self.cluster.planner = self.keeper = ProgramKeeper(self.cluster, self.record, database, math.inf)
+        return database
 
     async def start_worker(self) -> None:
         self.workers, self._listening, ports = [], [], list[int]()

@@ -14,6 +14,8 @@ from backend.execution.answering.decision.maintained import obstacle
 from backend.execution.answering.query import CompiledQuery
 from backend.execution.evaluation.access import best_index, choose
 from backend.execution.explaining.rendering import Names, expression_text, names_of
+from backend.network.program_messages import ViewPlan
+from backend.views.program_plan import shared_text
 from backend.views.view_definition import ViewDefinition
 from controller.sql.plan import Delete, Directed, DocumentRows, Insert, Plan, Query, Recursion, Update
 from dataflow.errors import MillraceError
@@ -29,8 +31,11 @@ Parameters = Sequence[Value]
 
 @dataclass(frozen=True, slots=True)
 class ExplainedStep:
+    """`is_operator`: of the view's dataflow."""
+
     text: str
     inputs: tuple[ExplainedStep, ...] = ()
+    is_operator: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +132,28 @@ def dot_text(step: ExplainedStep) -> str:
 
     add(step)
     return "\n".join([*lines, "}"]) + "\n"
+
+
+def with_reuse(explained: Explained, plan: ViewPlan) -> Explained:
+    """What was explained, with what of it other views have, as planned against the whole program."""
+    planned = iter(plan.steps)
+
+    def shown(step: ExplainedStep) -> ExplainedStep:
+        text = step.text
+        if step.is_operator:
+            found = next(planned)
+            notes = [shared_text(found.shared_with)]
+            notes += [f"looked up by {each.columns}, {each.state}, {shared_text(each.shared_with) or 'by no other view'}" for each in found.indexes]
+            text += "".join([f"  [{note}]" for note in notes if note])
+        return replace(step, text=text, inputs=tuple([shown(each) for each in step.inputs]))
+
+    if len(plan.steps) != _operators(explained.step):
+        return explained  # it was planned for other definitions
+    return replace(explained, step=shown(explained.step))
+
+
+def _operators(step: ExplainedStep) -> int:
+    return step.is_operator + sum(map(_operators, step.inputs))
 
 
 # --- one table, read directly
@@ -262,7 +289,7 @@ def _placed_step(placement: Placement, tables: Mapping[int, Table], parameters: 
             text += f"  [full: {placement.reason or NO_KEY}]"
         else:
             text += f"  [partial by {', '.join(names[column] for column in placement.key)}]"
-    return ExplainedStep(text, tuple(_placed_step(each, tables, parameters) for each in placement.inputs))
+    return ExplainedStep(text, tuple(_placed_step(each, tables, parameters) for each in placement.inputs), is_operator=True)
 
 
 def _node_step(node: Node, tables: Mapping[int, Table], parameters: Parameters) -> ExplainedStep:

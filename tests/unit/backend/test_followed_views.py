@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from backend.network.messages import AddView
+from backend.network.program_messages import AddView
 from backend.network.view_messages import HostedViews
 from backend.shared_memory.reader import SharedViewReader
 from backend.shared_memory.segment import SegmentNames
@@ -95,10 +95,7 @@ class Followed:
 
     def add(self, name: bytes) -> bool:
         node, key = VIEWS[name]
-        try:
-            return self.views.add(AddView(name, encode_node(node), key, [encode_table(TABLE)]), VERSIONS)
-        except StillFilling:
-            return False
+        return self.views.add(AddView(name, encode_node(node), key, [encode_table(TABLE)]), VERSIONS)
 
     def lookup(self, name: bytes, keys: list[tuple[int, ...]]) -> list[list[list[int]]] | None:
         try:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from backend.network.messages import AddView
+from backend.network.program_messages import AddView
 from backend.network.view_messages import EndedViews, FillReported, ViewsKept
 from backend.views.hung_views import HungViews, running
 from backend.views.view_host import ViewHost

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.network.messages import AddView
+from backend.network.program_messages import AddView
 from backend.views import view_filling
 from backend.views.view_filling import ROWS_AT_ONCE_MAX, Runner, StillFilling, ThreadRunner
 from backend.views.view_host import ViewHost
