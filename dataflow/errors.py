@@ -306,6 +306,7 @@ class Condition(Enum):
     INVALID_YEAR_LENGTH = (1818, "HY000", "Supports only YEAR or YEAR(4) column.")
     UNKNOWN_ALTER_ALGORITHM = (1800, "HY000", "Unknown ALGORITHM '{}'")
     UNKNOWN_ALTER_LOCK = (1801, "HY000", "Unknown LOCK type '{}'")
+    CANT_INDEX = (1167, "42000", "The used storage engine can't index column '{}'")
     WRONG_INDEX_NAME = (1280, "42000", "Incorrect index name '{}'")
     COMPRESSED_DATA_CORRUPT = (1259, "HY000", "ZLIB: Input data corrupted")
     UNKNOWN_LOCALE = (1649, "HY000", "Unknown locale: '{}'")

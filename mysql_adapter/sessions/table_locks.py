@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from controller.catalog import HIDDEN_NAME_PREFIXES
 from controller.definition_privileges import definition_needs
 from controller.sql.plan import Plan
 from controller.sql.planner import written_tables
@@ -92,6 +93,8 @@ def forget_gone(session: Session) -> None:
 def _check_named(session: Session, is_written: dict[Name, bool], needs: Iterable[Need]) -> None:
     for need in needs:
         name = need.database, need.table
+        if need.table.startswith(HIDDEN_NAME_PREFIXES):
+            continue  # a temporary table that is being filled
         if need.table and not need.uncertain and name not in is_written and need.database.lower() not in _EXEMPT and not session.has_temporary(*name):
             raise InvalidStatement(Condition.TABLE_NOT_LOCKED, need.table)
 

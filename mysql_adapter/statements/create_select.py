@@ -16,7 +16,7 @@ from controller.sql.definitions.show_create import comment_clause, default_claus
 from controller.sql.definitions.temporary import stored_name
 from controller.sql.plan import OutputColumn, Query
 from controller.sql.text.lexer import TokenKind, quoted
-from dataflow.errors import MillraceError
+from dataflow.errors import Condition, InvalidStatement, MillraceError
 from dataflow.values.inference import DECIMAL_DIGITS_MAX, DECIMAL_SCALE_MAX
 from dataflow.values.numerals import DECIMAL_DIGITS_MAX as COMPUTED_DIGITS_MAX
 from dataflow.values.types import TEXTS, Kind, SqlType, decimal
@@ -142,8 +142,12 @@ def _declared(cursor: TokenCursor) -> dict[str, str]:
             name = token.text.strip("`\"").lower() if is_column else f"{len(found)}."
         depth += (token.text == "(") - (token.text == ")")
         if depth == 0 and token.text == ",":
+            if name in found:
+                raise InvalidStatement(Condition.DUPLICATE_COLUMN, name)
             found[name] = cursor.sql[start : token.start].strip()
             start, name = token.end, ""
+    if name in found:
+        raise InvalidStatement(Condition.DUPLICATE_COLUMN, name)
     if name:
         found[name] = cursor.sql[start:].strip()
     return found

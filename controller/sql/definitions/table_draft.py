@@ -200,11 +200,11 @@ class TableDraft:
             if kind == "FULLTEXT" and column.type.kind not in TEXTS:
                 raise InvalidStatement(Condition.NO_FULL_TEXT_COLUMN, column.name)
             return KeyPart(column.id)
+        length = column.type.length
+        if length == 0 and column.type.kind in _PREFIXABLE and not column.nullable:
+            raise InvalidStatement(Condition.CANT_INDEX, column.name)
         if prefix is not None:
-            if column.type.kind not in _PREFIXABLE or prefix == 0:
-                raise InvalidStatement(Condition.WRONG_PREFIX_KEY)
-            length = column.type.length
-            if length is not None and prefix > length:
+            if column.type.kind not in _PREFIXABLE or prefix == 0 or (length is not None and prefix > length):
                 raise InvalidStatement(Condition.WRONG_PREFIX_KEY)
             prefix = None if prefix == length else prefix
         elif column.type.kind in _UNBOUNDED:

@@ -129,8 +129,12 @@ def read_constraint(cursor: TokenReader) -> KeyElement | ForeignKeyElement | Che
     else:
         cursor.back()
         raise cursor.error()
-    given = cursor.identifier() if cursor.at_identifier() and not cursor.at("USING") else ""
-    return read_key(cursor, kind, given or name)
+    if not cursor.at_identifier() or cursor.at("USING"):
+        return read_key(cursor, kind, name)
+    given = cursor.identifier()
+    if not given:
+        raise InvalidStatement(Condition.WRONG_INDEX_NAME, "")
+    return read_key(cursor, kind, given)
 
 
 def read_key(cursor: TokenReader, kind: str, name: str) -> KeyElement:

@@ -198,3 +198,9 @@ SELECT CONCAT(a, IF(b > 10, 'æ', 'ß')) FROM narrow;
 SELECT CONCAT(a, IF(b > 10, 'x', 'y'), IF(1 > 10, 'æ', 'ß'), 'ß') AS c FROM narrow;
 SELECT CONCAT(a, CASE b WHEN 1 THEN N'é' END) FROM narrow;
 SELECT a = IF(b > 10, 'æ', 'ß') FROM narrow;
+-- Indexes without a name, and of what has no room for a value; a column that is declared twice beside a SELECT.
+CREATE TABLE unnamed (a CHAR(0) NOT NULL, INDEX (a));
+CREATE TABLE unnamed (a INT, INDEX `` (a));
+CREATE TABLE unnamed (a INT, a FLOAT) SELECT 1 AS b;
+CREATE TABLE unnamed (a INT, KEY (a), KEY b (a)) SELECT 1 AS b;
+DROP TABLE unnamed;

@@ -55,3 +55,11 @@ LOCK TABLES t1 WRITE;
 DROP TABLE t1;
 SELECT COUNT(*) FROM t2;
 DROP TABLE t2, t3;
+-- A temporary table may be made of what is locked.
+CREATE TABLE source_of_temporary (a INT);
+INSERT INTO source_of_temporary VALUES (1), (2);
+LOCK TABLES source_of_temporary READ;
+CREATE TEMPORARY TABLE made_under_lock SELECT * FROM source_of_temporary;
+SELECT * FROM made_under_lock ORDER BY a;
+UNLOCK TABLES;
+DROP TABLE made_under_lock, source_of_temporary;
