@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from controller.catalog import Catalog, CatalogChange
+from controller.sql.definitions import partition_changes
 from controller.sql.definitions.alteration_clauses import accept_way, ordered_clauses, read_order
 from controller.sql.definitions.column_values import column_of, with_default
 from controller.sql.definitions.foreign_keys import check_children, check_parents, followers, touched_parents
-from controller.sql.definitions.partition_changes import (
-    at_partition_change,
-    read_partition_change,
-    read_repartitioning,
-)
 from controller.sql.definitions.table_copies import copied
 from controller.sql.definitions.table_draft import TableDraft
 from controller.sql.definitions.table_elements import (
@@ -64,8 +60,8 @@ class _Alteration:
     def plan(self) -> CatalogChange:
         cursor = self.cursor
         left_out = None
-        if at_partition_change(cursor):
-            partitioning, left_out = read_partition_change(cursor, self.old, self.settings)
+        if partition_changes.at_partition_change(cursor):
+            partitioning, left_out = partition_changes.read_partition_change(cursor, self.old, self.settings)
             self.draft.table = replace(self.draft.table, partitioning=partitioning)
             self.draft.copies = left_out is not None
         else:
@@ -133,7 +129,7 @@ class _Alteration:
 
     def _option(self) -> None:
         if self.cursor.at("PARTITION", "BY") or self.cursor.at("REMOVE", "PARTITIONING"):
-            partitioning = read_repartitioning(self.cursor, self.old)
+            partitioning = partition_changes.read_repartitioning(self.cursor, self.old)
             self.draft.table = replace(self.draft.table, partitioning=partitioning)
             self.draft.copies |= partitioning is not None  # a row may turn out to have no partition
             return
