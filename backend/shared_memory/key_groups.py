@@ -21,6 +21,7 @@ from backend.shared_memory.key_group import (
     group_of,
     has_member,
     is_possible_member,
+    members_among,
     with_member,
 )
 from backend.shared_memory.shared_key import KeyNaming, SharedKey
@@ -108,17 +109,21 @@ class KeyGroups:
         grouping, absent = self._chosen, set[int]()
         if grouping is None:
             return absent
-        groups: dict[tuple[Any, ...], bytes | None] = {}
+        groups: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
         for place, name in enumerate(names):
             found = group_of(name, grouping.place)
             if found is not None:
-                parts, member = found
-                members = groups.get(parts)
-                if members is None:
-                    group = group_name(parts, grouping.place)
-                    members = groups[parts] = self._writer.payload(group) or self._show(grouping, group, name)
-                if members is not None and not has_member(members, member):
-                    absent.add(place)
+                groups.setdefault(found[0], []).append((place, found[1]))
+        for parts, own in groups.items():
+            group = group_name(parts, grouping.place)
+            members = self._writer.payload(group)
+            for place, _ in own:
+                if members is not None:
+                    break
+                members = self._show(grouping, group, names[place])
+            if members is not None:
+                there = members_among(members, [member for _, member in own])
+                absent.update([place for place, member in own if member not in there])
         return absent
 
     def follow(self, delta: Iterable[Change]) -> None:

@@ -95,6 +95,10 @@ class PartsReader:
     def get_many(self, keys: Sequence[SharedKey]) -> list[bytes | None] | None:
         return self.each(keys, lambda file, own: file.get_many(own))
 
+    def get(self, key: SharedKey) -> bytes | None:
+        found = self.get_many((key,))
+        return None if found is None else found[0]
+
     def get_alike(self, parts: Sequence[int], place: int, numbers: Sequence[int]) -> list[bytes | None] | None:
         return self.get_many(alike_names(parts, place, numbers))
 

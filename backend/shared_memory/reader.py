@@ -140,24 +140,38 @@ class SharedViewReader:
     def get_alike(self, parts: Sequence[int], place: int, numbers: Sequence[int]) -> list[bytes | None] | None:
         """As `get_many`, of the keys that have these parts, and at `place` among them one of the numbers.
 
-        What is not a member of their group is not looked for.
+        What is not a member of their group is not looked for. If the group is not shown, None may also mean that one of them is not here.
         """
         for _ in range(TRIES_MAX):
             words = self._words
             epoch = words[EPOCH]
             if words[GROUPED] != place + 1:
-                break
+                return self.get_many(alike_names(parts, place, numbers))
             members = self._look(group_name(parts, place), epoch)
             if members is None or len(members) % 8:
-                break
-            there = members_among(members, numbers)
-            found: list[bytes | None] = [NO_ROWS] * len(numbers)
-            for at, number in enumerate(numbers) if there else ():
-                if number in there:
-                    found[at] = self._look(alike_names(parts, place, (number,))[0], epoch)
-            if self.is_valid(words, epoch):
+                found = self._look_at_all(alike_names(parts, place, numbers), epoch)
+            elif len(numbers) == 1:
+                is_there = has_member(members, numbers[0])
+                found = [self._look(alike_names(parts, place, numbers)[0], epoch) if is_there else NO_ROWS]
+            else:
+                found = [NO_ROWS] * len(numbers)
+                there = members_among(members, numbers)
+                for at, number in enumerate(numbers) if there else ():
+                    if number in there:
+                        found[at] = self._look(alike_names(parts, place, (number,))[0], epoch)
+            if self.is_valid(words, epoch) or self.is_gone:
                 return found
-        return self.get_many(alike_names(parts, place, numbers))
+        return None
+
+    def _look_at_all(self, keys: Sequence[SharedKey], epoch: int) -> list[bytes | None] | None:
+        """The rows of all keys; None if one of them is not here."""
+        found: list[bytes | None] = []
+        for key in keys:
+            rows = self._look(key, epoch)
+            if rows is None:
+                return None
+            found.append(rows)
+        return found
 
     def each(
         self, keys: Sequence[SharedKey], read: Callable[[SharedViewReader, Sequence[SharedKey]], list[T] | None]
@@ -209,8 +223,20 @@ class SharedViewReader:
         return None
 
     def get(self, key: SharedKey) -> bytes | None:
-        found = self.get_many((key,))
-        return None if found is None else found[0]
+        """As `get_many`, of one key."""
+        for _ in range(TRIES_MAX):
+            words = self._words
+            epoch = words[EPOCH]
+            found = self._look(key, epoch)
+            if found is None and words[GROUPED]:
+                every: list[bytes | None] = [None]
+                self._look_at_groups((key,), every, epoch, words[GROUPED] - 1)
+                found = every[0]
+            if self.is_valid(words, epoch):
+                return found
+            if self.is_gone:
+                return None
+        return None
 
     def _look(self, key: SharedKey, epoch: int) -> bytes | None:
         """What the index of `epoch` has, unless the writer has come back to it."""

@@ -22,24 +22,26 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from backend.execution.answering.key_parameters import Alike, alike_keys, key_numbers, single_key
 from backend.execution.answering.query import CompiledQuery
 from backend.execution.answering.viewing import QueryViews
 from backend.shared_memory.columns import ColumnReader, Entries
 from backend.shared_memory.parts import PartsColumns, ViewReader, columns_of
 from backend.shared_memory.reader import NO_ROWS, SharedViewReader
-from backend.shared_memory.shared_key import KeyNaming, SharedKey
+from backend.shared_memory.shared_key import SharedKey
 from backend.views.shared_view import SharedViews
 from backend.views.view_definition import ViewDefinition
 from controller.sql.plan import OutputColumn
-from dataflow.expressions.expression import Call, Column, Expression, Literal, Parameter
+from dataflow.expressions.expression import Call, Column, Expression, Literal
 from dataflow.functions import is_volatile
-from dataflow.values.types import BIGINT, INTEGERS, Row, SqlType, Value
+from dataflow.values.types import INTEGERS, Row, SqlType, Value
 
 Array = np.ndarray[Any, Any]
 Parameters = tuple[Value, ...]
 Found = bytes | tuple[bytes, ...]
 """The encoded rows of one key, or of each key if they are several, or none."""
 
+_TYPES = frozenset({int, str})
 _encode_keys = msgspec.msgpack.Encoder().encode
 
 BIGINT_MAX = (1 << 63) - 1
@@ -63,15 +65,6 @@ class Cell:
 
     place: int
     number: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Alike:
-    """Keys of several integer columns that are alike but in the one at `place`: the parameters that are its `numbers`, and the `others`' values."""
-
-    place: int
-    numbers: tuple[int, ...]
-    others: tuple[int, ...]
 
 
 class Moment:
@@ -100,10 +93,11 @@ class InstantQuery:
         self._shared = shared
         self.columns: tuple[OutputColumn, ...] = query.columns
         self.places_read = query.places_read
-        self._numbers = _numbers(query, views)
+        self._numbers = key_numbers(query, views)
         self._number = self._numbers[0] if len(self._numbers) == 1 else None
         self._pick = itemgetter(*self._numbers) if len(self._numbers) > 1 else None
-        self._alike = None if self._numbers else _alike(query, views)
+        self._alike = None if self._numbers else alike_keys(query, views)
+        self._single = () if self._numbers or self._alike else single_key(query, views)
         self._order = _order(query)
         self._definition: ViewDefinition | None = None
         self._reader: ViewReader | None = None
@@ -152,7 +146,7 @@ class InstantQuery:
         keys.ask(missed[1], missed[2], lambda rows: then(_found_of(rows)))
         return True
 
-    def _found_alike(self, alike: _Alike, parameters: Parameters) -> Found | None:
+    def _found_alike(self, alike: Alike, parameters: Parameters) -> Found | None:
         """As `found`, of keys that differ in one column: those without rows are left out."""
         reader = self._reader
         if reader is None or reader.is_gone:
@@ -160,7 +154,9 @@ class InstantQuery:
         if reader is None or self._definition is None:
             return None
         parts = [parameters[place] for place in alike.others]
-        numbers: list[Any] = list(dict.fromkeys([parameters[place] for place in alike.numbers]))
+        numbers: list[Any] = [parameters[place] for place in alike.numbers]
+        if len(numbers) > 1:
+            numbers = list(dict.fromkeys(numbers))
         found = reader.get_alike(parts, alike.place, numbers)  # type: ignore[arg-type]
         if found is None or None in found:
             self._shared.misses += 1
@@ -174,9 +170,30 @@ class InstantQuery:
         self._shared.hits += 1
         return rows[0] if len(rows) == 1 else rows  # type: ignore[return-value]
 
+    def _found_single(self, values: list[Value], parameters: Parameters) -> Found | None:
+        """As `found`, of one key that has these values."""
+        reader = self._reader
+        if reader is None or reader.is_gone:
+            reader = self._find(parameters)
+        definition = self._definition
+        if reader is None or definition is None:
+            return None
+        name = definition.naming.name(values)
+        found = None if name is None else reader.get(name)
+        if found is None or len(found) > BYTES_MAX:
+            self._shared.misses += 1
+            if found is None and name is not None:
+                self._missed = (parameters, definition, [tuple(values)])
+            return None
+        self._shared.hits += 1
+        return found
+
     def _found(self, parameters: Parameters) -> Found | None:
         if self._alike is not None:
             return self._found_alike(self._alike, parameters)
+        values = [parameters[place] for place in self._single]
+        if values and _TYPES.issuperset(map(type, values)):
+            return self._found_single(values, parameters)
         query = self._query
         names: Sequence[SharedKey] | None = None
         wanted: list[Row] = []
@@ -228,7 +245,7 @@ class InstantQuery:
     @property
     def has_computed_keys(self) -> bool:
         """Whether `found` evaluates anything, which may have something to say."""
-        return not self._numbers and self._alike is None
+        return not self._numbers and self._alike is None and not self._single
 
     @property
     def cells(self) -> tuple[Cell, ...] | None:
@@ -338,31 +355,3 @@ def _cell(output: Expression) -> Cell | None:
         case Call(function="coalesce", arguments=(Column(index=place, type=kind), Literal(value=int(number)))):
             return Cell(place, number) if kind.kind in INTEGERS and 0 <= number <= BIGINT_MAX else None
     return None
-
-
-def _numbers(query: CompiledQuery, views: QueryViews) -> tuple[int, ...]:
-    """The parameters that are the keys, if keys are nothing but integers and one view serves all; else none."""
-    keys = query.query.keys
-    if not views.is_one or len(keys) != 1:
-        return ()
-    values = [value for value in keys[0].values if isinstance(value, Parameter) and value.type == BIGINT]
-    naming = KeyNaming(query.query.node.types, query.key_columns)
-    if not naming.is_exact or len(values) < len(keys[0].values):
-        return ()
-    return tuple([value.index for value in values])
-
-
-def _alike(query: CompiledQuery, views: QueryViews) -> _Alike | None:
-    """How the parameters are the keys, if these are of several columns, nothing but integers, and one view serves all."""
-    columns, types = query.key_columns, query.query.node.types
-    keys = {key.column: [each for each in key.values if isinstance(each, Parameter) and each.type == BIGINT] for key in query.query.keys}
-    if not views.is_one or views.choices or len(columns) < 2 or len(query.query.keys) > len(columns):
-        return None
-    if any(types[key.column].kind not in INTEGERS or len(keys[key.column]) < len(key.values) for key in query.query.keys):
-        return None
-    place = max(range(len(columns)), key=lambda each: len(keys[columns[each]]))
-    others = [keys[column] for column in (*columns[:place], *columns[place + 1 :])]
-    if any(len(each) > 1 for each in others):
-        return None
-    numbers = keys[columns[place]]
-    return _Alike(place, tuple([each.index for each in numbers]), tuple([each[0].index for each in others]))
