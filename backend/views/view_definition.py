@@ -22,7 +22,7 @@ import numpy as np
 from backend.network.program_messages import AddView
 from backend.shared_memory.shared_key import KeyNaming
 from controller.catalog import CatalogView, encode_node, encode_table
-from dataflow.expressions.source import key_of_values
+from dataflow.expressions.source import value_key
 from dataflow.plan.column_use import narrowed
 from dataflow.plan.node import Node
 from dataflow.schema import Table
@@ -35,7 +35,7 @@ Array = np.ndarray[Any, Any]
 class ViewDefinition:
     """`naming` says what its keys are called in shared memory; it agrees with the engine's indexes."""
 
-    __slots__ = ("decode", "decode_all", "decode_keys", "key", "name", "named", "names", "naming", "node", "order", "table_versions", "tables", "types")
+    __slots__ = ("_index_key", "decode", "decode_all", "decode_keys", "key", "name", "named", "names", "naming", "node", "order", "table_versions", "tables", "types")
 
     def __init__(
         self,
@@ -66,6 +66,8 @@ class ViewDefinition:
             tuple([node.types[column] for column in key])
         ).decode
         self.naming = KeyNaming(node.types, key)
+        columns = sorted(set(key))
+        self._index_key = value_key([key.index(column) for column in columns], [node.types[column] for column in columns])
 
     def request(self) -> AddView:
         """What has the view maintained."""
@@ -73,10 +75,7 @@ class ViewDefinition:
 
     def shards(self, keys: Sequence[Row], shard_count: int) -> list[int]:
         """Where each key lives; agrees with the views' indexes, which are by the sorted columns."""
-        columns = sorted(set(self.key))
-        order = [self.key.index(column) for column in columns]
-        types = [self.types[column] for column in columns]
-        return [shard_of(key_of_values([key[each] for each in order], types), shard_count) for key in keys]
+        return [shard_of(key, shard_count) for key in map(self._index_key, keys)]
 
 
 def _name(node: bytes, key: tuple[int, ...], named: tuple[int, ...], order: tuple[int, ...]) -> bytes:

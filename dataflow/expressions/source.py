@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from operator import itemgetter
 from types import CodeType
 from typing import Any
 
@@ -34,13 +35,18 @@ def text_key(kind: SqlType) -> Callable[[str], bytes] | None:
     return collation_key(kind.collation)
 
 
-def key_of_values(values: Sequence[Value], types: Sequence[SqlType]) -> Key:
-    """The key that stands for `values` in an index over columns of `types`."""
-    parts = []
-    for value, kind in zip(values, types, strict=True):
-        function = text_key(kind)
-        parts.append(value if function is None or value is None else function(value))  # type: ignore[arg-type]
-    return parts[0] if len(parts) == 1 else tuple(parts)
+def value_key(order: Sequence[int], types: Sequence[SqlType]) -> Callable[[Sequence[Value]], Key]:
+    """The function from values to the key that stands for those at the places of `order` in an index over columns of `types`."""
+    texts = [text_key(kind) for kind in types]
+    if order and not any(texts):
+        return itemgetter(*order)
+    parts = list(zip(order, texts, strict=True))
+
+    def key(values: Sequence[Value]) -> Key:
+        found = [each if (each := values[place]) is None or text is None else text(each) for place, text in parts]  # type: ignore[arg-type]
+        return found[0] if len(found) == 1 else tuple(found)
+
+    return key
 
 
 class RowColumns(dict[int, str]):

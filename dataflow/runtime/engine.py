@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from dataflow.expressions.expression import Column
-from dataflow.expressions.source import Key, key_of_values
+from dataflow.expressions.source import Key, value_key
 from dataflow.plan.join_shape import is_unique
 from dataflow.plan.key_tracing import traced
 from dataflow.plan.node import Base, Columns, Node, Order
@@ -68,8 +68,9 @@ class View:
         self.order: Columns = ()
         self.reason = reason or arrangement.reason
         """Why the view is full, empty if it is partial."""
-        self._types = [node.types[column] for column in arrangement.columns]
-        self._order = [key.index(column) for column in arrangement.columns]
+        columns = arrangement.columns
+        self.index_key = value_key([key.index(column) for column in columns], [node.types[column] for column in columns])
+        """From values of the view's key columns to the key by which the arrangement knows them."""
 
     @property
     def is_full(self) -> bool:
@@ -78,11 +79,6 @@ class View:
     @property
     def is_unique(self) -> bool:
         return is_unique(self.node, self.arrangement.columns)
-
-    def index_key(self, values: Sequence[Value]) -> Key:
-        """The key by which the arrangement knows these values of the view's key columns."""
-        assert len(values) == len(self.key)
-        return key_of_values([values[i] for i in self._order], self._types)
 
 
 class Engine:

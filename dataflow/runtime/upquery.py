@@ -50,7 +50,7 @@ class BaseSource(Protocol):
     """The truth of base tables, as of the epoch being applied (all of its changes included)."""
 
     def lookup(self, table: int, columns: Columns, keys: Sequence[Key]) -> list[Iterable[Row]]:
-        """The rows of each key, a key being what `dataflow.expressions.source.key_of_values` makes of values.
+        """The rows of each key, a key being what `dataflow.expressions.source.value_key` makes of values.
 
         Only asked for columns that are indexed. Where a key has many rows, most of them are
         better read when they are gone through.
