@@ -229,7 +229,9 @@ def condition(random: Random, table: TableModel, depth: int = 0) -> str:
         pattern = random.choice(("a%", "%b%", "_", "%", "Z__", "%\\\\_%", "ab%"))
         return f"{column.name} {random.choice(('', 'NOT '))}LIKE '{pattern}'"
     if draw < 0.5 and column.is_number and column.family not in ("FLOAT", "BIGINT") and not column.unsigned:
-        return f"{column.name} {random.choice('+-*')} {random.randint(1, 3)} {random.choice('<>=')} {random.randint(0, 10)}"
+        # A YEAR of 0 minus 1 is out of range, if it is computed: the condition beside it may rule that out before.
+        operator = random.choice("+*" if column.family == "YEAR" else "+-*")
+        return f"{column.name} {operator} {random.randint(1, 3)} {random.choice('<>=')} {random.randint(0, 10)}"
     if draw < 0.55 and column.is_number:
         others = [other for other in table.columns if other.is_number]
         return f"{column.name} {random.choice(('=', '<', '>='))} {random.choice(others).name}"

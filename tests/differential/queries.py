@@ -7,6 +7,7 @@ or a DISTINCT shows.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from random import Random
 
@@ -24,6 +25,22 @@ from tests.differential.query_tables import (
 )
 
 
+def _ids(columns: list[Item]) -> list[str]:
+    """The keys of all tables in sight, or nothing if some have none."""
+    names = {each.sql for each in columns}
+    found = [f"{alias}.id" for alias in dict.fromkeys(alias for each in columns for alias in re.findall(r"\bx\d+(?=\.)", each.sql))]
+    return found if names.issuperset(found) else []
+
+
+def _plain(value: str, family: str) -> str:
+    return value if value in VALUES[family] else VALUES[family][0]
+
+
+def _shared(left: list[Item], right: list[Item]) -> bool:
+    """Whether each side is one table, so that USING finds each name once."""
+    return all(len({each.sql.split(".")[0] for each in side if each.sql.startswith("x")}) == 1 and len(_ids(side)) == 1 for side in (left, right))
+
+
 class QueryGenerator:
     def __init__(self, random: Random, tables: dict[str, list[Item]]) -> None:
         self._random = random
@@ -38,6 +55,8 @@ class QueryGenerator:
             depth = random.choice((0, 1, 1, 2, 2, 3))
             if draw < 0.06:
                 yield Generated(self._windowed(depth), approximate=True)
+            elif draw < 0.08:
+                yield Generated(self._windowed_groups(depth), approximate=True)
             elif draw < 0.12:
                 yield self._with_common_tables(depth)
             elif draw < 0.15:
@@ -64,9 +83,27 @@ class QueryGenerator:
         reach = random.choice(("2 PRECEDING", "BETWEEN 1 PRECEDING AND 2 FOLLOWING", "BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING"))
         turned = random.choice(("", " DESC"))
         functions += [f"{name}({number}) OVER ({partition}ORDER BY {number}{turned} RANGE {reach})" for name in ("SUM", "COUNT")]
+        if ids := _ids(columns):
+            every = f"{partition}ORDER BY {order}{turned}, {', '.join(ids)}"
+            functions += [f"ROW_NUMBER() OVER ({every})", f"NTILE(3) OVER ({every})"]
+            functions += [f"{name}({random.choice(shown).sql}) OVER ({every})" for name in ("LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE")]
         functions += [f"COUNT(*) OVER ({partition.strip()})", f"SUM({number}) OVER ({partition.strip()})"]
         where = f" WHERE {self._condition(depth, columns, [])}" if random.random() < 0.5 else ""
         return f"SELECT {random.choice(shown).sql} AS o0, {random.choice(functions)} AS o1 FROM {source}{where}"
+
+    def _windowed_groups(self, depth: int) -> str:
+        """A window whose rows are groups."""
+        random = self._random
+        source, columns = self._from(depth, [])
+        key = random.choice([each.sql for each in columns if each.is_shown and "(" not in each.sql] or ["1"])
+        value = random.choice(("COUNT(*)", f"COUNT({random.choice(columns).sql})", f"MAX({self._of_family(columns, 'int').sql})"))
+        window = random.choice((
+            f"RANK() OVER (ORDER BY {value}, {key})", f"SUM({value}) OVER (ORDER BY {key})", f"SUM({value}) OVER ()", f"DENSE_RANK() OVER (ORDER BY {value} DESC)",
+            f"LAG({value}) OVER (ORDER BY {key})", f"MAX({value}) OVER (ORDER BY {key} ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)",
+        ))  # fmt: skip
+        where = f" WHERE {self._condition(depth, columns, [])}" if random.random() < 0.5 else ""
+        having = random.choice(("", "", " HAVING COUNT(*) > 1"))
+        return f"SELECT {key} AS o0, {value} AS o1, {window} AS o2 FROM {source}{where} GROUP BY {key}{having}"
 
     def _with_common_tables(self, depth: int) -> Generated:
         """A query over common table expressions; the second may use the first."""
@@ -128,7 +165,13 @@ class QueryGenerator:
         decided = all(each.is_shown and each.family != "double" for each in outputs) and "ROLLUP" not in tail
         # MariaDB sorts ANY and ALL as if they were never NULL.
         decided = decided and not any(word in each.sql for each in outputs for word in ("ANY (", "SOME (", "ALL ("))
-        if (top and random.random() < 0.4 and decided) or (not top and wanted is None and decided and random.random() < 0.15):
+        ids = [] if grouped or distinct or wanted is not None else _ids(columns)
+        if ids and random.random() < 0.25:  # by a column that need not be shown, whose equal values only the ids tell apart
+            sql += f" ORDER BY {random.choice(columns).sql}{random.choice(('', ' DESC'))}, {', '.join(ids)}"
+            ordered = True
+            if not top or random.random() < 0.8:
+                sql += f" LIMIT {random.randint(1, 5)}" + (f" OFFSET {random.randint(0, 3)}" if random.random() < 0.4 else "")
+        elif (top and random.random() < 0.4 and decided) or (not top and wanted is None and decided and random.random() < 0.15):
             items = [f"{number}{random.choice(('', ' DESC'))}" for number in range(1, len(outputs) + 1)]
             sql += f" ORDER BY {', '.join(items)}"
             ordered = True
@@ -144,6 +187,10 @@ class QueryGenerator:
         if random.random() < 0.4:
             branches = [self._first_rows(branch, families) for branch in branches]
         sql = f" {operator} ".join(branches)
+        if random.random() < 0.25:  # INTERSECT binds more tightly than the others, parentheses still more
+            third = self.query(depth - 1, outer, wanted=families)[0]
+            other = random.choice(("UNION", "UNION ALL", "INTERSECT", "EXCEPT"))
+            sql = random.choice((f"({sql}) {other} {third}", f"{third} {other} ({sql})", f"{sql} {other} {third}", f"{third} {other} {sql}"))
         ordered = False
         if top and "double" not in families and random.random() < 0.4:
             sql += " ORDER BY " + ", ".join(str(number) for number in range(1, len(families) + 1))
@@ -194,6 +241,9 @@ class QueryGenerator:
                 sql = f"{sql} CROSS JOIN {inner}"
             elif draw < 0.12 and not before:
                 sql, before, columns = f"{sql}, {inner}", columns, []
+            elif draw < 0.2 and not before and _shared(columns, right):
+                names = random.choice(("id", "c0", "id, c0"))
+                sql = f"{sql} {random.choice(('JOIN', 'LEFT JOIN', 'RIGHT JOIN'))} {inner} USING ({names})"
             else:
                 kind = "JOIN" if draw < 0.5 else "LEFT JOIN" if draw < 0.88 else "RIGHT JOIN"
                 on = self._on(columns, right)
@@ -227,14 +277,26 @@ class QueryGenerator:
             column = random.choice(columns)
             if draw < 0.7 or (draw >= 0.8 and depth == 0):
                 found.append(column)
-            elif draw < 0.8:
+            elif draw < 0.75:
                 number = self._of_family(columns, "int")
                 found.append(Item(f"COALESCE({number.sql}, 0) + {random.randint(1, 3)}", "int"))
+            elif draw < 0.8:
+                found.append(self._computed(columns))
             elif draw < 0.9:
                 found.append(Item(f"({self._predicate(depth, columns, outer)})", "int"))
             else:
                 found.append(self._scalar(depth, columns + outer))
         return found
+
+    def _computed(self, columns: list[Item]) -> Item:
+        random = self._random
+        number, text, day = (self._of_family(columns, family) for family in ("int", "bin", "date"))
+        return random.choice((
+            Item(f"IF({self._simple(columns, [])}, {number.sql}, {self._of_family(columns, 'int').sql})", "int"),
+            Item(f"CASE WHEN {self._simple(columns, [])} THEN {number.sql} WHEN {self._simple(columns, [])} THEN -1 END", "int"),
+            Item(f"CONCAT({text.sql}, '-')", "bin"), Item(f"({day.sql} + INTERVAL 1 DAY)", "date"), Item(f"YEAR({day.sql})", "int"),
+            Item(f"CHAR_LENGTH({text.sql})", "int"), Item(f"({number.sql} DIV 2)", "int"),
+        ))  # fmt: skip
 
     def _of_family(self, columns: list[Item], family: str) -> Item:
         """A column of the family, or a constant."""
@@ -271,7 +333,13 @@ class QueryGenerator:
             return Item(f"{function}({distinct}{number.sql})", family)
         if draw < 0.75:
             return Item(f"COUNT(CASE WHEN {self._simple(columns, [])} THEN 1 END)", "int")
-        if draw < 0.82 and column.family in ("bin", "int"):
+        if draw < 0.79:
+            number = random.choice([each for each in columns if each.family == "int"] or [Item("NULL", "int")])
+            return random.choice((
+                Item(f"BIT_OR({number.sql})", "int"), Item(f"BIT_XOR({number.sql})", "int"), Item(f"SUM({self._simple(columns, [])})", "decimal"),
+                Item(f"VAR_POP({number.sql} + 0e0)", "double"), Item(f"GROUP_CONCAT(DISTINCT {number.sql} ORDER BY {number.sql} DESC)", "bin"),
+            ))  # fmt: skip
+        if draw < 0.84 and column.family in ("bin", "int"):
             return Item(f"GROUP_CONCAT({column.sql} ORDER BY {column.sql} SEPARATOR '|')", "bin")
         if column.is_shown and column.family not in ("enum", "set", "bit"):
             return Item(f"{random.choice(('MIN', 'MAX'))}({column.sql})", column.family)
@@ -313,7 +381,7 @@ class QueryGenerator:
         random = self._random
         draw = random.random()
         if level < 2 and draw < 0.35:
-            joint = random.choice(("AND", "AND", "OR"))
+            joint = random.choice(("AND", "AND", "AND", "OR", "OR", "XOR"))
             left = self._condition(depth, columns, outer, level + 1)
             return f"({left} {joint} {self._condition(depth, columns, outer, level + 1)})"
         if level < 2 and draw < 0.4:
@@ -346,6 +414,16 @@ class QueryGenerator:
             return f"{column.sql} IS {random.choice(('', 'NOT '))}NULL"
         if draw < 0.85:
             values = random.sample(self._constants(column.family), random.randint(1, 3))
+            if random.random() < 0.2:
+                other = random.choice(columns)
+                drawn = [(value, random.choice(self._constants(other.family))) for value in values]
+                # Bytes in a row constant MariaDB compares in one way in WHERE and in another in the SELECT list.
+                pairs = [f"({_plain(one, column.family)}, {_plain(two, other.family)})" for one, two in drawn]
+                # Not by NOT IN: MariaDB takes an outer join for an inner one, where the condition may be true for its NULLs.
+                return f"(({column.sql}, {other.sql}) IN ({', '.join(pairs)})) IS TRUE"
+            if random.random() < 0.2 and column.family in ("int", "date", "datetime", "bin", "ci", "time"):
+                low, high = random.choices(VALUES[column.family], k=2)
+                return f"{column.sql} {random.choice(('', '', 'NOT '))}BETWEEN {low} AND {high}"
             return f"{column.sql} {random.choice(('', '', 'NOT '))}IN ({', '.join(values)})"
         if draw < 0.9 and column.family in ("ci", "bin"):
             patterns = ("%", "%B%", "_", "a%")[: 3 if column.family == "bin" else 4]  # MariaDB does not find a\t in an index by the last
@@ -384,6 +462,8 @@ class QueryGenerator:
             if column.family in ("enum", "set"):
                 operator = "="
             sql = self._one_column(depth, around, column.family)
+            if sql.startswith("SELECT NULL "):  # beside which MariaDB takes <> ANY for false
+                operator = "="
             return f"{column.sql} {operator} {random.choice(('ANY', 'ALL', 'SOME'))} ({sql})"
         if draw < 0.75:
             source, found = self._from(depth - 1, around)

@@ -102,7 +102,9 @@ def _definition(random: Random, tables: dict[str, list[Item]]) -> str:
     draw = random.random()
     if draw < 0.2:
         return f"TRUNCATE TABLE {table}"
-    return f"CREATE INDEX i ON {table} ({column})" if draw < 0.7 else f"DROP INDEX i ON {table}"
+    if draw < 0.5:
+        return f"ALTER TABLE {table} {random.choice(('ADD COLUMN extra INT DEFAULT 3', 'ADD COLUMN extra INT FIRST', 'DROP COLUMN extra', 'MODIFY c0 BIGINT'))}"
+    return f"CREATE INDEX i ON {table} ({column})" if draw < 0.8 else f"DROP INDEX i ON {table}"
 
 
 def _value(random: Random, family: str) -> str:
@@ -133,16 +135,27 @@ def _change(random: Random, tables: dict[str, list[Item]]) -> str:
     columns = tables[table]
     column, other = random.choice(columns[1:]), random.choice(columns[1:])
     rows = ", ".join(_row(random, columns) for _ in range(random.choice((1, 1, 2, 3))))
-    match random.randrange(14):
+    named = f"{table} ({', '.join(each.sql for each in columns)})"
+    second = random.choice(list(tables))
+    on = random.choice([each.sql for each in tables[second] if each.family == "int"])
+    match random.randrange(17):
         case 0 | 1 | 2:
-            return f"INSERT INTO {table} VALUES {rows}"
+            return f"INSERT INTO {named} VALUES {rows}"
         case 12 | 13:
-            return f"REPLACE INTO {table} VALUES {rows}"
+            return f"REPLACE INTO {named} VALUES {rows}"
+        case 14:
+            return f"UPDATE {table} AS t JOIN {second} AS u ON t.id = u.{on} SET t.{column.sql} = {_value(random, column.family)} WHERE u.id > {random.randint(1, 14)}"
+        case 15:
+            join = random.choice((f"JOIN {second} AS u ON u.{on} = t.c0 WHERE u.id < 4", f"LEFT JOIN {second} AS u ON u.{on} = t.id WHERE u.id IS NULL AND t.id > 8"))
+            return f"DELETE t FROM {table} AS t {join}"
+        case 16:
+            other_table = random.choice([each for each in tables if each != table])
+            return f"UPDATE {table} SET c0 = (SELECT COUNT(*) FROM {other_table} AS u WHERE u.c0 = {table}.id) WHERE {_some(random, columns)}"
         case 3:
-            return f"INSERT INTO {table} VALUES {rows} ON DUPLICATE KEY UPDATE {column.sql} = VALUES({column.sql})"
+            return f"INSERT INTO {named} VALUES {rows} ON DUPLICATE KEY UPDATE {column.sql} = VALUES({column.sql})"
         case 4:
             names = ", ".join(each.sql for each in columns[1:])
-            return f"INSERT IGNORE INTO {table} SELECT id + {random.randint(1, 6)}, {names} FROM {table} WHERE {_some(random, columns)}"
+            return f"INSERT IGNORE INTO {named} SELECT id + {random.randint(1, 6)}, {names} FROM {table} WHERE {_some(random, columns)}"
         case 5 | 6 | 7:
             assigned = f"{column.sql} = {_value(random, column.family)}"
             if other is not column:

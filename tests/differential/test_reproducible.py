@@ -10,7 +10,7 @@ DIGEST = """
 from hashlib import sha256
 from random import Random
 from dataflow.errors import MillraceError
-from tests.differential import mixed_values, test_columns, test_foreign_keys, test_joined_writes, test_precedence, test_ranges
+from tests.differential import mixed_values, test_columns, test_foreign_keys, test_joined_writes, test_precedence, test_ranges, test_view_writes
 from tests.differential.generator import alterations, scenario, transactions
 from tests.differential.query_changes import changes, shapes
 from tests.differential.query_tables import definitions
@@ -45,6 +45,7 @@ parts = {
     "columns": (test_columns._query(random) for _ in range(100)),
     "foreign keys": [test_foreign_keys.random_script(random)],
     "joined writes": (test_joined_writes._write(random) for _ in range(50)),
+    "view writes": test_view_writes.statements(random, 50),
     "precedence": (test_precedence.expression(random, "") for _ in range(50)),
     "ranges": [*ranges.statements(), *(ranges.change() for _ in range(50))],
     "logic": (test_maintained_queries.change(random) for _ in range(50)),

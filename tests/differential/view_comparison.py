@@ -78,6 +78,8 @@ def compare(mariadb: MariaDB, found: Server, seed: int, queries: int, asked_firs
                     theirs, ours = expected.run(sql), found.run(sql)
                     assert theirs.error == ours.error, f"seed {seed}: {sql}: {theirs}, found {ours}"
                     history.append(sql)
+                if random.random() < 0.1:
+                    found.disturb(random)
             found.disturb(random)
 
 
@@ -112,12 +114,12 @@ class EmbeddedViews(EmbeddedPeer):
 class Clients:
     """A server behind drivers, asked by texts and by prepared statements."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, database: str = "d") -> None:
         connection = pymysql.connect(host="127.0.0.1", port=port, user="root", charset="utf8mb4", autocommit=True)
         self._text = DriverPeer(connection)
-        self.run("CREATE DATABASE d")
-        self.run("USE d")
-        self._prepared: Any = mysql.connector.connect(host="127.0.0.1", port=port, user="root", database="d", use_pure=True)
+        self.run(f"CREATE DATABASE {database}")
+        self.run(f"USE {database}")
+        self._prepared: Any = mysql.connector.connect(host="127.0.0.1", port=port, user="root", database=database, use_pure=True)
         _read_years(vars(self._prepared)["_protocol"])
         self._cursors: dict[str, Any] = {}
         self.answers = self.from_views = 0
