@@ -33,6 +33,8 @@ def _ids(columns: list[Item]) -> list[str]:
 
 
 def _plain(value: str, family: str) -> str:
+    if family == "bit":
+        return "5"
     return value if value in VALUES[family] else VALUES[family][0]
 
 
@@ -156,7 +158,7 @@ class QueryGenerator:
         varies = any(each in columns for each in outputs)
         distinct = varies and random.random() < 0.2 and "ROLLUP" not in tail and all(each.is_shown for each in outputs)
         # Equal averages MariaDB may show twice, bits as digits.
-        distinct = distinct and not any("AVG(" in each.sql or each.family == "bit" for each in outputs)
+        distinct = distinct and not any("AVG(" in each.sql or "VAR_POP(" in each.sql or each.family == "bit" for each in outputs)
         if distinct and grouped and len(outputs) > 1 and wanted is None:
             outputs = outputs[1:]  # what is left may be the same for several groups
         named = [f"{each.sql} AS o{number}" for number, each in enumerate(outputs)]
