@@ -155,8 +155,10 @@ def serve(memory: str, statement_memory: str, **options: Any) -> None:
         **options,
     )
     import backend.processes.supervisor  # noqa: F401  # which is most of what the other processes need, too
+    from backend.processes.data_directory import close_umask
     from backend.processes.fork_server import fork_early
 
+    close_umask()
     sys.exit(asyncio.run(_serve(settings, fork_early())))
 
 
@@ -186,10 +188,8 @@ def _first_signal() -> asyncio.Future[str]:
 async def _serve(settings: ClusterSettings, forked: tuple[int, socket.socket]) -> int:
     signalled = _first_signal()  # before anything that would be left behind
 
-    from backend.processes.data_directory import close_umask
     from backend.processes.supervisor import CannotStart, Supervisor
 
-    close_umask()
     logging.getLogger("kazoo").setLevel(logging.ERROR)  # it complains until ZooKeeper is up
     supervisor = Supervisor(settings, lambda line: console.print(f"  {line}", style="dim", soft_wrap=True), forked)
     code = 0
