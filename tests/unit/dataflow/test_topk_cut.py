@@ -12,8 +12,8 @@ from dataflow.code import topk_code
 from dataflow.expressions.expression import Column
 from dataflow.expressions.source import Key
 from dataflow.plan.node import Base, Columns, Order, TopK
-from dataflow.runtime.engine import Engine
-from dataflow.state.arrangement import Hit
+from dataflow.runtime.engine import Engine, View
+from dataflow.state.arrangement import Hit, Hole
 from dataflow.values.ordering import sort_function
 from dataflow.values.types import INT, Row
 
@@ -35,6 +35,19 @@ class Rows:
         return True
 
 
+def _changed(
+    engine: Engine, source: Rows, view: View, epoch: int, gone: Sequence[Row], come: Sequence[Row], random: Random
+) -> list[Hit | Hole]:
+    """What the keys 0 and 1 have after an epoch, and perhaps an eviction or fills."""
+    source.rows = [row for row in source.rows if row not in gone] + [*come]
+    engine.apply(epoch, {1: [*((row, -1) for row in gone), *((row, 1) for row in come)]})
+    if random.random() < 0.1:
+        engine.evict(view, [(random.randrange(2),)])
+    if random.random() < 0.5:
+        engine.upquery(view, [(0,), (1,)])
+    return engine.lookup(view, [(0,), (1,)])
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_windows_are_right_whatever_comes_and_goes(seed: int) -> None:
     random, source = Random(seed), Rows()
@@ -45,13 +58,7 @@ def test_windows_are_right_whatever_comes_and_goes(seed: int) -> None:
         for epoch in range(1, 100):
             gone = random.sample(source.rows, min(len(source.rows), random.randrange(4) if epoch < 60 else 3))
             come: list[Row] = [(100 * epoch + n, random.randrange(2), random.randrange(5)) for n in range(random.randrange(5 if epoch < 60 else 2))]
-            source.rows = [row for row in source.rows if row not in gone] + come
-            engine.apply(epoch, {1: [*((row, -1) for row in gone), *((row, 1) for row in come)]})
-            if random.random() < 0.1:
-                engine.evict(view, [(random.randrange(2),)])
-            if random.random() < 0.5:
-                engine.upquery(view, [(0,), (1,)])
-            for key, found in enumerate(engine.lookup(view, [(0,), (1,)])):
+            for key, found in enumerate(_changed(engine, source, view, epoch, gone, come, random)):
                 if isinstance(found, Hit):
                     rows = sorted([row for row in source.rows if row[1] == key], key=sort_key)
                     assert sorted(found.rows) == sorted(rows[top.offset : top.offset + 2])
@@ -112,13 +119,7 @@ def test_windows_that_are_read_in_order_are_right_whatever_comes_and_goes(seed: 
         for epoch in range(1, 100):
             gone = random.sample(source.rows, min(len(source.rows), random.randrange(4)))
             come: list[Row] = [(100 * epoch + n, random.randrange(2), 0) for n in range(random.randrange(5))]
-            source.rows = [row for row in source.rows if row not in gone] + come
-            engine.apply(epoch, {1: [*((row, -1) for row in gone), *((row, 1) for row in come)]})
-            if random.random() < 0.1:
-                engine.evict(view, [(random.randrange(2),)])
-            if random.random() < 0.5:
-                engine.upquery(view, [(0,), (1,)])
-            for key, found in enumerate(engine.lookup(view, [(0,), (1,)])):
+            for key, found in enumerate(_changed(engine, source, view, epoch, gone, come, random)):
                 if isinstance(found, Hit):
                     rows = sorted([row for row in source.rows if row[1] == key], reverse=True)
                     assert sorted(found.rows) == sorted(rows[top.offset : top.offset + 3])
